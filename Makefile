@@ -1,0 +1,126 @@
+# sptx-w2v. `make` builds build/sptx-w2v; `make help` lists the rest.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+CC     ?= cc
+OPT    ?= -O3
+# gnu11: C11 with POSIX names. No -march here: cpu_rows.c is compiled once a level and picked at run time.
+CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -pthread $(EXTRA_CFLAGS)
+LDFLAGS += -pthread $(EXTRA_CFLAGS)
+LDLIBS   = -linih -lz -lzstd -lxxhash -lopenblas -lm
+
+# ---- CUDA, where nvcc is (CUDA=no builds without) ----
+NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+CUDA      ?= $(if $(NVCC),yes,no)
+CUDA_ARCH ?= -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90,code=compute_90
+NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread
+CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
+
+SRC      = $(wildcard src/*.c)
+KERNEL_C = $(filter-out kernels/backend_cuda_absent.c kernels/cpu_rows.c,$(wildcard kernels/*.c))
+LEVELS   = base $(if $(filter x86_64,$(shell uname -m)),v3 v4)
+LEVEL_base =
+LEVEL_v3   = -march=x86-64-v3
+LEVEL_v4   = -march=x86-64-v4 -mprefer-vector-width=512
+
+OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu_rows_%.o)
+ifeq ($(CUDA),yes)
+CU   = $(wildcard kernels/*.cu)
+OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
+LDLIBS += -L$(CUDA_LIB) -lcublas_static -lcublasLt_static -lculibos -lcudart_static -lrt -ldl -lstdc++
+else
+OBJ += $(BUILD)/kernels/backend_cuda_absent.o
+endif
+LIB_OBJ = $(filter-out $(BUILD)/src/main.o,$(OBJ))
+
+UNIT  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c))
+REFERENCE = $(BUILD)/test_reference
+
+.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize layers bench install clean
+all: $(BUILD)/sptx-w2v
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
+$(BUILD)/sptx-w2v: $(OBJ)
+	$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# One object a processor level; the level is in the name of the only symbol it gives.
+$(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/unit/% $(BUILD)/property/%: $(BUILD)/tests-obj/%.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/tests-obj/%.o: tests/unit/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
+$(BUILD)/tests-obj/%.o: tests/property/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
+$(BUILD)/tests-obj/%.o: tests/reference/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
+.PRECIOUS: $(BUILD)/tests-obj/%.o
+$(REFERENCE): $(BUILD)/tests-obj/test_reference.o $(LIB_OBJ)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+#: make setup        install what is missing (Debian, Ubuntu) and say what was found
+setup:
+	@scripts/setup.sh
+
+#: make demo         set up, build, train on the C headers of this machine, show neighbours
+demo:
+	@scripts/setup.sh
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh
+
+#: make check        set up, build, pass the tests (minutes)
+check:
+	@scripts/setup.sh --tests
+	@$(MAKE) --no-print-directory all tests
+	@scripts/check
+
+.PHONY: tests
+tests: $(UNIT) $(REFERENCE)
+
+#: make check-long   the tests that take longer
+check-long: all tests
+	@scripts/check --long
+
+#: make check-gpu    everything that needs a GPU
+check-gpu: all tests
+	@scripts/check_gpu
+
+#: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
+sanitize:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	@scripts/check --sanitized $(BUILD)/asan
+thread-sanitize:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread" all tests
+	@scripts/check --threads $(BUILD)/tsan
+
+#: make check-kernels  compile every kernel, whatever is installed to run it
+check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*.cu))
+
+#: make install PREFIX=/usr/local
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/sptx-w2v $(DESTDIR)$(PREFIX)/bin/sptx-w2v
+
+#: make clean
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,224 @@
+/* backend: the interface between deciding which rows change (src/) and changing them (kernels/).
+ *
+ * Calls are at batch grain. A batch passes make_batch -> gather -> step -> scatter in a stage (one of `depth`), and
+ * result() waits for it; a call may return before its work is done, and where a backend has nothing to do it has a no-op,
+ * so callers never branch on which one they hold. Every function returns 0, or -1 after fail().
+ *
+ *   example  a block: T target rows against C context rows, the first P of them positive; all T x C pairs are trained
+ *   batch    the blocks of consecutive examples; each distinct row in it gets exactly one optimizer update
+ *
+ * Pointers given to a backend are the caller's and outlive it unless said otherwise. C headers: .cu files include this
+ * inside extern "C".
+ */
+#ifndef SPTX_BACKEND_H
+#define SPTX_BACKEND_H
+
+#include "draws.h"
+#include "optimizers.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
+struct backend_table;
+
+enum { BACKEND_STAGES = 8 };
+
+/* ---- the machine ---- */
+
+struct backend_options {
+    unsigned threads;      /* 0: one a core */
+    unsigned index;        /* which GPU */
+    unsigned depth;        /* stages, 1..BACKEND_STAGES */
+    uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
+    uint64_t batch_blocks; /* most examples that a batch holds; 0 where no batch will be made */
+};
+
+struct backend_info {
+    char name[128];      /* "CPU, 2 threads, AVX2"; "NVIDIA H200" */
+    unsigned threads;
+    uint64_t gpu_total, gpu_free; /* bytes; 0 without a GPU */
+    uint64_t gpu_used, host_used; /* bytes this backend holds for tables and stages */
+    char link[64];       /* "PCIe 5.0 x16" or "" */
+};
+
+/* ---- tables ----
+ *
+ * A row is a record: weights, then the optimizer's slots, each `span` floats, then (count_rows) one uint32 of updates.
+ * Where weights and state have the same place they share a record; otherwise they are two stores with the same numbering.
+ *
+ *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padded to a multiple of 128 bytes
+ *   two stores  [weights span] padded | [slot 0 span]..[updates] padded
+ */
+enum place { PLACE_PINNED, PLACE_GPU, PLACE_FILE };
+
+struct record_layout {
+    uint32_t dim;     /* columns that mean something */
+    uint32_t span;    /* floats of one array in memory: dim up to a multiple of 4, the rest zeros */
+    uint32_t slots;   /* 0..3 arrays beside the weights */
+    uint32_t counted; /* 1: ends with a uint32, the row's own updates */
+    uint64_t packed;  /* bytes of a record as read(), write() and a checkpoint have it: (1 + slots) x dim floats + counter */
+};
+
+struct table_spec {
+    const char *name; /* "target", "context": for sentences */
+    uint64_t rows;
+    struct record_layout layout;
+    enum place weights, state;
+    const char *file_path; /* PLACE_FILE: where its working file lies (removed by table_close) */
+    uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned store live on the GPU; ignored by the CPU */
+};
+
+/* ---- where examples come from ---- */
+
+enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
+enum negative_law { NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM };
+
+/* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
+ *
+ * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
+ *            window each side are the targets, in order. Dropped words (subsampling) make no example and are invisible.
+ *            With shuffle_items a sentence's items are permuted first (shuffle over the sentence, keys DRAW_ITEMS).
+ *            per_pair: each target is a block of its own (T = 1) with negatives of its own: target j's negative n is
+ *            slot j * count + n. Otherwise the block is T x (1 + count), slots 0..count-1.
+ * LIST       an example is a list (targets_all = 0; a drawn item of it is the target) or a position (targets_all = 1).
+ *            T = 1; positives are drawn from the list's other positions. per_pair: count negatives for each positive.
+ * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1.
+ *
+ * Positives: positives == 0 takes all others in order. With replacement, slot j takes draw_below(pair j, m - 1) over the
+ * m - 1 others, skipping the target's place. Without, Floyd's sample: for j = 0..P-1, i = (m - 1 - P) + j, take
+ * r = draw_below(pair j, i + 1) or, where r is taken already, i. Words of slot j: half j % 2 of index j / 2.
+ * A row with fewer than P others is left out (short_repeat = 0) or drawn with replacement; with none it is left out.
+ * Negatives: slot s at attempt a takes half s % 2 of index s / 2 + (a << 20); a draw that is excluded or (distinct)
+ * repeats an earlier slot of the same block goes to the next attempt; after DRAW_ATTEMPTS the slot is left out of the
+ * block. A window's excluded row is its middle word; otherwise the target and all positives.
+ * Shuffle: example e of the epoch's order is shuffle_at(e), keys draw_at(seed, DRAW_SHUFFLE, 0, epoch, 0).
+ * Held out: example e (before shuffling, its own number) is held out where draw_word(seed, DRAW_HELD_OUT, e, 0) is below
+ * held_out; a batch holds either only those or none of them.
+ */
+struct example_source {
+    const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence */
+    const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
+    uint64_t tokens, sentences;
+    uint64_t rows; /* of both tables */
+    enum example_mode mode;
+    uint32_t window;
+    int shrink, shuffle_items, shuffle;
+    const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
+    uint32_t positives;
+    int targets_all, replacement, short_repeat;
+    uint32_t negatives;
+    int per_pair, exclude, distinct;
+    enum negative_law law;
+    const struct alias *alias; /* [rows], for NEGATIVE_UNIGRAM */
+    double log2_rows;          /* for NEGATIVE_LOG_UNIFORM */
+    uint32_t seed;
+    uint32_t held_out; /* threshold of 2^32; 0: none */
+};
+
+/* Examples of an epoch, and the most rows that one of them can name on each side. */
+FN uint64_t example_count(const struct example_source *s) {
+    int by_position = s->mode == EXAMPLE_WINDOW || (s->mode == EXAMPLE_LIST && s->targets_all);
+    return by_position ? s->tokens : s->sentences;
+}
+
+/* ---- a batch ---- */
+
+struct batch_request {
+    uint32_t epoch;
+    uint64_t first, count; /* examples [first, first + count) of the epoch's order; never across its end */
+    int held_out;          /* 1: only the held-out ones; 0: only the others */
+};
+
+/* A batch as plain arrays, in example order: what make_batch() built, or what a caller gives to set_batch(). */
+struct batch_view {
+    uint64_t blocks;
+    const uint64_t *target_starts;  /* [blocks + 1] into target_ids */
+    const uint64_t *context_starts; /* [blocks + 1] into context_ids */
+    const uint32_t *positives;      /* [blocks] P: the first P contexts of the block are positive */
+    const uint32_t *target_ids, *context_ids;
+};
+
+struct step_request {
+    struct backend_table *target, *context;
+    const struct rule_options *rule;
+    double lr;       /* scheduled */
+    uint64_t behind; /* steps of the run before this one: the global step count */
+    int mean;        /* divide gradients by the batch's blocks (examples in window mode with per_pair: by its blocks too) */
+    int loss_only;   /* measure, change nothing */
+};
+
+struct step_result {
+    double loss;       /* summed over the pairs */
+    uint64_t examples; /* blocks */
+    uint64_t pairs;    /* targets with one positive each: the unit of speed */
+    uint64_t terms;    /* all T x C of the loss */
+    uint64_t words;    /* corpus positions passed, dropped ones counted */
+    uint64_t link_bytes; /* moved between host and GPU, both ways */
+};
+
+/* word2vec's lock-free way over examples [first, first + count): lr falls linearly from lr_first to lr_last. The loss is
+ * measured on a sample of the blocks; `terms`, `pairs` and `examples` of the result speak of that sample when `sampled`
+ * are asked for through loss / terms, and of all blocks otherwise: see hogwild_result. */
+struct hogwild_request {
+    struct backend_table *target, *context;
+    const struct rule_options *rule;
+    uint32_t epoch;
+    uint64_t first, count;
+    double lr_first, lr_last;
+};
+struct hogwild_result {
+    uint64_t words, examples, pairs; /* of all blocks */
+    double loss;                     /* of the sampled blocks, summed over their terms */
+    uint64_t sampled_examples, sampled_pairs, sampled_terms;
+};
+
+/* ---- exact nearest rows ---- */
+
+struct topk_request {
+    const float *base; /* [base_rows x dim] on the host, row after row */
+    uint64_t base_rows;
+    const float *queries; /* [query_rows x dim] on the host */
+    uint64_t query_rows;
+    uint32_t dim, k;
+    const uint64_t *banned_starts; /* [query_rows + 1] into banned, or NULL: rows that a query may not find */
+    const uint32_t *banned;        /* increasing within a query */
+    uint32_t *ids;                 /* out [query_rows x k]; DRAW_NONE where fewer rows are left */
+    float *scores;                 /* out [query_rows x k], falling; equal scores by rising id */
+};
+
+struct backend_ops {
+    const char *name; /* "cpu", "cuda" */
+    int (*open)(struct backend **backend, const struct backend_options *options);
+    void (*close)(struct backend *backend);
+    int (*info)(struct backend *backend, struct backend_info *info);
+
+    int (*table_open)(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
+    void (*table_close)(struct backend *backend, struct backend_table *table);
+    /* Packed records of rows [first, first + count), in host memory. Both wait for all stages. */
+    int (*table_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+    int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
+                       const void *packed);
+
+    int (*source)(struct backend *backend, const struct example_source *source); /* once, before make_batch */
+    int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
+    int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
+    int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* valid until the stage is made anew */
+    int (*gather)(struct backend *backend, unsigned stage, const struct step_request *request);
+    int (*step)(struct backend *backend, unsigned stage, const struct step_request *request);
+    int (*scatter)(struct backend *backend, unsigned stage, const struct step_request *request);
+    int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
+    int (*drain)(struct backend *backend); /* all stages done, host rows current */
+
+    int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+    int (*topk)(struct backend *backend, const struct topk_request *request);
+};
+
+extern const struct backend_ops backend_cpu, backend_cuda;
+
+/* Whether a backend can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
+int backend_cuda_present(char *why, size_t room);
+/* Lines for `devices`: what each GPU is; -1 after fail(), otherwise how many there are. `info` has room for `room`. */
+int backend_cuda_devices(struct backend_info *info, int room);
+
+#endif

@@ -1,0 +1,24 @@
+/* backend_cuda_absent: the CUDA backend's symbols where the build found no nvcc: each says what to install. */
+#include "../src/report.h"
+#include "backend.h"
+
+#include <stdio.h>
+
+static const char reason[] = "this program was built without CUDA; install the CUDA Toolkit (nvcc) and build again, "
+                             "or use device.backend = cpu";
+
+int backend_cuda_present(char *why, size_t room) {
+    if (why) snprintf(why, room, "%s", reason);
+    return 0;
+}
+
+int backend_cuda_devices(struct backend_info *info, int room) {
+    return 0;
+}
+
+static int absent_open(struct backend **backend, const struct backend_options *options) {
+    *backend = NULL;
+    return fail("%s", reason);
+}
+
+const struct backend_ops backend_cuda = {.name = "cuda", .open = absent_open};

@@ -1,0 +1,138 @@
+/* draws: every random choice of a run, as a function of (seed, purpose, epoch, position). Nothing here keeps a state, so
+ * thread counts, batch sizes, backends, a kill and a resume change nothing.
+ *
+ * Philox4x32-10 (Salmon et al., SC'11): key = (seed, purpose), counter = (position low, position high, epoch, index).
+ *
+ *   purpose         position of the counter     index
+ *   SUBSAMPLE       corpus position / 4         0; word = position % 4
+ *   WINDOW          corpus position / 4         0; word = position % 4
+ *   TARGET          list                        0
+ *   POSITIVE        example                     slot / 2
+ *   NEGATIVE        example                     slot / 2 + attempt << 20; two words a slot
+ *   SHUFFLE         (keys of a permutation)     what it permutes
+ *   ITEMS           sentence                    (keys of the permutation of its items)
+ *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
+ *   INIT_*          row                         column / 4
+ */
+#ifndef SPTX_DRAWS_H
+#define SPTX_DRAWS_H
+
+#include "portable.h"
+
+enum draw_purpose {
+    DRAW_SUBSAMPLE = 1,
+    DRAW_WINDOW,
+    DRAW_TARGET,
+    DRAW_POSITIVE,
+    DRAW_NEGATIVE,
+    DRAW_SHUFFLE,
+    DRAW_ITEMS,
+    DRAW_HELD_OUT,
+    DRAW_INIT_TARGET,
+    DRAW_INIT_CONTEXT,
+    DRAW_GENERATE /* synthetic corpora */
+};
+
+enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; after them the slot stays empty */
+#define DRAW_NONE 0xFFFFFFFFu /* an empty slot: no row has this id */
+
+FN struct draw4 draw_at(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch, uint32_t index) {
+    return portable_philox(seed, purpose, (uint32_t)position, (uint32_t)(position >> 32), epoch, index);
+}
+
+/* One of four consecutive positions' words. */
+FN uint32_t draw_word(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch) {
+    return draw_at(seed, purpose, position >> 2, epoch, 0).word[position & 3];
+}
+
+FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
+    return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
+}
+
+/* Uniform over 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
+FN uint64_t draw_below(uint64_t bits, uint64_t n) {
+    return portable_mul_high(bits, n);
+}
+
+/* Uniform over 1..window from 32 bits. */
+FN uint32_t draw_window(uint32_t bits, uint32_t window) {
+    return 1 + (uint32_t)((uint64_t)bits * window >> 32);
+}
+
+/* A column of Vose's alias table: the row itself below the threshold, the other one from it on. */
+struct alias {
+    uint32_t threshold; /* of 2^32; 0xFFFFFFFF with other == itself for a full column */
+    uint32_t other;
+};
+
+/* One draw of unigram^power: the high part of bits x rows picks the column, the low part flips its coin. */
+FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) {
+    uint64_t column = portable_mul_high(bits, rows);
+    uint32_t coin = (uint32_t)(bits * rows >> 32);
+    struct alias at = table[column];
+    return coin <= at.threshold ? (uint32_t)column : at.other;
+}
+
+/* 2^x for 0 <= x < 64, by fused multiply-adds alone, so that host and device give the same bits. */
+FN double draw_exp2(double x) {
+    int whole = (int)x;
+    double y = (x - whole) * 0.69314718055994530942, sum = 1.0;
+    for (int i = 20; i > 0; i--) sum = fma(sum, y / i, 1.0); /* Horner's form of the exponential series */
+    return sum * (double)((uint64_t)1 << whole);
+}
+
+/* P(k) = ln(1 + 1/k) / ln rows over 1..rows-1: the floor of rows^u, u uniform in [0, 1). */
+FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
+    double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
+    uint64_t k = (uint64_t)draw_exp2(u * log2_rows);
+    return (uint32_t)(k < 1 ? 1 : k > rows - 1 ? rows - 1 : k);
+}
+
+/* ---- permutations ---- */
+
+/* A pseudo-random permutation of 0..n-1 that needs no table: a Feistel network over the next power of four, walked until
+ * it lands below n (Black and Rogaway, CT-RSA 2002). */
+struct shuffle {
+    uint64_t n;
+    uint32_t bits; /* of one half */
+    uint32_t key[4];
+};
+
+FN struct shuffle shuffle_make(uint64_t n, struct draw4 keys) {
+    struct shuffle s;
+    s.n = n;
+    s.bits = 1;
+    while (s.bits < 32 && ((uint64_t)1 << (2 * s.bits)) < n) s.bits++;
+    for (int i = 0; i < 4; i++) s.key[i] = keys.word[i];
+    return s;
+}
+
+FN uint32_t shuffle_mix(uint32_t x, uint32_t key) {
+    x = (x ^ key) * 0x85EBCA6Bu; /* murmur3's finalizer */
+    x ^= x >> 13;
+    x *= 0xC2B2AE35u;
+    return x ^ x >> 16;
+}
+
+FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
+    uint32_t mask = (uint32_t)(((uint64_t)1 << s->bits) - 1);
+    do {
+        uint32_t left = (uint32_t)(i >> s->bits), right = (uint32_t)i & mask;
+        for (int round = 0; round < 4; round++) {
+            uint32_t next = (left ^ shuffle_mix(right, s->key[round])) & mask;
+            left = right;
+            right = next;
+        }
+        i = (uint64_t)left << s->bits | right;
+    } while (i >= s->n);
+    return i;
+}
+
+/* ---- initial weights ---- */
+
+/* Uniform in [0, 1) with 24 bits. */
+FN float draw_unit(uint32_t bits) {
+    return (float)(bits >> 8) * (1.0f / 16777216.0f);
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* optimizers: the rules that turn a row's gradient into its new weights and state. One function a rule, compiled by the
+ * C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
+ *
+ *   options --(lr, updates behind)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
+ *
+ * A rule never touches rows outside the batch: no decay, no momentum drift.
+ */
+#ifndef SPTX_OPTIMIZERS_H
+#define SPTX_OPTIMIZERS_H
+
+#include "portable.h"
+
+/* name, enumerator. In the order of optimizer.rule in the configuration. */
+#define RULES(X)                                                                                                       \
+    X(sgd, RULE_SGD)                                                                                                   \
+    X(adagrad, RULE_ADAGRAD)                                                                                           \
+    X(adadelta, RULE_ADADELTA)                                                                                         \
+    X(rmsprop, RULE_RMSPROP)                                                                                           \
+    X(adam, RULE_ADAM)                                                                                                 \
+    X(adamw, RULE_ADAMW)                                                                                               \
+    X(sparse_adam, RULE_SPARSE_ADAM)                                                                                   \
+    X(adamax, RULE_ADAMAX)                                                                                             \
+    X(asgd, RULE_ASGD)                                                                                                 \
+    X(rprop, RULE_RPROP)
+
+#define RULE_ENUMERATOR(name, enumerator) enumerator,
+enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
+#undef RULE_ENUMERATOR
+
+struct rule_options {
+    int rule;
+    double momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
+    double eta_minus, eta_plus, step_min, step_max;
+    double lr; /* the configured one: rprop's first step size */
+    int nesterov, centered, amsgrad;
+    int count_rows; /* bias correction by a row's own updates: the record ends with their number */
+};
+
+/* ---- slots: the arrays beside the weights ---- */
+
+enum { RULE_SLOTS = 3 };
+struct rule_slot {
+    const char *name; /* PyTorch's name of the state */
+    float initial;
+    int role; /* which slot argument of the rule's function: 0..2 */
+};
+
+/* Fills slots[] in the order that they have in a record; returns how many (0..3). */
+FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
+    int n = 0;
+#define SLOT(text, value, which)                                                                                       \
+    slots[n].name = text, slots[n].initial = (float)(value), slots[n].role = which, n++
+    switch (o->rule) {
+    case RULE_SGD:
+        if (o->momentum != 0) SLOT("momentum_buffer", 0, 0);
+        break;
+    case RULE_ADAGRAD: SLOT("sum", o->initial_accumulator, 0); break;
+    case RULE_ADADELTA:
+        SLOT("square_avg", 0, 0);
+        SLOT("acc_delta", 0, 1);
+        break;
+    case RULE_RMSPROP:
+        SLOT("square_avg", 0, 0);
+        if (o->momentum != 0) SLOT("momentum_buffer", 0, 1);
+        if (o->centered) SLOT("grad_avg", 0, 2);
+        break;
+    case RULE_ADAM:
+    case RULE_ADAMW:
+        SLOT("exp_avg", 0, 0);
+        SLOT("exp_avg_sq", 0, 1);
+        if (o->amsgrad) SLOT("max_exp_avg_sq", 0, 2);
+        break;
+    case RULE_SPARSE_ADAM:
+        SLOT("exp_avg", 0, 0);
+        SLOT("exp_avg_sq", 0, 1);
+        break;
+    case RULE_ADAMAX:
+        SLOT("exp_avg", 0, 0);
+        SLOT("exp_inf", 0, 1);
+        break;
+    case RULE_ASGD: SLOT("ax", 0, 0); break;
+    case RULE_RPROP:
+        SLOT("prev", 0, 0);
+        SLOT("step_size", o->lr, 1);
+        break;
+    }
+#undef SLOT
+    return n;
+}
+
+/* Whether the rule's constants depend on how many updates are behind, so that a row's own count is worth keeping. */
+FN int rule_counts(const struct rule_options *o) {
+    switch (o->rule) {
+    case RULE_ADAM:
+    case RULE_ADAMW:
+    case RULE_SPARSE_ADAM:
+    case RULE_ADAMAX:
+    case RULE_ASGD: return 1;
+    case RULE_ADAGRAD: return o->lr_decay != 0;
+    default: return 0;
+    }
+}
+
+/* ---- one step's constants ---- */
+
+struct rule_step {
+    float lr;    /* the rate that multiplies the direction, corrections in it where the rule allows */
+    float decay; /* weight decay (adamw: 1 - lr x decay) */
+    float momentum, eps;
+    float a, one_minus_a; /* beta1, rho, alpha */
+    float b, one_minus_b; /* beta2 */
+    float correction;     /* adam: 1 / sqrt(1 - beta2^t); asgd: mu */
+    float eta_minus, eta_plus, step_min, step_max;
+    int nesterov, centered, amsgrad;
+};
+
+/* The constants of an update that has `behind` updates behind it, at scheduled rate lr. */
+FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t behind) {
+    struct rule_step k;
+    double t = (double)behind + 1;
+    k.lr = (float)lr;
+    k.decay = (float)o->weight_decay;
+    k.momentum = (float)o->momentum;
+    k.eps = (float)o->eps;
+    k.a = (float)o->beta1, k.one_minus_a = (float)(1 - o->beta1);
+    k.b = (float)o->beta2, k.one_minus_b = (float)(1 - o->beta2);
+    k.correction = 1;
+    k.eta_minus = (float)o->eta_minus, k.eta_plus = (float)o->eta_plus;
+    k.step_min = (float)o->step_min, k.step_max = (float)o->step_max;
+    k.nesterov = o->nesterov, k.centered = o->centered, k.amsgrad = o->amsgrad;
+    switch (o->rule) {
+    case RULE_ADAGRAD: k.lr = (float)(lr / (1 + (t - 1) * o->lr_decay)); break;
+    case RULE_ADADELTA: k.a = (float)o->rho, k.one_minus_a = (float)(1 - o->rho); break;
+    case RULE_RMSPROP: k.a = (float)o->alpha, k.one_minus_a = (float)(1 - o->alpha); break;
+    case RULE_ADAMW: k.decay = (float)(1 - lr * o->weight_decay); /* fall through */
+    case RULE_ADAM:
+        k.lr = (float)(lr / (1 - pow(o->beta1, t)));
+        k.correction = (float)(1 / sqrt(1 - pow(o->beta2, t)));
+        break;
+    case RULE_SPARSE_ADAM: k.lr = (float)(lr * sqrt(1 - pow(o->beta2, t)) / (1 - pow(o->beta1, t))); break;
+    case RULE_ADAMAX: k.lr = (float)(lr / (1 - pow(o->beta1, t))); break;
+    case RULE_ASGD: {
+        double eta = t == 1 ? lr : lr / pow(1 + o->lambd * lr * (t - 1), o->alpha), past = t - 1 - o->t0;
+        k.lr = (float)eta;
+        k.a = (float)(1 - o->lambd * eta);
+        k.correction = (float)(1 / (past > 1 ? past : 1));
+        break;
+    }
+    default: break;
+    }
+    return k;
+}
+
+/* ---- the rules: g the column's gradient, w its weight, s0..s2 its slots by role ---- */
+
+FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s1, (void)s2;
+    g += k->decay * *w;
+    if (k->momentum != 0) {
+        float buffer = k->momentum * *s0 + g;
+        *s0 = buffer;
+        g = k->nesterov ? g + k->momentum * buffer : buffer;
+    }
+    *w -= k->lr * g;
+}
+
+FN void rule_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s1, (void)s2;
+    g += k->decay * *w;
+    float sum = *s0 + g * g;
+    *s0 = sum;
+    *w -= k->lr * g / (sqrtf(sum) + k->eps);
+}
+
+FN void rule_adadelta(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s2;
+    g += k->decay * *w;
+    float square = k->a * *s0 + k->one_minus_a * g * g;
+    float delta = sqrtf(*s1 + k->eps) / sqrtf(square + k->eps) * g;
+    *s0 = square;
+    *s1 = k->a * *s1 + k->one_minus_a * delta * delta;
+    *w -= k->lr * delta;
+}
+
+FN void rule_rmsprop(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    g += k->decay * *w;
+    float square = k->a * *s0 + k->one_minus_a * g * g, variance = square;
+    *s0 = square;
+    if (k->centered) {
+        float mean = *s2 + k->one_minus_a * (g - *s2);
+        *s2 = mean;
+        variance = square - mean * mean;
+        variance = variance > 0 ? variance : 0;
+    }
+    float direction = g / (sqrtf(variance) + k->eps);
+    if (k->momentum != 0) {
+        direction += k->momentum * *s1;
+        *s1 = direction;
+    }
+    *w -= k->lr * direction;
+}
+
+FN void rule_adam(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    g += k->decay * *w;
+    float mean = *s0 + k->one_minus_a * (g - *s0), square = k->b * *s1 + k->one_minus_b * g * g, largest = square;
+    *s0 = mean;
+    *s1 = square;
+    if (k->amsgrad) {
+        largest = *s2 > square ? *s2 : square;
+        *s2 = largest;
+    }
+    *w -= k->lr * mean / (sqrtf(largest) * k->correction + k->eps);
+}
+
+FN void rule_adamw(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    struct rule_step plain = *k;
+    plain.decay = 0;
+    *w *= k->decay;
+    rule_adam(&plain, g, w, s0, s1, s2);
+}
+
+FN void rule_sparse_adam(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s2;
+    float mean = *s0 + k->one_minus_a * (g - *s0), square = *s1 + k->one_minus_b * (g * g - *s1);
+    *s0 = mean;
+    *s1 = square;
+    *w -= k->lr * mean / (sqrtf(square) + k->eps);
+}
+
+FN void rule_adamax(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s2;
+    g += k->decay * *w;
+    float mean = *s0 + k->one_minus_a * (g - *s0), faded = k->b * *s1, size = fabsf(g) + k->eps;
+    float largest = faded > size ? faded : size;
+    *s0 = mean;
+    *s1 = largest;
+    *w -= k->lr * mean / largest;
+}
+
+FN void rule_asgd(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s1, (void)s2;
+    g += k->decay * *w;
+    float moved = *w * k->a - k->lr * g;
+    *w = moved;
+    *s0 = k->correction == 1 ? moved : *s0 + k->correction * (moved - *s0);
+}
+
+FN void rule_rprop(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s2;
+    g += k->decay * *w;
+    float agree = g * *s0;
+    float factor = agree > 0 ? k->eta_plus : agree < 0 ? k->eta_minus : 1.0f;
+    float size = *s1 * factor;
+    size = size < k->step_min ? k->step_min : size > k->step_max ? k->step_max : size;
+    g = agree < 0 ? 0 : g; /* after a sign change: forget the gradient, so that the next step counts as a first */
+    *s0 = g;
+    *s1 = size;
+    *w -= g > 0 ? size : g < 0 ? -size : 0.0f;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* portable: what one header needs so that the C compiler and nvcc both take it. The one place with conditional
+ * compilation for a device: FN marks a function for host and device, and portable_philox() is the same counter-based
+ * function from Random123 on the host and from cuRAND on the device.
+ */
+#ifndef SPTX_PORTABLE_H
+#define SPTX_PORTABLE_H
+
+#include <math.h>
+#include <stdint.h>
+
+struct draw4 {
+    uint32_t word[4];
+};
+
+#ifdef __CUDACC__
+#define FN static __host__ __device__ __forceinline__
+#include <curand_philox4x32_x.h>
+#include <Random123/philox.h>
+FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+    struct draw4 out;
+#ifdef __CUDA_ARCH__
+    uint4 drawn = curand_Philox4x32_10(make_uint4(c0, c1, c2, c3), make_uint2(key0, key1));
+    out.word[0] = drawn.x, out.word[1] = drawn.y, out.word[2] = drawn.z, out.word[3] = drawn.w;
+#else
+    philox4x32_ctr_t counter = {{c0, c1, c2, c3}};
+    philox4x32_key_t key = {{key0, key1}};
+    philox4x32_ctr_t drawn = philox4x32_R(10, counter, key);
+    for (int i = 0; i < 4; i++) out.word[i] = drawn.v[i];
+#endif
+    return out;
+}
+FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    return (uint64_t)(((unsigned __int128)a * b) >> 64);
+#endif
+}
+#else
+#define FN static inline __attribute__((unused, always_inline))
+#include <Random123/philox.h>
+FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+    philox4x32_ctr_t counter = {{c0, c1, c2, c3}};
+    philox4x32_key_t key = {{key0, key1}};
+    philox4x32_ctr_t drawn = philox4x32_R(10, counter, key);
+    struct draw4 out;
+    for (int i = 0; i < 4; i++) out.word[i] = drawn.v[i];
+    return out;
+}
+FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
+    return (uint64_t)(((unsigned __int128)a * b) >> 64);
+}
+#endif
+
+#endif

@@ -1,0 +1,58 @@
+/* corpus: files and directories, plain or compressed, as blocks of bytes that end where a token ends.
+ *
+ *   paths -> files in order (a directory: its plain files by name, deeper ones too) -> .gz/.zst unpacked by their first
+ *   bytes -> blocks of a few MiB, numbered -> tokens
+ *
+ * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in two;
+ * it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
+ * A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is kept.
+ */
+#ifndef SPTX_CORPUS_H
+#define SPTX_CORPUS_H
+
+#include <stdint.h>
+
+struct corpus; /* the files of a run, in order; open files are its own */
+
+struct corpus_block {
+    char *bytes;       /* owned by the block; grown as needed */
+    uint64_t length;   /* bytes in use */
+    uint64_t room;
+    uint64_t number;   /* 0, 1, 2.. without a hole over all files */
+    uint64_t offset;   /* of bytes[0] in the whole corpus as unpacked */
+    uint64_t line;     /* 1-based line of bytes[0] in its file */
+    const char *path;  /* of the file; owned by the corpus */
+    int line_open;     /* 1: the last line of this block goes on in the next one */
+    int continues;     /* 1: the first line of this block began in an earlier one */
+};
+
+/* `paths` as corpus.path has them (config_paths). NULL after fail(): nothing there, not readable, no file in it. */
+struct corpus *corpus_open(char *const *paths, uint64_t count);
+void corpus_close(struct corpus *corpus);
+
+/* 1 with the next block, 0 at the end, -1 after fail(). The block is reused; free its bytes with corpus_block_release. */
+int corpus_next(struct corpus *corpus, struct corpus_block *block);
+void corpus_block_release(struct corpus_block *block);
+int corpus_rewind(struct corpus *corpus);
+
+/* Bytes of all files as they lie on disk, and bytes read so far: for progress. */
+uint64_t corpus_size(const struct corpus *corpus);
+uint64_t corpus_done(const struct corpus *corpus);
+
+/* A number that changes when a path, a file's size or its time of change does: what a cache is checked against. */
+uint64_t corpus_fingerprint(const struct corpus *corpus);
+
+/* ---- tokens of a block ---- */
+
+struct corpus_cursor {
+    const char *at, *end;
+    uint64_t line; /* of `at` */
+};
+enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
+
+void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block);
+/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside white
+ * space (",": pairs), or "". */
+int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
+
+#endif

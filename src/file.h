@@ -1,0 +1,61 @@
+/* file: files and directories, every error said once with the path and the system's reason.
+ *
+ * Writing is atomic: a file_writer fills PATH.partial and file_commit() syncs it, renames it to PATH and syncs the
+ * directory, so PATH holds either what it held before or all of the new. A writer that is not committed leaves nothing.
+ */
+#ifndef SPTX_FILE_H
+#define SPTX_FILE_H
+
+#include <stdint.h>
+
+/* A whole file, read-only, in the page cache. data is NULL where the file is empty. */
+struct file_map {
+    const char *data;
+    uint64_t size;
+};
+int file_map_open(struct file_map *map, const char *path);
+void file_map_close(struct file_map *map);
+
+/* A whole file in memory with a NUL behind it; *length may be NULL. The caller frees. NULL after fail(). */
+char *file_read(const char *path, uint64_t *length);
+
+struct file_writer {
+    char *path, *partial; /* owned; NULL when closed */
+    char *buffer;         /* FILE_BUFFER bytes */
+    uint64_t used;        /* bytes waiting in the buffer */
+    uint64_t written;     /* bytes given so far, the waiting ones counted */
+    int fd;
+    int failed; /* a write failed and its sentence is said; later calls do nothing */
+};
+enum { FILE_BUFFER = 1 << 20 };
+
+int file_writer_open(struct file_writer *writer, const char *path);
+int file_write(struct file_writer *writer, const void *data, uint64_t length);
+int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int file_commit(struct file_writer *writer); /* closes the writer in either case */
+void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
+
+/* A whole small file, atomically. */
+int file_replace(const char *path, const void *data, uint64_t length);
+
+/* Appends one piece to a file that is made where absent; for logs, not atomic. */
+int file_append(const char *path, const void *data, uint64_t length);
+
+int file_exists(const char *path);
+int file_is_directory(const char *path);
+int64_t file_size(const char *path); /* -1 after fail() */
+
+/* The directory and those above it. Not an error where it is there. */
+int file_make_directory(const char *path);
+int file_remove(const char *path);      /* not an error where it is absent */
+int file_remove_tree(const char *path); /* likewise; never follows a link */
+int file_rename(const char *from, const char *to); /* syncs the directory that holds `to` */
+int file_sync_directory(const char *path);
+
+/* Names in a directory but for . and .., sorted by bytes. free each and the array. -1 after fail(). */
+int64_t file_list(const char *path, char ***names);
+
+/* "directory/name" in memory that the caller frees; NULL after fail(). */
+char *file_join(const char *directory, const char *name);
+
+#endif

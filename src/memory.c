@@ -1,0 +1,88 @@
+#include "memory.h"
+
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int product(uint64_t count, uint64_t size, const char *what, uint64_t *bytes) {
+    if (__builtin_mul_overflow(count, size, bytes) || *bytes > INT64_MAX)
+        return fail("%" PRIu64 " x %" PRIu64 " bytes for %s is more than any machine addresses", count, size, what);
+    return 0;
+}
+
+static void *got(void *block, uint64_t bytes, const char *what) {
+    if (!block) fail("not enough memory for %s (%" PRIu64 " bytes)", what, bytes);
+    return block;
+}
+
+void *mem_alloc(uint64_t count, uint64_t size, const char *what) {
+    uint64_t bytes;
+    if (product(count, size, what, &bytes)) return NULL;
+    return got(malloc(bytes ? bytes : 1), bytes, what);
+}
+
+void *mem_zalloc(uint64_t count, uint64_t size, const char *what) {
+    uint64_t bytes;
+    if (product(count, size, what, &bytes)) return NULL;
+    return got(calloc(bytes ? bytes : 1, 1), bytes, what);
+}
+
+void *mem_aligned(uint64_t count, uint64_t size, const char *what) {
+    uint64_t bytes;
+    if (product(count, size, what, &bytes)) return NULL;
+    uint64_t padded = (bytes + 127) / 128 * 128;
+    return got(aligned_alloc(128, padded ? padded : 128), bytes, what);
+}
+
+int mem_grow(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what) {
+    void **place = block;
+    if (need <= *room) return 0;
+    uint64_t more = *room < 32 ? 64 : *room * 2, bytes;
+    if (more < need) more = need;
+    if (product(more, size, what, &bytes)) return -1;
+    void *grown = got(realloc(*place, bytes), bytes, what);
+    if (!grown) return -1;
+    *place = grown;
+    *room = more;
+    return 0;
+}
+
+char *mem_text(const char *bytes, uint64_t length, const char *what) {
+    char *text = mem_alloc(length + 1, 1, what);
+    if (!text) return NULL;
+    memcpy(text, bytes, length);
+    text[length] = 0;
+    return text;
+}
+
+/* A "Name:   123 kB" line of a /proc file, in bytes. */
+static uint64_t proc_bytes(const char *path, const char *name) {
+    FILE *file = fopen(path, "r");
+    char line[256];
+    uint64_t kib = 0;
+    size_t length = strlen(name);
+    if (!file) return 0;
+    while (fgets(line, sizeof line, file))
+        if (!strncmp(line, name, length) && line[length] == ':') {
+            kib = strtoull(line + length + 1, NULL, 10);
+            break;
+        }
+    fclose(file);
+    return kib * 1024;
+}
+
+uint64_t mem_resident(void) {
+    return proc_bytes("/proc/self/status", "VmRSS");
+}
+uint64_t mem_resident_peak(void) {
+    return proc_bytes("/proc/self/status", "VmHWM");
+}
+uint64_t mem_total(void) {
+    return proc_bytes("/proc/meminfo", "MemTotal");
+}
+uint64_t mem_available(void) {
+    return proc_bytes("/proc/meminfo", "MemAvailable");
+}

@@ -1,0 +1,32 @@
+/* memory: allocation that checks the product of its sizes before it asks, and says what it was for when it fails. */
+#ifndef SPTX_MEMORY_H
+#define SPTX_MEMORY_H
+
+#include <stdint.h>
+
+/* count x size bytes, uninitialized. NULL after fail() where the product passes 2^63 or the system refuses.
+ * `what` completes the sentence "not enough memory for WHAT". The caller frees with free(). */
+void *mem_alloc(uint64_t count, uint64_t size, const char *what);
+
+/* The same, all bits zero. */
+void *mem_zalloc(uint64_t count, uint64_t size, const char *what);
+
+/* The same, starting at a multiple of 128 bytes (two cache lines; a row of a table never straddles). free() frees it. */
+void *mem_aligned(uint64_t count, uint64_t size, const char *what);
+
+/* Grows *block (of items of `size` bytes) so that it holds at least `need` items; *room is its capacity in items.
+ * Doubles, so that appending is linear. 0, or -1 after fail() with *block untouched. */
+int mem_grow(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what);
+
+/* A copy of `length` bytes with a NUL behind them. */
+char *mem_text(const char *bytes, uint64_t length, const char *what);
+
+/* Resident bytes of this process now, and its highest so far (0 where the system does not tell). */
+uint64_t mem_resident(void);
+uint64_t mem_resident_peak(void);
+
+/* Physical bytes of the machine, and those that can be had without swapping. */
+uint64_t mem_total(void);
+uint64_t mem_available(void);
+
+#endif

@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include "memory.h"
+#include "report.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pool {
+    unsigned threads;
+    pthread_t *handles; /* [threads], [0] unused: it is the caller */
+    pthread_mutex_t lock;
+    pthread_cond_t start, done;
+    pool_job *job;
+    void *context;
+    uint64_t round;   /* jobs begun; a worker runs when it sees a new one */
+    unsigned running; /* workers that have not finished this round */
+    int failed, closing;
+};
+
+struct worker {
+    struct pool *pool;
+    unsigned number;
+};
+
+static void *work(void *argument) {
+    struct worker self = *(struct worker *)argument;
+    struct pool *pool = self.pool;
+    uint64_t seen = 0;
+    free(argument);
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->start, &pool->lock);
+        if (pool->closing) break;
+        seen = pool->round;
+        pool_job *job = pool->job;
+        void *context = pool->context;
+        pthread_mutex_unlock(&pool->lock);
+        int result = job(context, self.number);
+        pthread_mutex_lock(&pool->lock);
+        if (result) pool->failed = 1;
+        if (--pool->running == 0) pthread_cond_signal(&pool->done);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+struct pool *pool_open(unsigned threads) {
+    struct pool *pool = mem_zalloc(1, sizeof *pool, "the thread pool");
+    if (!pool) return NULL;
+    unsigned wanted = threads ? threads : pool_cores();
+    pool->handles = mem_zalloc(wanted, sizeof *pool->handles, "the thread pool");
+    if (!pool->handles) {
+        free(pool);
+        return NULL;
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->start, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    for (pool->threads = 1; pool->threads < wanted; pool->threads++) {
+        struct worker *worker = mem_alloc(1, sizeof *worker, "a thread");
+        if (!worker) break;
+        *worker = (struct worker){pool, pool->threads};
+        int error = pthread_create(&pool->handles[pool->threads], NULL, work, worker);
+        if (error) {
+            free(worker);
+            fail("thread %u of %u cannot be started: %s; lower device.threads", pool->threads + 1, wanted,
+                 strerror(error));
+            break;
+        }
+    }
+    if (pool->threads < wanted) {
+        pool_close(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+void pool_close(struct pool *pool) {
+    if (!pool) return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = 1;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 1; i < pool->threads; i++) pthread_join(pool->handles[i], NULL);
+    pthread_cond_destroy(&pool->start);
+    pthread_cond_destroy(&pool->done);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->handles);
+    free(pool);
+}
+
+unsigned pool_threads(const struct pool *pool) {
+    return pool->threads;
+}
+
+int pool_run(struct pool *pool, pool_job *job, void *context) {
+    pthread_mutex_lock(&pool->lock);
+    pool->job = job;
+    pool->context = context;
+    pool->failed = 0;
+    pool->running = pool->threads - 1;
+    pool->round++;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->lock);
+    int result = job(context, 0);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->running) pthread_cond_wait(&pool->done, &pool->lock);
+    if (pool->failed) result = -1;
+    pthread_mutex_unlock(&pool->lock);
+    return result;
+}
+
+void pool_share(uint64_t count, unsigned worker, unsigned workers, uint64_t *first, uint64_t *end) {
+    uint64_t each = count / workers, left = count % workers;
+    *first = each * worker + (worker < left ? worker : left);
+    *end = *first + each + (worker < left);
+}
+
+int pool_take(_Atomic uint64_t *counter, uint64_t count, uint64_t grain, uint64_t *first, uint64_t *end) {
+    uint64_t at = atomic_fetch_add_explicit(counter, grain, memory_order_relaxed);
+    if (at >= count) return 0;
+    *first = at;
+    *end = count - at < grain ? count : at + grain;
+    return 1;
+}
+
+unsigned pool_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return 1;
+    int cores = CPU_COUNT(&set);
+    return cores > 0 ? (unsigned)cores : 1;
+}

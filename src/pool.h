@@ -1,0 +1,36 @@
+/* pool: threads that wait for work, so that a step of a millisecond does not pay for starting them.
+ *
+ * A job is one function run once by every worker, each knowing its number; the caller is worker 0. Jobs share work
+ * out by themselves, by a fixed split (pool_share) or by pool_take's counter. Results must not depend on which worker
+ * did what.
+ */
+#ifndef SPTX_POOL_H
+#define SPTX_POOL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct pool;
+
+/* Runs on every worker; 0, or -1 after fail(). */
+typedef int pool_job(void *context, unsigned worker);
+
+/* `threads` workers, the caller counted; 0 means one a core this process may use. NULL after fail(). */
+struct pool *pool_open(unsigned threads);
+void pool_close(struct pool *pool);
+unsigned pool_threads(const struct pool *pool);
+
+/* Runs `job` on all workers and waits for all. 0, or -1 where any returned -1. */
+int pool_run(struct pool *pool, pool_job *job, void *context);
+
+/* The part [*first, *end) of `count` items that belongs to worker `worker` of `workers`. */
+void pool_share(uint64_t count, unsigned worker, unsigned workers, uint64_t *first, uint64_t *end);
+
+/* The next run of at most `grain` items of `count`, from a counter that the job's workers share and that starts at 0.
+ * 0 when nothing is left, 1 with [*first, *end) otherwise. */
+int pool_take(_Atomic uint64_t *counter, uint64_t count, uint64_t grain, uint64_t *first, uint64_t *end);
+
+/* Cores this process may use. */
+unsigned pool_cores(void);
+
+#endif

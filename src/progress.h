@@ -1,0 +1,20 @@
+/* progress: the live line of long work: share done, rates, time left; a note now and then where stderr is no terminal. */
+#ifndef SPTX_PROGRESS_H
+#define SPTX_PROGRESS_H
+
+#include <stdint.h>
+
+/* Seconds of a clock that never goes back. */
+double progress_now(void);
+
+struct progress {
+    const char *what;     /* "counting" */
+    double started, shown; /* progress_now() */
+    double every;         /* seconds between two lines */
+};
+void progress_start(struct progress *progress, const char *what, double every);
+/* "WHAT 43%  12.3 MB/s  ETA 12s": `done` of `total` in `unit`s. Shows at most every `every` seconds; any thread may call. */
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit);
+void progress_end(struct progress *progress);
+
+#endif

@@ -1,0 +1,37 @@
+/* report: how every room says that something is wrong, and the one stream of notes to the person at the terminal.
+ *
+ * The deepest function that knows the facts calls fail() once; its callers pass -1 up untouched. Nothing here exits:
+ * main() prints the sentence and picks the exit code. The first sentence wins, so a worker thread's cause is not
+ * covered by the consequences that follow it.
+ */
+#ifndef SPTX_REPORT_H
+#define SPTX_REPORT_H
+
+/* Keeps the sentence (no prefix, no newline) and returns -1. Safe from any thread. */
+int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
+int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The sentence that is waiting, or "" where nothing failed. Owned by the room, valid until report_clear(). */
+const char *report_sentence(void);
+
+/* 0 where nothing failed, 1 after fail(), 2 after fail_usage(). */
+int report_exit_code(void);
+
+/* Forgets the sentence: for a caller that can go on without what failed, and for tests. */
+void report_clear(void);
+
+/* "sptx-w2v: warning: ..." on stderr, at once. */
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of the start-up table or of what was done, on stderr, as given plus a newline. */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The live line: replaces itself on a terminal, is one line a call elsewhere. "" takes it away. */
+void report_live(const char *line);
+
+/* stderr keeps silent from now on but for the final sentence of a failure (used by --quiet). */
+void report_quiet(int quiet);
+
+#endif

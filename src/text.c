@@ -1,0 +1,187 @@
+#include "text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A number and what follows it. Underscores between digits are dropped first. */
+static int number_and_unit(const char *text, double *value, char unit[8]) {
+    char digits[64];
+    size_t n = 0;
+    while (isspace((unsigned char)*text)) text++;
+    if (*text == 0) return -1;
+    for (; *text && n + 1 < sizeof digits; text++) {
+        if (*text == '_' && n && isdigit((unsigned char)digits[n - 1]) && isdigit((unsigned char)text[1])) continue;
+        digits[n++] = *text;
+    }
+    if (*text) return -1;
+    digits[n] = 0;
+    if (strpbrk(digits, "xXnN")) return -1; /* no hexadecimal, no nan, no infinity */
+    char *end;
+    errno = 0;
+    *value = strtod(digits, &end);
+    if (end == digits || !isfinite(*value)) return -1;
+    while (isspace((unsigned char)*end)) end++;
+    size_t length = strcspn(end, " \t\r\n");
+    if (length > 7 || end[length + strspn(end + length, " \t\r\n")]) return -1;
+    memcpy(unit, end, length);
+    unit[length] = 0;
+    return 0;
+}
+
+static int whole(double value, uint64_t *out) {
+    if (value < 0 || value >= 9.2e18 || value != floor(value)) return -1;
+    *out = (uint64_t)value;
+    return 0;
+}
+
+int text_count(const char *text, uint64_t *value) {
+    /* Plain digits are read as an integer, so that ids above 2^53 stay exact. */
+    while (isspace((unsigned char)*text)) text++;
+    if (isdigit((unsigned char)*text)) {
+        char *end;
+        errno = 0;
+        unsigned long long plain = strtoull(text, &end, 10);
+        while (isspace((unsigned char)*end)) end++;
+        if (!*end && !errno && plain <= INT64_MAX) {
+            *value = plain;
+            return 0;
+        }
+    }
+    double number;
+    char unit[8];
+    if (number_and_unit(text, &number, unit) || unit[0]) return -1;
+    return whole(number, value);
+}
+
+int text_real(const char *text, double *value) {
+    char unit[8];
+    if (number_and_unit(text, value, unit)) return -1;
+    return unit[0] ? -1 : 0;
+}
+
+int text_bytes(const char *text, uint64_t *value) {
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"", 1},          {"B", 1},          {"K", 1024.0},       {"KB", 1e3},        {"KiB", 1024.0},
+                 {"M", 1048576.0}, {"MB", 1e6},       {"MiB", 1048576.0},  {"G", 1073741824.0}, {"GB", 1e9},
+                 {"GiB", 1073741824.0}, {"T", 1099511627776.0}, {"TB", 1e12}, {"TiB", 1099511627776.0}};
+    double number;
+    char unit[8];
+    if (number_and_unit(text, &number, unit)) return -1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(unit, units[i].name)) return whole(floor(number * units[i].bytes), value);
+    return -1;
+}
+
+int text_time(const char *text, double *seconds) {
+    double number;
+    char unit[8];
+    if (number_and_unit(text, &number, unit) || number < 0) return -1;
+    if (!unit[0] || !strcmp(unit, "s")) *seconds = number;
+    else if (!strcmp(unit, "m") || !strcmp(unit, "min")) *seconds = number * 60;
+    else if (!strcmp(unit, "h")) *seconds = number * 3600;
+    else if (!strcmp(unit, "d")) *seconds = number * 86400;
+    else return -1;
+    return 0;
+}
+
+int text_truth(const char *text, int *value) {
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+    char word[8];
+    size_t n = 0;
+    while (isspace((unsigned char)*text)) text++;
+    while (*text && !isspace((unsigned char)*text) && n < 7) word[n++] = *text++;
+    word[n] = 0;
+    while (isspace((unsigned char)*text)) text++;
+    if (*text) return -1;
+    for (int i = 0; i < 8; i++)
+        if (!strcasecmp(word, words[i])) {
+            *value = i & 1;
+            return 0;
+        }
+    return -1;
+}
+
+char *text_of_bytes(char *out, uint64_t bytes) {
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    int i = 0;
+    while (value >= 1024 && i < 5) value /= 1024, i++;
+    snprintf(out, TEXT_ROOM, i == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, names[i]);
+    return out;
+}
+
+char *text_of_count(char *out, uint64_t count) {
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count), at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0) out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = 0;
+    return out;
+}
+
+char *text_of_rate(char *out, double value) {
+    const char *name = "";
+    if (value >= 1e9) value /= 1e9, name = " G";
+    else if (value >= 1e6) value /= 1e6, name = " M";
+    else if (value >= 1e3) value /= 1e3, name = " k";
+    snprintf(out, TEXT_ROOM, value < 10 ? "%.2f%s" : value < 100 ? "%.1f%s" : "%.0f%s", value, name);
+    return out;
+}
+
+char *text_of_time(char *out, double seconds) {
+    if (!(seconds >= 0) || seconds > 1e9) snprintf(out, TEXT_ROOM, "?");
+    else if (seconds < 9.95) snprintf(out, TEXT_ROOM, "%.1fs", seconds);
+    else if (seconds < 60) snprintf(out, TEXT_ROOM, "%.0fs", seconds);
+    else if (seconds < 3600) snprintf(out, TEXT_ROOM, "%dm%02ds", (int)seconds / 60, (int)seconds % 60);
+    else snprintf(out, TEXT_ROOM, "%dh%02dm", (int)(seconds / 3600), (int)(seconds / 60) % 60);
+    return out;
+}
+
+char *text_strip(char *text) {
+    while (isspace((unsigned char)*text)) text++;
+    size_t n = strlen(text);
+    while (n && isspace((unsigned char)text[n - 1])) n--;
+    text[n] = 0;
+    return text;
+}
+
+static unsigned edits(const char *a, const char *b) {
+    enum { LONGEST = 63 };
+    size_t n = strlen(a), m = strlen(b);
+    unsigned row[LONGEST + 1];
+    if (n > LONGEST || m > LONGEST) return 1000;
+    for (size_t j = 0; j <= m; j++) row[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned corner = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned above = row[j], best = corner + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best) best = above + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            corner = above;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *text_nearest(const char *word, const char *const *names, size_t count) {
+    const char *best = NULL;
+    unsigned fewest = (unsigned)strlen(word) / 2 + 1;
+    if (fewest > 4) fewest = 4;
+    for (size_t i = 0; i < count; i++) {
+        unsigned n = edits(word, names[i]);
+        if (n < fewest) fewest = n, best = names[i];
+    }
+    return best;
+}

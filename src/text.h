@@ -1,0 +1,29 @@
+/* text: numbers, sizes and times as people write them, and back; the nearest name for a misspelt one. */
+#ifndef SPTX_TEXT_H
+#define SPTX_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each reads the whole of `text` (blanks around it allowed): 0 with *value, -1 where it is not such a thing.
+ * They keep no sentence: the caller knows the file and the line. */
+int text_count(const char *text, uint64_t *value); /* 5000, 1e6, 2_000_000; an integer below 2^63 */
+int text_real(const char *text, double *value);    /* finite */
+int text_bytes(const char *text, uint64_t *value); /* 11GiB, 512 MB, 4096; KB = 1000, KiB = 1024, K alone = KiB */
+int text_time(const char *text, double *seconds);  /* 90, 90s, 10m, 2h, 1d */
+int text_truth(const char *text, int *value);      /* yes no true false on off 1 0 */
+
+/* Writes a value for people into `out` (at least TEXT_ROOM bytes) and returns out. */
+enum { TEXT_ROOM = 32 };
+char *text_of_bytes(char *out, uint64_t bytes);    /* 1.53 GiB */
+char *text_of_count(char *out, uint64_t count);    /* 14,886,545 */
+char *text_of_rate(char *out, double per_second);  /* 2.63 M */
+char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
+
+/* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
+char *text_strip(char *text);
+
+/* The entry of names[count] with the fewest single-letter edits from `word`, or NULL where none is near enough to help. */
+const char *text_nearest(const char *word, const char *const *names, size_t count);
+
+#endif
