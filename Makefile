@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
 # gnu11: C11 with POSIX names. No -march here: cpu_rows.c is compiled once a level and picked at run time.
-CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -pthread $(EXTRA_CFLAGS)
+CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 LDLIBS   = -linih -lz -lzstd -lxxhash -lopenblas -lm
 
@@ -18,11 +18,12 @@ CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
 SRC      = $(wildcard src/*.c)
-KERNEL_C = $(filter-out kernels/backend_cuda_absent.c kernels/cpu_rows.c,$(wildcard kernels/*.c))
-LEVELS   = base $(if $(filter x86_64,$(shell uname -m)),v3 v4)
-LEVEL_base =
-LEVEL_v3   = -march=x86-64-v3
-LEVEL_v4   = -march=x86-64-v4 -mprefer-vector-width=512
+MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
+KERNEL_C = $(filter-out %_absent.c %/cpu_rows.c %/cpu_level_x86.c %/cpu_level_plain.c,$(wildcard kernels/*.c)) kernels/cpu_level_$(MACHINE).c
+LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
+LEVEL_base = -DCPU_LANES=8
+LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
+LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
 
 OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu_rows_%.o)
 ifeq ($(CUDA),yes)
@@ -30,7 +31,8 @@ CU   = $(wildcard kernels/*.cu)
 OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
 LDLIBS += -L$(CUDA_LIB) -lcublas_static -lcublasLt_static -lculibos -lcudart_static -lrt -ldl -lstdc++
 else
-OBJ += $(BUILD)/kernels/backend_cuda_absent.o
+ABSENT = $(wildcard kernels/*_absent.c)
+OBJ += $(ABSENT:%.c=$(BUILD)/%.o)
 endif
 LIB_OBJ = $(filter-out $(BUILD)/src/main.o,$(OBJ))
 
