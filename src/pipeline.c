@@ -1,0 +1,32 @@
+#include "pipeline.h"
+
+void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, struct backend *backend, unsigned depth) {
+    unsigned stages = depth < 1 ? 1 : depth > BACKEND_STAGES ? BACKEND_STAGES : depth;
+    *pipeline = (struct pipeline){.ops = ops, .backend = backend, .depth = stages};
+}
+
+int pipeline_next(struct pipeline *pipeline, struct step_result *oldest) {
+    if (pipeline->in_flight == 0) return 0;
+    unsigned stage = (pipeline->next + pipeline->depth - pipeline->in_flight) % pipeline->depth;
+    pipeline->in_flight--; /* also where waiting fails: such a stage is not waited for twice */
+    return pipeline->ops->result(pipeline->backend, stage, oldest) ? -1 : 1;
+}
+
+int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch, const struct step_request *step,
+                    struct step_result *oldest, int *came) {
+    const struct backend_ops *ops = pipeline->ops;
+    struct backend *backend = pipeline->backend;
+    unsigned stage = pipeline->next;
+    *came = 0;
+    if (pipeline->in_flight == pipeline->depth) {
+        if (pipeline_next(pipeline, oldest) < 0) return -1;
+        *came = 1;
+    }
+    if (ops->make_batch(backend, stage, batch)) return -1;
+    if (ops->gather(backend, stage, step)) return -1;
+    if (ops->step(backend, stage, step)) return -1;
+    if (ops->scatter(backend, stage, step)) return -1;
+    pipeline->next = (stage + 1) % pipeline->depth;
+    pipeline->in_flight++;
+    return 0;
+}

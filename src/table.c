@@ -1,0 +1,346 @@
+#include "table.h"
+
+#include "memory.h"
+#include "report.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { CHUNK = 4 << 20 }; /* bytes of packed records that are moved at once */
+
+static const char *side_name(enum table_side side) {
+    return side == TABLE_TARGET ? "target" : "context";
+}
+
+/* ---- layout ---- */
+
+struct rule_options table_rule(const struct config *config) {
+    struct rule_options rule = {
+        .rule = config->optimizer_rule,
+        .momentum = config->optimizer_momentum,
+        .weight_decay = config->optimizer_weight_decay,
+        .lr_decay = config->optimizer_lr_decay,
+        .initial_accumulator = config->optimizer_initial_accumulator,
+        .eps = config->optimizer_eps,
+        .rho = config->optimizer_rho,
+        .alpha = config->optimizer_alpha,
+        .beta1 = config->optimizer_beta1,
+        .beta2 = config->optimizer_beta2,
+        .lambd = config->optimizer_lambd,
+        .t0 = config->optimizer_t0,
+        .eta_minus = config->optimizer_eta_minus,
+        .eta_plus = config->optimizer_eta_plus,
+        .step_min = config->optimizer_step_min,
+        .step_max = config->optimizer_step_max,
+        .lr = config->optimizer_lr,
+        .nesterov = config->optimizer_nesterov,
+        .centered = config->optimizer_centered,
+        .amsgrad = config->optimizer_amsgrad,
+    };
+    rule.count_rows = config->optimizer_bias_correction == COUNT_ROW && rule_counts(&rule);
+    return rule;
+}
+
+struct record_layout table_layout(const struct rule_options *rule, uint32_t dim) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .counted = rule->count_rows != 0};
+    layout.slots = (uint32_t)rule_slots(rule, slots);
+    layout.packed = 4 * ((uint64_t)(1 + layout.slots) * dim + layout.counted);
+    return layout;
+}
+
+static uint64_t padded(uint64_t bytes) {
+    return (bytes + 127) / 128 * 128;
+}
+
+uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state) {
+    uint64_t span = 4 * (uint64_t)layout->span, beside = layout->slots * span + 4 * layout->counted;
+    return weights == state ? padded(span + beside) : padded(span) + padded(beside);
+}
+
+/* ---- opening ---- */
+
+static int settled(int place, enum table_side side, const char *part, enum place *out) {
+    if (place == CONFIG_PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", side_name(side), part);
+    *out = (enum place)place; /* config_place and place list the same places in the same order */
+    return 0;
+}
+
+static int choose_places(struct table *table, const struct config *config) {
+    int target = table->side == TABLE_TARGET;
+    int weights = target ? config->memory_target : config->memory_context;
+    int state = target ? config->memory_target_state : config->memory_context_state;
+    if (settled(weights, table->side, "", &table->spec.weights)) return -1;
+    return settled(state, table->side, "_state", &table->spec.state);
+}
+
+static int name_working_file(struct table *table, const char *directory) {
+    if (table->spec.weights != PLACE_FILE && table->spec.state != PLACE_FILE) return 0;
+    char name[32];
+    snprintf(name, sizeof name, "%s.working", table->spec.name);
+    table->file_path = file_join(directory, name);
+    table->spec.file_path = table->file_path;
+    return table->file_path ? 0 : -1;
+}
+
+int table_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
+               const struct backend_ops *ops, struct backend *backend, const char *directory) {
+    *table = (struct table){.ops = ops, .backend = backend, .side = side};
+    table->rule = table_rule(config);
+    table->spec.name = side_name(side);
+    table->spec.rows = rows;
+    table->spec.layout = table_layout(&table->rule, (uint32_t)config->model_dim);
+    table->spec.hot_rows = hot_rows < rows ? hot_rows : rows;
+    if (choose_places(table, config) || name_working_file(table, directory) ||
+        ops->table_open(backend, &table->spec, &table->store)) {
+        table->store = NULL;
+        table_release(table);
+        return -1;
+    }
+    return 0;
+}
+
+void table_release(struct table *table) {
+    if (table->store) table->ops->table_close(table->backend, table->store);
+    free(table->file_path);
+    *table = (struct table){0};
+}
+
+/* ---- first values ---- */
+
+/* Words of `text`, at most `room`, in `copy` of 256 bytes; -1 where there are more or they are longer. */
+static int split(const char *text, char copy[256], char *words[], int room) {
+    int n = 0;
+    char *rest = copy;
+    if (strlen(text) >= 256) return -1;
+    strcpy(copy, text);
+    for (char *word; (word = strtok_r(rest, " \t,", &rest));) {
+        if (n == room) return -1;
+        words[n++] = word;
+    }
+    return n;
+}
+
+static int law(struct init_law *out, enum init_kind kind, double a, double b) {
+    *out = (struct init_law){kind, a, b};
+    return 0;
+}
+
+int table_init_law(struct init_law *out, const char *text, enum table_side side, uint32_t dim) {
+    char copy[256], *words[3];
+    double a = 0, b = 0;
+    int n = split(text, copy, words, 3);
+    if (n < 1 || (n > 1 && text_real(words[1], &a)) || (n > 2 && text_real(words[2], &b))) return -1;
+    if (n == 1 && !strcmp(words[0], "zeros")) return law(out, INIT_ZEROS, 0, 0);
+    if (n == 1 && !strcmp(words[0], "word2vec")) return law(out, INIT_UNIFORM, -0.5 / dim, 0.5 / dim);
+    if (n == 3 && !strcmp(words[0], "uniform") && a <= b) return law(out, INIT_UNIFORM, a, b);
+    if (n == 3 && !strcmp(words[0], "normal") && b >= 0) return law(out, INIT_NORMAL, a, b);
+    if (n == 2 && !strcmp(words[0], "notebook") && a >= 0) {
+        double r = sqrt(2 / (a + dim));
+        return side == TABLE_TARGET ? law(out, INIT_UNIFORM, -r, r) : law(out, INIT_NORMAL, 0, sqrt(r));
+    }
+    return -1;
+}
+
+/* Two independent standard normals from two words (Box and Muller 1958); the logarithm's argument is never 0. */
+static void normal_pair(uint32_t x, uint32_t y, double out[2]) {
+    double radius = sqrt(-2 * log((x + 1.0) / 4294967296.0)), angle = 2 * 3.14159265358979323846 * (y / 4294967296.0);
+    out[0] = radius * cos(angle);
+    out[1] = radius * sin(angle);
+}
+
+static void four_values(const struct init_law *from, struct draw4 drawn, double out[4]) {
+    if (from->kind == INIT_UNIFORM) {
+        for (int i = 0; i < 4; i++) out[i] = from->a + (from->b - from->a) * draw_unit(drawn.word[i]);
+        return;
+    }
+    normal_pair(drawn.word[0], drawn.word[1], out);
+    normal_pair(drawn.word[2], drawn.word[3], out + 2);
+    for (int i = 0; i < 4; i++) out[i] = from->a + from->b * out[i];
+}
+
+static void draw_weights(const struct init_law *from, uint32_t seed, enum table_side side, uint64_t row, uint32_t dim,
+                         float *weights) {
+    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT;
+    for (uint32_t column = 0; column < dim; column += 4) {
+        double values[4];
+        four_values(from, draw_at(seed, purpose, row, 0, column / 4), values);
+        for (uint32_t i = 0; i < 4 && column + i < dim; i++) weights[column + i] = (float)values[i];
+    }
+}
+
+struct filling {
+    struct table *table;
+    struct init_law law;
+    uint32_t seed;
+    uint64_t grain;          /* rows of a chunk */
+    _Atomic uint64_t next;   /* the first row that nobody took */
+    pthread_mutex_t writing; /* backends take one caller at a time */
+};
+
+/* A record with its first state and weights of zero, `count` times. */
+static void first_records(const struct table *table, float *records, uint64_t count) {
+    const struct record_layout *layout = &table->spec.layout;
+    struct rule_slot slots[RULE_SLOTS];
+    int n = rule_slots(&table->rule, slots);
+    uint64_t width = layout->packed / 4;
+    for (uint64_t row = 0; row < count; row++) {
+        float *record = records + row * width;
+        memset(record, 0, layout->packed);
+        for (int s = 0; s < n; s++)
+            for (uint32_t i = 0; i < layout->dim; i++) record[(uint64_t)(1 + s) * layout->dim + i] = slots[s].initial;
+    }
+}
+
+static int fill_chunks(void *context, unsigned worker) {
+    struct filling *filling = context;
+    const struct table_spec *spec = &filling->table->spec;
+    uint64_t first, end, width = spec->layout.packed / 4;
+    float *records = mem_alloc(filling->grain, spec->layout.packed, "a table's first values");
+    int result = records ? 0 : -1;
+    if (records) first_records(filling->table, records, filling->grain);
+    while (!result && pool_take(&filling->next, spec->rows, filling->grain, &first, &end)) {
+        if (filling->law.kind != INIT_ZEROS)
+            for (uint64_t row = first; row < end; row++)
+                draw_weights(&filling->law, filling->seed, filling->table->side, row, spec->layout.dim,
+                             records + (row - first) * width);
+        pthread_mutex_lock(&filling->writing);
+        result = filling->table->ops->table_write(filling->table->backend, filling->table->store, first, end - first, records);
+        pthread_mutex_unlock(&filling->writing);
+    }
+    free(records);
+    return result;
+}
+
+/* Rows that are moved at once. */
+static uint64_t grain(const struct table *table) {
+    uint64_t rows = CHUNK / table->spec.layout.packed;
+    if (rows > table->spec.rows) rows = table->spec.rows;
+    return rows ? rows : 1;
+}
+
+int table_fill(struct table *table, const struct config *config, struct pool *pool) {
+    const char *text = table->side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
+    struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed, .grain = grain(table)};
+    if (table_init_law(&filling.law, text, table->side, table->spec.layout.dim))
+        return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                    side_name(table->side), text);
+    pthread_mutex_init(&filling.writing, NULL);
+    int result = pool_run(pool, fill_chunks, &filling);
+    pthread_mutex_destroy(&filling.writing);
+    return result;
+}
+
+/* ---- disk ---- */
+
+static void add_field(struct npy *npy, const char *name, uint32_t columns, char kind) {
+    struct npy_field *field = &npy->field[npy->fields++];
+    snprintf(field->name, sizeof field->name, "%s", name);
+    field->columns = columns;
+    field->kind = kind;
+}
+
+/* What the file of this table is made of. */
+static struct npy describe(const struct table *table) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct npy npy = {.rows = table->spec.rows};
+    int n = rule_slots(&table->rule, slots);
+    add_field(&npy, "weights", table->spec.layout.dim, 'f');
+    for (int s = 0; s < n; s++) add_field(&npy, slots[s].name, table->spec.layout.dim, 'f');
+    if (table->spec.layout.counted) add_field(&npy, "updates", 1, 'u');
+    return npy;
+}
+
+static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
+    uint64_t rows = table->spec.rows, step = grain(table), record = table->spec.layout.packed;
+    char *records = mem_alloc(step, record, "a piece of a table on its way to disk");
+    int result = records ? 0 : -1;
+    for (uint64_t first = 0; !result && first < rows; first += step) {
+        uint64_t count = rows - first < step ? rows - first : step;
+        result = table->ops->table_read(table->backend, table->store, first, count, records);
+        if (result) break;
+        XXH64_update(hash, records, count * record);
+        result = file_write(writer, records, count * record);
+    }
+    free(records);
+    return result;
+}
+
+int table_save(struct table *table, const char *path, uint64_t *checksum) {
+    struct npy npy = describe(table);
+    struct file_writer writer;
+    XXH64_state_t *hash = XXH64_createState();
+    int result = -1;
+    if (!hash) return fail("not enough memory for a checksum");
+    XXH64_reset(hash, 0);
+    if (file_writer_open(&writer, path)) goto out;
+    if (npy_write_header(&npy, &writer)) goto abandon;
+    if (writer.used != writer.written) { /* a header is far smaller than the buffer it waits in */
+        fail("the header of '%s' is longer than a write buffer", path);
+        goto abandon;
+    }
+    XXH64_update(hash, writer.buffer, writer.used);
+    if (save_rows(table, &writer, hash)) goto abandon;
+    result = file_commit(&writer);
+    *checksum = XXH64_digest(hash);
+    goto out;
+abandon:
+    file_abandon(&writer);
+out:
+    XXH64_freeState(hash);
+    return result;
+}
+
+/* "weights[128] exp_avg[128] updates" */
+static void name_fields(const struct npy *npy, char *out, size_t room) {
+    size_t at = 0;
+    out[0] = 0;
+    for (uint32_t i = 0; i < npy->fields && at < room; i++) {
+        const struct npy_field *field = &npy->field[i];
+        int n = field->kind == 'u' ? snprintf(out + at, room - at, "%s%s", i ? " " : "", field->name)
+                                   : snprintf(out + at, room - at, "%s%s[%" PRIu32 "]", i ? " " : "",
+                                              field->name[0] ? field->name : "(plain array)", field->columns);
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static int same_fields(const struct npy *seen, const struct npy *wanted) {
+    if (seen->fields != wanted->fields) return 0;
+    for (uint32_t i = 0; i < seen->fields; i++) {
+        const struct npy_field *a = &seen->field[i], *b = &wanted->field[i];
+        if (strcmp(a->name, b->name) || a->columns != b->columns || a->kind != b->kind) return 0;
+    }
+    return 1;
+}
+
+static int check_file(const struct table *table, const struct npy *seen, const char *path) {
+    struct npy wanted = describe(table);
+    char has[512], wants[512];
+    if (seen->rows != wanted.rows)
+        return fail("'%s' has %" PRIu64 " rows, the %s table has %" PRIu64, path, seen->rows, table->spec.name, wanted.rows);
+    if (!same_fields(seen, &wanted) || seen->record != table->spec.layout.packed) {
+        name_fields(seen, has, sizeof has);
+        name_fields(&wanted, wants, sizeof wants);
+        return fail("'%s' has the fields %s, this model.dim and optimizer want %s", path, has, wants);
+    }
+    return 0;
+}
+
+int table_load(struct table *table, const char *path) {
+    struct npy npy;
+    uint64_t step = grain(table), rows = table->spec.rows;
+    if (npy_open(&npy, path)) return -1;
+    int result = check_file(table, &npy, path);
+    for (uint64_t first = 0; !result && first < rows; first += step) {
+        uint64_t count = rows - first < step ? rows - first : step;
+        result = table->ops->table_write(table->backend, table->store, first, count, npy_row(&npy, &npy.field[0], first));
+    }
+    npy_close(&npy);
+    return result;
+}
