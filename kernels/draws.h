@@ -84,7 +84,7 @@ FN double draw_exp2(double x) {
 /* P(k) = ln(1 + 1/k) / ln rows over 1..rows-1: the floor of rows^u, u uniform in [0, 1). */
 FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
     double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
-    uint64_t k = (uint64_t)draw_exp2(u * log2_rows);
+    uint64_t k = (uint64_t)draw_exp2(portable_mul(u, log2_rows));
     return (uint32_t)(k < 1 ? 1 : k > rows - 1 ? rows - 1 : k);
 }
 

@@ -14,7 +14,9 @@ struct draw4 {
 
 #ifdef __CUDACC__
 #define FN static __host__ __device__ __forceinline__
+#define mulhilo32 curand_mulhilo32 /* both headers have a function of this name */
 #include <curand_philox4x32_x.h>
+#undef mulhilo32
 #include <Random123/philox.h>
 FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
     struct draw4 out;
@@ -36,6 +38,15 @@ FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
 #endif
 }
+/* A product that is rounded before anything is added to it, so that host and device go on from the same bits. */
+FN double portable_mul(double a, double b) {
+#ifdef __CUDA_ARCH__
+    return __dmul_rn(a, b);
+#else
+    volatile double product = a * b;
+    return product;
+#endif
+}
 #else
 #define FN static inline __attribute__((unused, always_inline))
 #include <Random123/philox.h>
@@ -49,6 +60,10 @@ FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint3
 }
 FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
+}
+FN double portable_mul(double a, double b) {
+    volatile double product = a * b;
+    return product;
 }
 #endif
 

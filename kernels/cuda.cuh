@@ -1,0 +1,251 @@
+/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
+ *
+ *   prepare stream   ids, distinct rows, orders of batch k+1            (cuda_batch.cu)
+ *   in stream        its cold rows, host -> slots                       (cuda_rows.cu)
+ *   compute stream   forward shared rows from batches in flight; step k (cuda_rows.cu, cuda_step.cu)
+ *   out stream       rows of batch k-1, slots -> host; its result       (cuda_rows.cu)
+ *
+ * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
+ * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
+ */
+#ifndef SPTX_CUDA_CUH
+#define SPTX_CUDA_CUH
+
+/* C++ headers first: the C headers below are read inside extern "C", where templates may not stand (portable.h has such within). */
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "portable.h"
+
+extern "C" {
+#include "../src/memory.h"
+#include "../src/report.h"
+#include "backend.h"
+#include "host_rows.h"
+#include "sgns.h"
+}
+
+/* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */
+int cuda_failed(cudaError_t error, const char *call); /* always -1 */
+#define CK(call)                                                                                                       \
+    do {                                                                                                               \
+        cudaError_t ck_error = (call);                                                                                 \
+        if (ck_error != cudaSuccess) return cuda_failed(ck_error, #call);                                              \
+    } while (0)
+/* After a launch: its error, if the launch itself was refused. */
+#define CK_LAUNCH(name)                                                                                                \
+    do {                                                                                                               \
+        cudaError_t ck_error = cudaGetLastError();                                                                     \
+        if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
+    } while (0)
+
+/* ---- tables ---- */
+
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`
+ * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, mapped pinned
+ * host memory, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
+ * share a record both parts have its stride and the state's pointers begin behind the weights. */
+struct part_view {
+    char *hot, *home;
+    uint64_t hot_rows, stride;
+};
+
+/* A table, by value to kernels. State of a row: `slots` arrays of `span` floats, then (counted) a uint32 of updates. */
+struct table_view {
+    struct part_view weights, state; /* state: all zeros where slots == 0 */
+    uint64_t rows;
+    uint32_t dim, span, slots, counted;
+};
+
+static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
+    return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
+}
+/* A row at its own home, host rows over the link: for work that goes without stages. */
+static __device__ __forceinline__ float *table_weights(const struct table_view &table, uint64_t row) {
+    return (float *)part_at(table.weights, row);
+}
+static __device__ __forceinline__ float *table_state(const struct table_view &table, uint64_t row) {
+    return (float *)part_at(table.state, row);
+}
+static __device__ __forceinline__ uint32_t *table_updates(const struct table_view &table, uint64_t row) {
+    return (uint32_t *)(table_state(table, row) + (uint64_t)table.slots * table.span);
+}
+
+/* Memory of one store. */
+struct store {
+    enum place place;
+    uint64_t stride, bytes; /* of a record; of the whole host part */
+    char *host;             /* pinned: mmapped, mapped into the GPU; file: the working file, mapped; else NULL */
+    char *host_device;      /* pinned: the GPU's address of `host` */
+    char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
+    uint64_t gpu_rows;      /* rows that lie in `gpu` */
+    uint64_t registered;    /* bytes of `host` known to the driver */
+    char *path;             /* file: owned */
+    int fd;
+};
+
+struct backend_table {
+    struct table_spec spec;  /* name and path are copies */
+    char *name;
+    int shared;              /* weights and state in one record: stores[0] alone */
+    int parts;               /* stores in use: 1 or 2 */
+    struct store stores[2];
+    struct table_view view;
+};
+
+/* ---- a batch in its stage ---- */
+
+enum { SIDE_TARGET, SIDE_CONTEXT };
+#define SINGLE_BIT 0x80000000u /* in side_view.distinct: the row occurs once in the batch */
+
+/* A piece of work of the update: sum `count` rows of the order from `first`, then update distinct row `row`, or (partial
+ * != DRAW_NONE) leave the sum in that row of the partial sums. */
+struct item {
+    uint32_t row, first, count, partial;
+};
+
+/* One side of a batch on the GPU. Occurrences are in example order. */
+struct side_view {
+    const uint32_t *ids;      /* [occurrences] rows; DRAW_NONE: a slot left out */
+    const uint32_t *block;    /* [occurrences] */
+    const uint32_t *distinct; /* [occurrences] place of its row in distinct_ids, SINGLE_BIT; DRAW_NONE for a slot left out */
+    const uint32_t *distinct_ids;    /* [rows of the batch] increasing */
+    const uint32_t *distinct_starts; /* [rows of the batch + 1] into order */
+    const uint32_t *order;           /* [occurrences] occurrences by row, then by example */
+    const struct item *items;        /* one a piece */
+    const struct item *longs;        /* one a row of several pieces: over the partial sums */
+};
+
+/* What the host does not need to know to go on; written by the GPU. */
+struct batch_counts {
+    uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
+    unsigned long long empty_terms; /* terms of slots left out */
+};
+
+/* What the host does know, after the batch's sizes were summed. */
+struct batch_sizes {
+    uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
+};
+
+/* An array on the GPU that grows. */
+struct gpu_array {
+    void *data;
+    uint64_t bytes;
+};
+
+struct side_arrays {
+    struct gpu_array ids, block, distinct, distinct_ids, distinct_starts, order, items, longs;
+    struct gpu_array forward;  /* [distinct rows] stage << 28 ... see cuda_rows.cu */
+    struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
+    char *staging[2];          /* file place: pinned copy of the slots */
+    uint64_t staging_bytes[2];
+    uint32_t *host_ids;        /* file place: pinned copy of the batch's distinct ids */
+    uint64_t host_ids_bytes;
+    uint64_t file_rows;        /* rows in staging that the working file does not have yet */
+    uint64_t file_first;       /* place of the first of them in the distinct ids */
+};
+
+struct stage {
+    int built, busy;   /* has a batch; something of it may still run */
+    int gathered;      /* gather() was called for this batch: its slots hold rows */
+    uint64_t sequence; /* order of gather() */
+    struct backend_table *tables[2]; /* whose rows lie in the slots */
+    struct batch_sizes sizes;
+    uint64_t pairs, words;
+    int one_target; /* every block has T == 1 */
+    struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
+    struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
+    struct side_arrays side[2];
+    struct gpu_array coefficients; /* float [terms] */
+    struct gpu_array losses;       /* double [targets] */
+    struct batch_counts *counts;   /* GPU */
+    struct step_result *result;    /* pinned, mapped */
+    cudaEvent_t prepared, arrived, forwarded, stepped, done; /* arrived: rows are in their slots; done: all of it */
+    struct batch_view view; /* host copy, for batch_view() */
+    void *view_memory[5];
+};
+
+/* ---- the backend ---- */
+
+/* The source with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
+struct cuda_source {
+    struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
+    struct example_source host; /* as the caller gave it */
+    int ready;
+    void *owned[4];   /* cudaFree: ids, starts, keep, alias */
+    void *pinned[2];  /* registered or copied to pinned memory: ids, starts */
+    uint64_t pinned_bytes[2];
+    int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
+};
+
+/* Sorting and scanning work here; used by the prepare stream alone. */
+struct scratch {
+    struct gpu_array sizes, offsets, iota, keys, ranks, temporary;
+    uint64_t iota_count;
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    struct pool *pool;
+    int device;
+    unsigned depth;
+    int processors; /* SMs */
+    char name[128];
+    uint64_t gpu_budget, gpu_used, host_used, batch_blocks;
+    cudaStream_t prepare, in, compute, out;
+    struct cuda_source source;
+    struct stage stages[BACKEND_STAGES];
+    struct scratch scratch;
+    struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
+    struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
+    struct rule_options corrections_rule; /* what they are for */
+    double corrections_lr;
+    int corrections_ready;
+    struct batch_sizes *sizes; /* pinned, mapped: make_batch reads a batch's sizes here */
+    cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
+    uint64_t sequence;
+    void *hogwild; /* cuda_hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
+    void *topk;    /* cuda_topk.cu's own */
+};
+
+/* cuda_memory.cu. Budgeted GPU memory: `what` completes "GPU memory for WHAT". */
+int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
+void gpu_give(struct backend *backend, void *data, uint64_t bytes);
+/* At least `bytes`; the contents are lost when it grows. Waits for the GPU when it grows. */
+int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
+void gpu_drop(struct backend *backend, struct gpu_array *array);
+/* Host memory in huge pages, zeroed by all threads, mapped into the GPU. */
+int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
+void pinned_give(struct backend *backend, char *host, uint64_t bytes);
+int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
+void cuda_table_close(struct backend *backend, struct backend_table *table);
+int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+
+/* cuda_batch.cu */
+int cuda_source_set(struct backend *backend, const struct example_source *source);
+void cuda_source_drop(struct backend *backend);
+int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
+int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
+int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
+struct side_view cuda_side(const struct stage *stage, int side);
+
+/* cuda_rows.cu */
+int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_forward(struct backend *backend, struct stage *stage); /* on the compute stream, at the head of a step */
+int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
+int cuda_finish(struct backend *backend, struct stage *stage); /* waits until nothing of the stage runs */
+int cuda_drain(struct backend *backend);
+
+/* cuda_step.cu */
+int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
+
+/* cuda_hogwild.cu, cuda_topk.cu */
+int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+void cuda_hogwild_close(struct backend *backend);
+int cuda_topk(struct backend *backend, const struct topk_request *request);
+void cuda_topk_close(struct backend *backend);
+
+#endif

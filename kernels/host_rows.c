@@ -1,0 +1,107 @@
+#include "host_rows.h"
+
+#include "../src/pool.h"
+
+#include <string.h>
+
+struct zeroing {
+    char *memory;
+    uint64_t bytes;
+    unsigned threads;
+};
+
+static int zero(void *context, unsigned worker) {
+    const struct zeroing *z = context;
+    const uint64_t page = 2 << 20; /* whole huge pages, so that no two threads fault the same one */
+    uint64_t first, end;
+    pool_share((z->bytes + page - 1) / page, worker, z->threads, &first, &end);
+    first *= page;
+    end = end * page < z->bytes ? end * page : z->bytes;
+    if (first < end) memset(z->memory + first, 0, end - first);
+    return 0;
+}
+
+int host_zero(struct pool *pool, void *memory, uint64_t bytes) {
+    struct zeroing z = {memory, bytes, pool_threads(pool)};
+    return pool_run(pool, zero, &z);
+}
+
+struct packing {
+    const struct record_layout *layout;
+    const struct host_records *records;
+    uint64_t count;
+    char *packed;
+    int unpack;
+    unsigned threads;
+};
+
+static void move(char *record, char *packed, uint64_t bytes, int unpack) {
+    if (unpack) memcpy(record, packed, bytes);
+    else memcpy(packed, record, bytes);
+}
+
+static int pack(void *context, unsigned worker) {
+    const struct packing *p = context;
+    const struct record_layout *layout = p->layout;
+    uint64_t row = (uint64_t)layout->dim * 4, array = (uint64_t)layout->span * 4, first, end;
+    pool_share(p->count, worker, p->threads, &first, &end);
+    for (uint64_t i = first; i < end; i++) {
+        char *packed = p->packed + i * layout->packed;
+        char *state = p->records->state + i * p->records->state_stride;
+        move(p->records->weights + i * p->records->weights_stride, packed, row, p->unpack);
+        for (uint32_t s = 0; s < layout->slots; s++) move(state + s * array, packed + (s + 1) * row, row, p->unpack);
+        if (layout->counted) move(state + layout->slots * array, packed + (layout->slots + 1) * row, 4, p->unpack);
+    }
+    return 0;
+}
+
+int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+              void *packed) {
+    struct packing p = {layout, records, count, packed, 0, pool_threads(pool)};
+    return pool_run(pool, pack, &p);
+}
+
+int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+                const void *packed) {
+    struct packing p = {layout, records, count, (char *)(uintptr_t)packed, 1, pool_threads(pool)}; /* read only */
+    return pool_run(pool, pack, &p);
+}
+
+struct moving {
+    char *rows, *home;
+    const uint32_t *ids;
+    uint64_t count, stride;
+    int out;
+    unsigned threads;
+};
+
+static int move_rows(void *context, unsigned worker) {
+    const struct moving *m = context;
+    uint64_t first, end;
+    pool_share(m->count, worker, m->threads, &first, &end);
+    for (uint64_t i = first; i < end; i++)
+        move(m->home + m->ids[i] * m->stride, m->rows + i * m->stride, m->stride, m->out);
+    return 0;
+}
+
+int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride) {
+    struct moving m = {rows, (char *)(uintptr_t)home, ids, count, stride, 0, pool_threads(pool)};
+    return pool_run(pool, move_rows, &m);
+}
+
+int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride) {
+    struct moving m = {(char *)(uintptr_t)rows, home, ids, count, stride, 1, pool_threads(pool)};
+    return pool_run(pool, move_rows, &m);
+}
+
+struct pool *host_pool_open(unsigned threads) {
+    return pool_open(threads);
+}
+
+void host_pool_close(struct pool *pool) {
+    pool_close(pool);
+}
+
+unsigned host_pool_threads(const struct pool *pool) {
+    return pool_threads(pool);
+}

@@ -1,0 +1,35 @@
+/* host_rows: what a GPU's backend lets the host's threads do: first touch of memory, rows to and from packed form, rows
+ * to and from a mapped file. Plain C, read by C++ as well.
+ */
+#ifndef SPTX_HOST_ROWS_H
+#define SPTX_HOST_ROWS_H
+
+#include "backend.h"
+
+#include <stdint.h>
+
+struct pool; /* src/pool.h */
+
+/* Writes zeros over `bytes`, so that every page is there, each thread a part. */
+int host_zero(struct pool *pool, void *memory, uint64_t bytes);
+
+/* Records in memory, with their padding, from and to packed ones. `state` is the first slot of the first row. */
+struct host_records {
+    char *weights, *state;
+    uint64_t weights_stride, state_stride;
+};
+int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+              void *packed);
+int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+                const void *packed);
+
+/* rows[i] = home + ids[i] x stride, and back, for `count` rows of `stride` bytes. */
+int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
+int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
+
+/* A pool of `threads` (0: one a core), for files that cannot read src/pool.h. */
+struct pool *host_pool_open(unsigned threads);
+void host_pool_close(struct pool *pool);
+unsigned host_pool_threads(const struct pool *pool);
+
+#endif
