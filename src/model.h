@@ -21,8 +21,12 @@ void model_close(struct model *model); /* harmless on a zeroed one */
 
 /* Rows [first, first + count) of a view as float32, row after row; out has room for count x dim. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
-/* The view of all rows in memory, unit length if asked (rows of zeros stay zeros). NULL after fail(); the caller frees. */
-float *model_matrix(const struct model *model, enum model_view view, int unit);
+/* The view of the first `rows` rows (0: all) in memory, unit length if asked (rows of zeros stay zeros). Refuses NaN and
+ * infinity, naming the word. NULL after fail(); the caller frees. */
+float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
+
+/* The row of a word, or -1 after fail() that names the nearest one. */
+int64_t model_find(const struct model *model, const char *word);
 
 /* "target", "context", "sum", "normsum": -1 after fail_usage(). */
 int model_view_named(const char *name);

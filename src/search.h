@@ -25,4 +25,7 @@ void search_close(struct search *search); /* harmless on a zeroed one */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
+/* Sorts ids and takes repeats out, as `banned` wants them; how many are left. */
+uint64_t search_distinct(uint32_t *ids, uint64_t count);
+
 #endif

@@ -1,0 +1,253 @@
+#include "npy.h"
+
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char magic[] = "\x93NUMPY";
+enum { MAGIC = 6, ALIGNMENT = 64, HEADER_ROOM = 2048 };
+
+/* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */
+
+struct cursor {
+    const char *at, *end;
+};
+
+static void skip_blanks(struct cursor *cursor) {
+    while (cursor->at < cursor->end && strchr(" \t\r\n", *cursor->at) && *cursor->at) cursor->at++;
+}
+
+/* 1 and past it where `wanted` comes next, 0 otherwise. */
+static int take(struct cursor *cursor, char wanted) {
+    skip_blanks(cursor);
+    if (cursor->at == cursor->end || *cursor->at != wanted) return 0;
+    cursor->at++;
+    return 1;
+}
+
+static int take_word(struct cursor *cursor, const char *wanted) {
+    size_t n = strlen(wanted);
+    skip_blanks(cursor);
+    if ((size_t)(cursor->end - cursor->at) < n || memcmp(cursor->at, wanted, n)) return 0;
+    cursor->at += n;
+    return 1;
+}
+
+/* A quoted string without escapes into out. */
+static int take_quoted(struct cursor *cursor, char *out, size_t room) {
+    char quote = take(cursor, '\'') ? '\'' : take(cursor, '"') ? '"' : 0;
+    size_t n = 0;
+    if (!quote) return 0;
+    for (; cursor->at < cursor->end && *cursor->at != quote; cursor->at++) {
+        if (*cursor->at == '\\' || n + 1 >= room) return 0;
+        out[n++] = *cursor->at;
+    }
+    out[n] = 0;
+    return take(cursor, quote);
+}
+
+static int take_number(struct cursor *cursor, uint64_t *value) {
+    skip_blanks(cursor);
+    const char *first = cursor->at;
+    *value = 0;
+    for (; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
+        if (__builtin_mul_overflow(*value, (uint64_t)10, value) ||
+            __builtin_add_overflow(*value, (uint64_t)(*cursor->at - '0'), value))
+            return 0;
+    return cursor->at > first;
+}
+
+/* A tuple of at most two numbers; how many, or -1. */
+static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
+    int n = 0;
+    if (!take(cursor, '(')) return -1;
+    while (!take(cursor, ')')) {
+        if (n == 2 || !take_number(cursor, &shape[n++])) return -1;
+        if (!take(cursor, ',')) return take(cursor, ')') ? n : -1;
+    }
+    return n;
+}
+
+static int refuse(const char *path, const char *what) {
+    return fail("'%s' is not a table of this program: %s", path, what);
+}
+
+static int set_kind(struct npy_field *field, const char *type, const char *path) {
+    if (!strcmp(type, "<f4")) field->kind = 'f';
+    else if (!strcmp(type, "<u4")) field->kind = 'u';
+    else return fail("'%s' holds numbers of type '%s', wanted '<f4' or '<u4'", path, type);
+    return 0;
+}
+
+/* ('weights', '<f4', (400,)) behind its opening bracket. */
+static int read_field(struct npy_field *field, struct cursor *cursor, const char *path) {
+    char type[16];
+    uint64_t shape[2];
+    *field = (struct npy_field){.columns = 1};
+    if (!take_quoted(cursor, field->name, NPY_NAME) || !field->name[0] || !take(cursor, ',') ||
+        !take_quoted(cursor, type, sizeof type))
+        return refuse(path, "a field of its header does not read as ('name', 'type', (columns,))");
+    if (set_kind(field, type, path)) return -1;
+    if (take(cursor, ')')) return 0;
+    if (!take(cursor, ',')) return refuse(path, "a field of its header has no closing bracket");
+    if (take(cursor, ')')) return 0;
+    if (take_shape(cursor, shape) != 1 || !shape[0] || shape[0] > UINT32_MAX)
+        return fail("'%s' has a field '%s' whose shape is not one number of columns", path, field->name);
+    field->columns = (uint32_t)shape[0];
+    take(cursor, ',');
+    return take(cursor, ')') ? 0 : refuse(path, "a field of its header has no closing bracket");
+}
+
+static int read_type(struct npy *npy, struct cursor *cursor, const char *path) {
+    if (!take(cursor, '[')) {
+        char type[16];
+        npy->fields = 1;
+        npy->field[0] = (struct npy_field){.columns = 1};
+        if (!take_quoted(cursor, type, sizeof type)) return refuse(path, "its header has no readable 'descr'");
+        return set_kind(&npy->field[0], type, path);
+    }
+    while (take(cursor, '(')) {
+        if (npy->fields == NPY_FIELDS) return fail("'%s' has more than %d fields", path, NPY_FIELDS);
+        if (read_field(&npy->field[npy->fields++], cursor, path)) return -1;
+        if (!take(cursor, ',')) break;
+    }
+    if (!npy->fields || !take(cursor, ']')) return refuse(path, "its header's list of fields does not end");
+    return 0;
+}
+
+static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, uint64_t *columns, const char *path) {
+    uint64_t shape[2];
+    *dimensions = take_shape(cursor, shape);
+    if (*dimensions < 1) return refuse(path, "its shape is not (rows,) or (rows, columns)");
+    npy->rows = shape[0];
+    *columns = *dimensions == 2 ? shape[1] : 1;
+    return 0;
+}
+
+/* Offsets and the record's bytes, from kinds and columns: fields lie one behind the other. */
+static void lay_out(struct npy *npy) {
+    npy->record = 0;
+    for (uint32_t i = 0; i < npy->fields; i++) {
+        npy->field[i].offset = npy->record;
+        npy->record += (uint64_t)npy->field[i].columns * 4;
+    }
+}
+
+static int read_header(struct npy *npy, struct cursor *cursor, const char *path) {
+    int types = 0, orders = 0, dimensions = 0;
+    uint64_t columns = 1;
+    char key[32];
+    if (!take(cursor, '{')) return refuse(path, "its header is not a dict");
+    while (!take(cursor, '}')) {
+        if (!take_quoted(cursor, key, sizeof key) || !take(cursor, ':'))
+            return refuse(path, "its header does not read as a dict");
+        if (!strcmp(key, "descr") && !types++) {
+            if (read_type(npy, cursor, path)) return -1;
+        } else if (!strcmp(key, "fortran_order") && !orders++) {
+            if (take_word(cursor, "True")) return fail("'%s' is stored column by column, wanted row by row", path);
+            if (!take_word(cursor, "False")) return refuse(path, "its 'fortran_order' is neither True nor False");
+        } else if (!strcmp(key, "shape") && !dimensions) {
+            if (read_shape(npy, cursor, &dimensions, &columns, path)) return -1;
+        } else {
+            return refuse(path, "its header has a key twice or one that is not descr, fortran_order or shape");
+        }
+        if (!take(cursor, ',') && !(cursor->at < cursor->end && *cursor->at == '}'))
+            return refuse(path, "its header does not read as a dict");
+    }
+    if (!types || !orders || !dimensions) return refuse(path, "its header lacks descr, fortran_order or shape");
+    if (npy->field[0].name[0] && dimensions == 2) return refuse(path, "it has named fields and a second dimension");
+    if (!columns || columns > UINT32_MAX) return refuse(path, "its rows have no column or too many");
+    if (!npy->field[0].name[0]) npy->field[0].columns = (uint32_t)columns;
+    lay_out(npy);
+    return 0;
+}
+
+/* Where the header's text lies: version 1.0 counts its bytes in two, 2.0 and 3.0 in four. */
+static int find_header(struct npy *npy, struct cursor *cursor, const char *path) {
+    const unsigned char *bytes = (const unsigned char *)npy->map.data;
+    if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC))
+        return refuse(path, "it does not begin as a NumPy file does");
+    uint64_t length, from = bytes[MAGIC] == 1 ? 10 : 12;
+    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3) return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
+    length = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
+    if (from == 12) length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
+    npy->data = from + length;
+    if (npy->data > npy->map.size) return fail("'%s' is cut off in its header", path);
+    if (npy->data % 4) return refuse(path, "its rows do not begin at a multiple of four bytes");
+    *cursor = (struct cursor){npy->map.data + from, npy->map.data + npy->data};
+    return 0;
+}
+
+static int check_size(const struct npy *npy, const char *path) {
+    uint64_t bytes, whole;
+    if (__builtin_mul_overflow(npy->rows, npy->record, &bytes) || __builtin_add_overflow(npy->data, bytes, &whole) ||
+        whole > npy->map.size)
+        return fail("'%s' says %" PRIu64 " rows of %" PRIu64 " bytes, but has %" PRIu64 " bytes behind its header: "
+                    "it is cut off",
+                    path, npy->rows, npy->record, npy->map.size - npy->data);
+    return 0;
+}
+
+int npy_open(struct npy *npy, const char *path) {
+    struct cursor cursor = {NULL, NULL};
+    *npy = (struct npy){0};
+    if (file_map_open(&npy->map, path)) return -1;
+    if (find_header(npy, &cursor, path) || read_header(npy, &cursor, path) || check_size(npy, path)) {
+        npy_close(npy);
+        return -1;
+    }
+    return 0;
+}
+
+void npy_close(struct npy *npy) {
+    file_map_close(&npy->map);
+    *npy = (struct npy){0};
+}
+
+const struct npy_field *npy_find(const struct npy *npy, const char *name) {
+    if (npy->fields == 1 && !npy->field[0].name[0] && !strcmp(name, "weights")) return &npy->field[0];
+    for (uint32_t i = 0; i < npy->fields; i++)
+        if (!strcmp(npy->field[i].name, name)) return &npy->field[i];
+    return NULL;
+}
+
+const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64_t row) {
+    return npy->map.data + npy->data + row * npy->record + field->offset;
+}
+
+/* ---- writing ---- */
+
+/* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix. */
+static int print_field(char *out, size_t room, const struct npy_field *field) {
+    if (field->kind == 'u' && field->columns == 1) return snprintf(out, room, "('%s', '<u4')", field->name);
+    return snprintf(out, room, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
+}
+
+int npy_write_header(struct npy *npy, struct file_writer *writer) {
+    char text[HEADER_ROOM];
+    size_t n;
+    lay_out(npy);
+    if (npy->fields == 1 && !npy->field[0].name[0]) {
+        n = (size_t)snprintf(text, sizeof text, "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+                             npy->field[0].kind, npy->rows, npy->field[0].columns);
+    } else {
+        n = (size_t)snprintf(text, sizeof text, "{'descr': [");
+        for (uint32_t i = 0; i < npy->fields; i++) {
+            if (i) n += (size_t)snprintf(text + n, sizeof text - n, ", ");
+            n += (size_t)print_field(text + n, sizeof text - n, &npy->field[i]);
+        }
+        n += (size_t)snprintf(text + n, sizeof text - n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
+                              npy->rows);
+    }
+    /* Eight fields with names of 31 letters take 600 bytes: the text always fits. */
+    size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, length = whole - before;
+    memset(text + n, ' ', length - n);
+    text[length - 1] = '\n';
+    unsigned char head[MAGIC + 4];
+    memcpy(head, magic, MAGIC);
+    head[6] = 1, head[7] = 0, head[8] = (unsigned char)(length & 255), head[9] = (unsigned char)(length >> 8);
+    npy->data = whole;
+    return file_write(writer, head, sizeof head) || file_write(writer, text, length) ? -1 : 0;
+}
