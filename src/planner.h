@@ -11,6 +11,7 @@ struct plan {
     struct record_layout layout;
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */
     int one_record_target, one_record_context;
+    enum place target, target_state, context, context_state; /* settled; on the CPU backend gpu is said as pinned */
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place */
     uint64_t stage_bytes;      /* batches in flight and workers' scratch */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed */
