@@ -1,0 +1,350 @@
+/* Properties of batches and of the exact step on the CPU: they depend on the draws alone, not on workers or pieces. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../kernels/backend.h"
+
+#include <cmocka.h>
+
+enum { ROWS = 97, TOKENS = 3000, SENTENCES = 120, DIM = 20, NEGATIVES = 6 };
+
+static uint32_t ids[TOKENS];
+static uint64_t starts[SENTENCES + 1];
+static uint32_t keep[ROWS];
+
+/* A corpus with frequent and rare words and sentences of 1 to 49 words. */
+static struct example_source corpus(void) {
+    srand(7);
+    for (int i = 0; i < TOKENS; i++) {
+        double u = (rand() + 0.5) / (RAND_MAX + 1.0);
+        ids[i] = (uint32_t)(ROWS * u * u * u);
+    }
+    starts[0] = 0;
+    for (int i = 1; i < SENTENCES; i++) starts[i] = starts[i - 1] + 1 + (uint64_t)(rand() % 49);
+    starts[SENTENCES] = TOKENS;
+    for (int i = 0; i < ROWS; i++) keep[i] = i < 10 ? 0x60000000u : UINT32_MAX;
+    return (struct example_source){.ids = ids, .starts = starts, .tokens = TOKENS, .sentences = SENTENCES, .rows = ROWS,
+                                   .mode = EXAMPLE_WINDOW, .window = 4, .shrink = 1, .keep = keep, .positives = 3,
+                                   .negatives = NEGATIVES, .exclude = 1, .law = NEGATIVE_UNIFORM, .seed = 11};
+}
+
+static struct backend *open_cpu(unsigned threads) {
+    struct backend *backend = NULL;
+    struct backend_options options = {.threads = threads, .depth = 3};
+    assert_int_equal(backend_cpu.open(&backend, &options), 0);
+    return backend;
+}
+
+static struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, int held_out) {
+    struct batch_request request = {epoch, first, count, held_out};
+    struct batch_view view;
+    assert_int_equal(backend_cpu.make_batch(backend, 0, &request), 0);
+    assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);
+    return view;
+}
+
+static void assert_same_blocks(const struct batch_view *a, const struct batch_view *b) {
+    assert_int_equal(a->blocks, b->blocks);
+    assert_memory_equal(a->target_starts, b->target_starts, (a->blocks + 1) * sizeof(uint64_t));
+    assert_memory_equal(a->context_starts, b->context_starts, (a->blocks + 1) * sizeof(uint64_t));
+    assert_memory_equal(a->positives, b->positives, a->blocks * sizeof(uint32_t));
+    assert_memory_equal(a->target_ids, b->target_ids, a->target_starts[a->blocks] * sizeof(uint32_t));
+    assert_memory_equal(a->context_ids, b->context_ids, a->context_starts[a->blocks] * sizeof(uint32_t));
+}
+
+/* Every mode, and the switches that change how examples are found. */
+static int variants(struct example_source out[16]) {
+    struct example_source base = corpus();
+    int n = 0;
+    out[n++] = base;
+    out[n] = base, out[n++].per_pair = 1;
+    out[n] = base, out[n++].shuffle = 1;
+    out[n] = base, out[n++].shuffle_items = 1;
+    out[n] = base, out[n].shuffle = 1, out[n].distinct = 1, out[n++].shuffle_items = 1;
+    base.mode = EXAMPLE_LIST;
+    out[n++] = base;
+    out[n] = base, out[n].targets_all = 1, out[n++].positives = 0;
+    out[n] = base, out[n].shuffle = 1, out[n].short_repeat = 1, out[n++].per_pair = 1;
+    out[n] = base, out[n].replacement = 1, out[n++].distinct = 1;
+    base.mode = EXAMPLE_ADJACENCY;
+    out[n++] = base;
+    out[n] = base, out[n].law = NEGATIVE_LOG_UNIFORM, out[n].log2_rows = 6.599912842187128, out[n++].shuffle = 1;
+    return n;
+}
+
+static void batches_do_not_depend_on_workers(void **state) {
+    struct example_source source[16];
+    struct backend *one = open_cpu(1), *many = open_cpu(5);
+    for (int i = 0, n = variants(source); i < n; i++) {
+        uint64_t count = example_count(&source[i]);
+        backend_cpu.source(one, &source[i]);
+        backend_cpu.source(many, &source[i]);
+        struct batch_view a = make(one, 2, 0, count, 0), b = make(many, 2, 0, count, 0);
+        assert_true(a.blocks > 10);
+        assert_same_blocks(&a, &b);
+    }
+    backend_cpu.close(one);
+    backend_cpu.close(many);
+}
+
+/* Building example by example gives the blocks of building all at once: a batch's bounds change nothing. */
+static void batches_do_not_depend_on_their_bounds(void **state) {
+    struct example_source source[16];
+    struct backend *whole = open_cpu(2), *single = open_cpu(1);
+    for (int i = 0, n = variants(source); i < n; i++) {
+        uint64_t count = example_count(&source[i]), block = 0;
+        backend_cpu.source(whole, &source[i]);
+        backend_cpu.source(single, &source[i]);
+        struct batch_view a = make(whole, 1, 0, count, 0);
+        for (uint64_t e = 0; e < count; e++) {
+            struct batch_view b = make(single, 1, e, 1, 0);
+            for (uint64_t k = 0; k < b.blocks; k++, block++) {
+                uint64_t t = b.target_starts[k + 1] - b.target_starts[k], c = b.context_starts[k + 1] - b.context_starts[k];
+                assert_int_equal(a.target_starts[block + 1] - a.target_starts[block], t);
+                assert_int_equal(a.context_starts[block + 1] - a.context_starts[block], c);
+                assert_memory_equal(a.target_ids + a.target_starts[block], b.target_ids + b.target_starts[k], t * 4);
+                assert_memory_equal(a.context_ids + a.context_starts[block], b.context_ids + b.context_starts[k], c * 4);
+            }
+        }
+        assert_int_equal(block, a.blocks);
+    }
+    backend_cpu.close(whole);
+    backend_cpu.close(single);
+}
+
+static void epochs_differ(void **state) {
+    struct example_source source = corpus();
+    struct backend *a = open_cpu(1), *b = open_cpu(1);
+    backend_cpu.source(a, &source);
+    backend_cpu.source(b, &source);
+    struct batch_view first = make(a, 0, 0, TOKENS, 0), second = make(b, 1, 0, TOKENS, 0);
+    uint64_t n = first.context_starts[first.blocks] < second.context_starts[second.blocks] ? first.context_starts[first.blocks] : second.context_starts[second.blocks];
+    assert_memory_not_equal(first.context_ids, second.context_ids, n * 4);
+    backend_cpu.close(a);
+    backend_cpu.close(b);
+}
+
+/* A window's block, from the documentation alone. */
+static void windows_are_word2vecs(void **state) {
+    struct example_source s = corpus();
+    struct backend *backend = open_cpu(2);
+    backend_cpu.source(backend, &s);
+    struct batch_view v = make(backend, 3, 0, TOKENS, 0);
+    uint64_t block = 0;
+    for (int k = 0; k < SENTENCES; k++) {
+        uint32_t kept[64], at[64], n = 0;
+        for (uint64_t p = starts[k]; p < starts[k + 1]; p++)
+            if (draw_word(s.seed, DRAW_SUBSAMPLE, p, 3) <= keep[ids[p]]) {
+                if (n < 64) kept[n] = ids[p], at[n] = (uint32_t)p;
+                n++;
+            }
+        if (n > 64) n = 0, block = UINT64_MAX; /* the last sentence may be long: not looked at */
+        if (block == UINT64_MAX) break;
+        for (uint32_t m = 0; m < n; m++) {
+            uint32_t w = draw_window(draw_word(s.seed, DRAW_WINDOW, at[m], 3), s.window), t = 0;
+            for (int64_t j = (int64_t)m - w; j <= (int64_t)m + w; j++)
+                if (j >= 0 && j < n && j != m) assert_int_equal(v.target_ids[v.target_starts[block] + t++], kept[j]);
+            if (!t) continue;
+            assert_int_equal(v.target_starts[block + 1] - v.target_starts[block], t);
+            const uint32_t *c = v.context_ids + v.context_starts[block];
+            assert_int_equal(c[0], kept[m]);
+            for (uint32_t slot = 0; slot < s.negatives; slot++) {
+                uint32_t id = kept[m];
+                for (uint32_t attempt = 0; id == kept[m]; attempt++)
+                    id = (uint32_t)draw_below(draw_pair(draw_at(s.seed, DRAW_NEGATIVE, at[m], 3, slot / 2 + (attempt << 20)), slot % 2), ROWS);
+                assert_int_equal(c[1 + slot], id);
+            }
+            block++;
+        }
+    }
+    assert_true(block > 100);
+    backend_cpu.close(backend);
+}
+
+static void lists_exclude_and_do_not_repeat(void **state) {
+    struct example_source s = corpus();
+    s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1;
+    for (int i = 0; i < TOKENS; i++) ids[i] = (uint32_t)i % ROWS; /* no item twice in a list shorter than ROWS */
+    struct backend *backend = open_cpu(2);
+    backend_cpu.source(backend, &s);
+    struct batch_view v = make(backend, 0, 0, TOKENS - 100, 0);
+    assert_true(v.blocks > 1000);
+    for (uint64_t b = 0; b < v.blocks; b++) {
+        const uint32_t *c = v.context_ids + v.context_starts[b];
+        uint64_t n = v.context_starts[b + 1] - v.context_starts[b];
+        assert_int_equal(v.positives[b], 3);
+        assert_int_equal(n, 3 + NEGATIVES);
+        for (uint64_t i = 0; i < n; i++) {
+            assert_int_not_equal(c[i], v.target_ids[v.target_starts[b]]);
+            for (uint64_t j = 0; j < i; j++) assert_int_not_equal(c[i], c[j]);
+        }
+    }
+    backend_cpu.close(backend);
+}
+
+/* Held-out examples and the others are a partition, and stay one in every epoch. */
+static void held_out_is_a_partition(void **state) {
+    struct example_source s = corpus();
+    s.mode = EXAMPLE_ADJACENCY, s.positives = 0, s.negatives = 0;
+    struct backend *backend = open_cpu(2);
+    backend_cpu.source(backend, &s);
+    uint64_t all = make(backend, 0, 0, SENTENCES, 0).blocks;
+    s.held_out = 0x40000000u;
+    backend_cpu.source(backend, &s);
+    uint64_t trained = make(backend, 0, 0, SENTENCES, 0).blocks, held = make(backend, 0, 0, SENTENCES, 1).blocks;
+    assert_int_equal(all, trained + held);
+    assert_true(held > SENTENCES / 8 && held < SENTENCES / 2);
+    uint32_t first = make(backend, 0, 0, SENTENCES, 1).target_ids[0];
+    assert_int_equal(first, make(backend, 5, 0, SENTENCES, 1).target_ids[0]);
+    backend_cpu.close(backend);
+}
+
+/* ---- the step ---- */
+
+struct model {
+    struct backend *backend;
+    struct backend_table *table[2];
+    struct rule_options rule;
+    struct record_layout layout;
+};
+
+static struct model open_model(unsigned threads, struct rule_options rule, enum place place, enum place state_place) {
+    struct model m = {.backend = open_cpu(threads), .rule = rule};
+    struct rule_slot slots[RULE_SLOTS];
+    m.layout = (struct record_layout){.dim = DIM, .span = DIM, .slots = (uint32_t)rule_slots(&rule, slots), .counted = (uint32_t)rule.count_rows};
+    m.layout.packed = (1 + m.layout.slots) * DIM * 4 + m.layout.counted * 4;
+    char *packed = calloc(ROWS, m.layout.packed);
+    srand(3);
+    for (int side = 0; side < 2; side++) {
+        char path[64];
+        snprintf(path, sizeof path, "/tmp/sptx-property-%d-%d", (int)getpid(), side);
+        struct table_spec spec = {.name = side ? "context" : "target", .rows = ROWS, .layout = m.layout, .weights = place, .state = state_place, .file_path = path};
+        assert_int_equal(backend_cpu.table_open(m.backend, &spec, &m.table[side]), 0);
+        for (int row = 0; row < ROWS; row++)
+            for (int j = 0; j < DIM; j++) ((float *)(packed + (uint64_t)row * m.layout.packed))[j] = (float)rand() / (float)RAND_MAX - 0.5f;
+        assert_int_equal(backend_cpu.table_write(m.backend, m.table[side], 0, ROWS, packed), 0);
+    }
+    free(packed);
+    return m;
+}
+
+static void train_model(struct model *m, const struct example_source *source, uint64_t batch, uint64_t end) {
+    backend_cpu.source(m->backend, source);
+    for (uint64_t first = 0, step = 0; first < end; first += batch, step++) {
+        struct batch_request request = {0, first, end - first < batch ? end - first : batch, 0};
+        struct step_request go = {.target = m->table[0], .context = m->table[1], .rule = &m->rule, .lr = 0.01, .behind = step, .mean = 1};
+        struct step_result result;
+        unsigned stage = step % 3;
+        assert_int_equal(backend_cpu.make_batch(m->backend, stage, &request), 0);
+        assert_int_equal(backend_cpu.gather(m->backend, stage, &go), 0);
+        assert_int_equal(backend_cpu.step(m->backend, stage, &go), 0);
+        assert_int_equal(backend_cpu.scatter(m->backend, stage, &go), 0);
+        assert_int_equal(backend_cpu.result(m->backend, stage, &result), 0);
+        assert_true(result.loss > 0 && result.loss < 1e6);
+    }
+}
+
+static char *read_model(struct model *m) {
+    char *packed = malloc(2 * ROWS * m->layout.packed);
+    for (int side = 0; side < 2; side++)
+        assert_int_equal(backend_cpu.table_read(m->backend, m->table[side], 0, ROWS, packed + side * ROWS * m->layout.packed), 0);
+    return packed;
+}
+
+static void steps_do_not_depend_on_workers_or_places(void **state) {
+    struct example_source source[16];
+    for (int i = 0, n = variants(source); i < n; i++) {
+        struct rule_options rule = {.rule = i % RULE_COUNT, .eps = 1e-8, .rho = 0.9, .alpha = 0.9, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01,
+                                    .eta_minus = 0.5, .eta_plus = 1.2, .step_min = 1e-6, .step_max = 50, .t0 = 1e6};
+        rule.count_rows = rule_counts(&rule);
+        char *want = NULL;
+        for (int threads = 1; threads <= 3; threads++) {
+            struct model m = open_model((unsigned)threads, rule, threads == 2 ? PLACE_FILE : PLACE_PINNED, threads == 3 ? PLACE_FILE : PLACE_GPU);
+            train_model(&m, &source[i], 50, example_count(&source[i]));
+            char *got = read_model(&m);
+            if (want) assert_memory_equal(want, got, 2 * ROWS * m.layout.packed);
+            else want = got, got = NULL;
+            free(got);
+            backend_cpu.close(m.backend);
+        }
+        free(want);
+    }
+}
+
+/* One step of sgd against the formulas in double precision, with rows that stand in the batch many times. */
+static void step_sums_duplicates(void **state) {
+    struct rule_options rule = {.rule = RULE_SGD};
+    struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
+    struct example_source source = corpus();
+    static double old[2][ROWS][DIM], fresh[2][ROWS][DIM];
+    char *packed = read_model(&m);
+    for (int side = 0; side < 2; side++)
+        for (int r = 0; r < ROWS; r++)
+            for (int j = 0; j < DIM; j++) old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
+    memcpy(fresh, old, sizeof old);
+    free(packed);
+    backend_cpu.source(m.backend, &source);
+    struct batch_view v = make(m.backend, 0, 0, 500, 0);
+    struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .lr = 0.02};
+    struct step_result result;
+    double loss = 0;
+    for (uint64_t b = 0; b < v.blocks; b++)
+        for (uint64_t t = v.target_starts[b]; t < v.target_starts[b + 1]; t++)
+            for (uint64_t c = v.context_starts[b]; c < v.context_starts[b + 1]; c++) {
+                double *u = old[0][v.target_ids[t]], *w = old[1][v.context_ids[c]], s = 0, y = c - v.context_starts[b] < v.positives[b];
+                for (int j = 0; j < DIM; j++) s += u[j] * w[j];
+                double g = 0.02 * (1 / (1 + exp(-s)) - y);
+                loss += log1p(exp(s)) - y * s;
+                for (int j = 0; j < DIM; j++) fresh[0][v.target_ids[t]][j] -= g * w[j], fresh[1][v.context_ids[c]][j] -= g * u[j];
+            }
+    assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);
+    assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
+    assert_true(fabs(result.loss - loss) < 1e-5 * loss);
+    packed = read_model(&m);
+    for (int side = 0; side < 2; side++)
+        for (int r = 0; r < ROWS; r++)
+            for (int j = 0; j < DIM; j++)
+                assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] - fresh[side][r][j]) < 2e-5);
+    free(packed);
+    backend_cpu.close(m.backend);
+}
+
+/* Lock-free training on one worker lowers the loss in every mode, and passes every word once. */
+static void hogwild_learns(void **state) {
+    struct example_source source[16];
+    for (int i = 0, n = variants(source); i < n; i++)
+        for (int adagrad = 0; adagrad < 2; adagrad++) {
+            struct rule_options rule = {.rule = adagrad ? RULE_ADAGRAD : RULE_SGD, .eps = 1e-10};
+            struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
+            struct hogwild_result first, last;
+            uint64_t count = example_count(&source[i]);
+            struct hogwild_request request = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .count = count, .lr_first = 0.05, .lr_last = 0.05};
+            backend_cpu.source(m.backend, &source[i]);
+            assert_int_equal(backend_cpu.hogwild(m.backend, &request, &first), 0);
+            for (request.epoch = 1; request.epoch < 40; request.epoch++) assert_int_equal(backend_cpu.hogwild(m.backend, &request, &last), 0);
+            assert_true(first.pairs > 0 && first.sampled_terms > 0);
+            assert_true(last.loss / (double)last.sampled_terms < 0.97 * first.loss / (double)first.sampled_terms);
+            backend_cpu.close(m.backend);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_do_not_depend_on_workers),
+        cmocka_unit_test(batches_do_not_depend_on_their_bounds),
+        cmocka_unit_test(epochs_differ),
+        cmocka_unit_test(windows_are_word2vecs),
+        cmocka_unit_test(lists_exclude_and_do_not_repeat),
+        cmocka_unit_test(held_out_is_a_partition),
+        cmocka_unit_test(steps_do_not_depend_on_workers_or_places),
+        cmocka_unit_test(step_sums_duplicates),
+        cmocka_unit_test(hogwild_learns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
