@@ -1,0 +1,131 @@
+"""What the command-line tests share: the program, small corpora, runs and their checkpoints.
+
+The program is build/sptx-w2v, or $SPTX_BIN. Every test works in a fresh directory.
+"""
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("SPTX_BIN") or str(ROOT / os.environ.get("BUILD", "build") / "sptx-w2v")
+
+# Small, exact, and as good on one core as on many.
+KEYS = {
+    "corpus": {"path": "corpus.txt", "min_count": "1"},
+    "examples": {"window": "3"},
+    "model": {"dim": "16"},
+    "train": {"update": "batch", "batch": "256", "epochs": "2", "report_seconds": "0.05"},
+    "device": {"backend": "cpu", "threads": "2"},
+    "run": {"dir": "run"},
+}
+
+
+class Program:
+    """Runs the program in one directory. What it wrote comes back as text; bytes that are no UTF-8 are kept."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+
+    def __call__(self, *arguments, expect=0, **options):
+        options.setdefault("timeout", 120)
+        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.directory, stdin=subprocess.DEVNULL,
+                              capture_output=True, encoding="utf-8", errors="surrogateescape", **options)
+        if expect is not None:
+            assert done.returncode == expect, f"exit {done.returncode}, wanted {expect}\n{done.stdout}{done.stderr}"
+        return done
+
+    def refuses(self, *arguments, code=1, **options):
+        """Runs what must fail; gives the sentence, which is the last line on stderr, with stdout empty."""
+        done = self(*arguments, expect=code, **options)
+        assert done.stdout == ""
+        last = done.stderr.rstrip("\n").split("\n")[-1]
+        assert last.startswith("sptx-w2v: "), done.stderr
+        return last[len("sptx-w2v: "):]
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.directory, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                                errors="surrogateescape", **options)
+
+    def path(self, *parts):
+        return self.directory.joinpath(*parts)
+
+    def config(self, name="run.ini", **sections):
+        """Writes an INI of KEYS with `sections` over them, as config(train={"epochs": 3})."""
+        lines = []
+        for section in list(KEYS) + [section for section in sections if section not in KEYS]:
+            lines.append(f"[{section}]")
+            keys = {**KEYS.get(section, {}), **sections.get(section, {})}
+            lines += [f"{key} = {value}" for key, value in keys.items() if value is not None]
+        self.path(name).write_text("\n".join(lines) + "\n")
+        return name
+
+    def checkpoint(self, run="run"):
+        """The directory that RUN/latest names."""
+        return self.path(run, self.path(run, "latest").read_text().strip())
+
+    def tables(self, run="run"):
+        """The bytes of both tables of the newest checkpoint."""
+        return tuple((self.checkpoint(run) / name).read_bytes() for name in ("target.npy", "context.npy"))
+
+
+def sentences(count, seed=1, words=300, length=12):
+    """Sentences of words that belong together: word t of topic k keeps to its topic. The same for the same arguments."""
+    rng = random.Random(seed)
+    topics = 10
+    for _ in range(count):
+        topic = rng.randrange(topics)
+        yield " ".join(f"t{topic}w{int(words / topics * rng.random() ** 2)}" for _ in range(length))
+
+
+def wait_for(condition, process, seconds=60):
+    """Until the condition holds; False where the process ended, or the time did, before that."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        if process.poll() is not None:
+            return bool(condition())
+        time.sleep(0.005)
+    return False
+
+
+def end(process):
+    """Waits for a process that was told to stop; kills it where it does not."""
+    try:
+        return process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+
+
+@pytest.fixture
+def sptx(tmp_path):
+    program = Program(tmp_path)
+    program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
+    return program
+
+
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory):
+    """One finished run, for tests that only read it; copy it with `trained`."""
+    program = Program(tmp_path_factory.mktemp("trained"))
+    program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
+    program("train", program.config())
+    return program
+
+
+@pytest.fixture
+def trained(trained_once, tmp_path):
+    """A finished run of one's own."""
+    shutil.copytree(trained_once.directory, tmp_path / "own")
+    return Program(tmp_path / "own")
+
+
+__all__ = ["Program", "sentences", "wait_for", "end"]

@@ -1,0 +1,228 @@
+"""What goes wrong is said in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
+import os
+import resource
+import shutil
+
+import pytest
+
+
+def test_help_on_stdout(sptx):
+    for arguments in (["help"], ["--help"]):
+        done = sptx(*arguments)
+        assert done.stderr == ""
+        for command in "train plan export nearest analogy evaluate generate bench devices config help".split():
+            assert f"\n  {command}" in done.stdout or f" {command} " in done.stdout, command
+
+
+def test_help_of_each_command(sptx):
+    for command in "train plan export nearest analogy evaluate generate bench devices config help".split():
+        done = sptx("help", command)
+        assert done.stderr == ""
+        assert f"sptx-w2v {command}" in done.stdout
+
+
+def test_help_keys_lists_every_key(sptx):
+    said = sptx("help", "keys").stdout
+    for key in ("corpus.path", "examples.window", "negatives.law", "model.dim", "optimizer.rule", "train.seed",
+                "device.threads", "memory.gpu_budget", "run.checkpoint_every"):
+        assert key in said or key.split(".")[1] in said, key
+
+
+def test_version(sptx):
+    done = sptx("--version")
+    assert done.stdout.startswith("sptx-w2v ")
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_no_command(sptx):
+    done = sptx(expect=2)
+    assert done.stdout == ""
+    assert "sptx-w2v help" in done.stderr
+
+
+def test_unknown_command_names_the_nearest(sptx):
+    said = sptx.refuses("trian", code=2)
+    assert "'trian'" in said and "train" in said
+
+
+def test_unknown_option(sptx):
+    said = sptx.refuses("train", sptx.config(), "--resme", code=2)
+    assert "resme" in said and "resume" in said
+
+
+def test_wrong_key_names_line_and_nearest(sptx):
+    sptx.path("run.ini").write_text("[corpus]\npath = corpus.txt\n\n[model]\ndimm = 16\n")
+    said = sptx.refuses("train", "run.ini")
+    assert "run.ini" in said and "5" in said and "dimm" in said and "dim" in said.replace("dimm", "")
+
+
+def test_wrong_section(sptx):
+    sptx.path("run.ini").write_text("[corpsu]\npath = corpus.txt\n")
+    said = sptx.refuses("train", "run.ini")
+    assert "corpsu" in said and "corpus" in said
+
+
+def test_wrong_key_on_the_command_line(sptx):
+    said = sptx.refuses("train", sptx.config(), "--model.dimm=3", code=2)
+    assert "dimm" in said
+
+
+@pytest.mark.parametrize("key, value", [
+    ("model.dim", "0"), ("model.dim", "5000"), ("model.dim", "many"), ("model.dim", "-3"), ("model.dim", ""),
+    ("optimizer.rule", "adagard"), ("optimizer.lr", "fast"), ("train.batch", "1.5"), ("examples.shrink", "perhaps"),
+    ("memory.gpu_budget", "11 bananas"), ("run.checkpoint_every", "sometimes"), ("model.target_init", "uniform 1"),
+])
+def test_wrong_value(sptx, key, value):
+    section, name = key.split(".")
+    said = sptx.refuses("train", sptx.config(**{section: {name: value}}))
+    assert name in said and value in said
+    assert not sptx.path("run").exists()
+
+
+def test_missing_config(sptx):
+    said = sptx.refuses("train", "nowhere.ini")
+    assert "nowhere.ini" in said
+
+
+def test_missing_corpus(sptx):
+    said = sptx.refuses("train", sptx.config(corpus={"path": "nowhere.txt"}))
+    assert "nowhere.txt" in said
+    assert not sptx.path("run", "latest").exists()
+
+
+def test_no_corpus_given(sptx):
+    said = sptx.refuses("train", sptx.config(corpus={"path": None}))
+    assert "corpus.path" in said
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n  \t\r\n"])
+def test_empty_corpus(sptx, content):
+    sptx.path("corpus.txt").write_bytes(content)
+    said = sptx.refuses("train", sptx.config())
+    assert "corpus" in said or "token" in said or "word" in said
+
+
+def test_one_word_corpus(sptx):
+    sptx.path("corpus.txt").write_text("alone\n")
+    done = sptx("train", sptx.config(), expect=None)
+    assert done.returncode in (0, 1)
+    assert done.stderr
+    if done.returncode == 1:
+        assert "alone" in done.stderr or "one word" in done.stderr or "nothing" in done.stderr or "no " in done.stderr
+
+
+def test_nothing_survives_min_count(sptx):
+    sptx.path("corpus.txt").write_text("to be or not to be\n")
+    said = sptx.refuses("train", sptx.config(corpus={"min_count": "7"}))
+    assert "min_count" in said and "7" in said and "2" in said
+
+
+def test_empty_directory_as_corpus(sptx):
+    sptx.path("texts").mkdir()
+    said = sptx.refuses("train", sptx.config(corpus={"path": "texts"}))
+    assert "texts" in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every directory")
+def test_unreadable_directory(sptx):
+    sptx.path("texts").mkdir(mode=0)
+    said = sptx.refuses("train", sptx.config(corpus={"path": "texts"}))
+    assert "texts" in said and "ermission" in said
+
+
+def test_file_where_a_directory_is_wanted(sptx):
+    said = sptx.refuses("train", sptx.config(run={"dir": "corpus.txt/run"}))
+    assert "corpus.txt/run" in said
+
+
+def test_run_in_a_place_that_takes_no_files(sptx):
+    said = sptx.refuses("train", sptx.config(run={"dir": "/proc/nowhere/run"}))
+    assert "/proc/nowhere" in said
+
+
+def limit_files(size):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return limit
+
+
+@pytest.mark.parametrize("size", [0, 1000, 30000, 100000])
+def test_full_disk_while_training(sptx, size):
+    said = sptx.refuses("train", sptx.config(), preexec_fn=limit_files(size))
+    assert "run/" in said
+    assert not sptx.path("run", "latest").exists()
+    # With room again the same command works, whatever was left behind.
+    sptx("train", sptx.config())
+
+
+def test_full_disk_keeps_the_finished_export(trained):
+    trained("export", "run", "--format=word2vec-text", "--out=out.txt")
+    before = trained.path("out.txt").read_bytes()
+    said = trained.refuses("export", "run", "--format=word2vec-text", "--out=out.txt", preexec_fn=limit_files(1000))
+    assert "out.txt" in said
+    assert trained.path("out.txt").read_bytes() == before
+    assert sorted(name for name in os.listdir(trained.directory) if "out" in name) == ["out.txt"]
+
+
+def test_truncated_gz(sptx):
+    import gzip
+    whole = gzip.compress(sptx.path("corpus.txt").read_bytes())
+    sptx.path("corpus.txt.gz").write_bytes(whole[:len(whole) // 2])
+    said = sptx.refuses("train", sptx.config(corpus={"path": "corpus.txt.gz"}))
+    assert "corpus.txt.gz" in said
+
+
+def test_truncated_checkpoint(trained):
+    target = trained.checkpoint() / "target.npy"
+    target.write_bytes(target.read_bytes()[:-1000])
+    said = trained.refuses("nearest", "run", "t1w1")
+    assert "target.npy" in said
+    said = trained.refuses("export", "run", "--format=npy", "--out=out.npy")
+    assert "target.npy" in said
+    assert not trained.path("out.npy").exists()
+
+
+def test_vocabulary_that_does_not_match(trained):
+    vocab = trained.path("run", "vocab.tsv")
+    lines = vocab.read_text().splitlines(keepends=True)
+    vocab.write_text("".join(lines[:-1]))
+    said = trained.refuses("nearest", "run", "t1w1")
+    assert "vocab.tsv" in said and str(len(lines)) in said and str(len(lines) - 1) in said
+
+
+def test_vocabulary_with_a_bad_count(trained):
+    vocab = trained.path("run", "vocab.tsv")
+    lines = vocab.read_text().splitlines(keepends=True)
+    lines[2] = "word\tmany\n"
+    vocab.write_text("".join(lines))
+    said = trained.refuses("nearest", "run", "t1w1")
+    assert "vocab.tsv" in said and "3" in said
+
+
+def test_unknown_word(trained):
+    said = trained.refuses("nearest", "run", "t1w1x")
+    assert "t1w1x" in said
+
+
+def test_not_a_run(sptx):
+    sptx.path("empty").mkdir()
+    for run in ("empty", "nowhere"):
+        said = sptx.refuses("nearest", run, "word")
+        assert run in said
+
+
+def test_wrong_export_format_lists_the_formats(trained):
+    said = trained.refuses("export", "run", "--format=word2vec", "--out=out", code=2)
+    assert "word2vec-bin" in said and "npy" in said
+
+
+def test_missing_argument(sptx):
+    for arguments in (["train"], ["export", "run"], ["nearest"], ["nearest", "run"], ["analogy", "run", "a"]):
+        sptx.refuses(*arguments, code=2)
+
+
+def test_missing_latest(trained):
+    shutil.rmtree(trained.checkpoint())
+    said = trained.refuses("nearest", "run", "t1w1")
+    assert "checkpoint" in said

@@ -1,0 +1,95 @@
+"""Exports agree with the tables to the last bit, for a reader that is not ours."""
+import numpy
+import pytest
+
+from conftest import sentences
+
+gensim_models = pytest.importorskip("gensim.models")
+
+
+def weights(trained, name="target.npy"):
+    return numpy.load(trained.checkpoint() / name)["weights"]
+
+
+def words(trained):
+    return [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("format, binary", [("word2vec-bin", True), ("word2vec-text", False)])
+def test_gensim_loads_it(trained, format, binary):
+    done = trained("export", "run", f"--format={format}", "--out=out")
+    assert done.stdout == ""
+    loaded = gensim_models.KeyedVectors.load_word2vec_format(str(trained.path("out")), binary=binary)
+    assert loaded.index_to_key == words(trained)
+    assert loaded.vectors.tobytes() == weights(trained).tobytes()
+
+
+def test_npy(trained):
+    trained("export", "run", "--format=npy", "--out=out.npy")
+    assert numpy.load(trained.path("out.npy")).tobytes() == weights(trained).tobytes()
+
+
+def test_a_checkpoint_is_exported_as_its_run(trained):
+    trained("export", "run", "--format=npy", "--out=a.npy")
+    trained("export", trained.checkpoint(), "--format=npy", "--out=b.npy")
+    assert trained.path("a.npy").read_bytes() == trained.path("b.npy").read_bytes()
+
+
+def test_other_tables(trained):
+    target, context = weights(trained), weights(trained, "context.npy")
+    made = {}
+    for table in ("target", "context", "sum", "normsum"):
+        trained("export", "run", "--format=npy", f"--out={table}.npy", f"--table={table}")
+        made[table] = numpy.load(trained.path(f"{table}.npy"))
+    assert (made["target"] == target).all() and (made["context"] == context).all()
+    assert (made["sum"] == target + context).all()
+
+    def unit(rows):
+        lengths = numpy.linalg.norm(rows.astype(float), axis=1, keepdims=True)
+        return rows / numpy.where(lengths > 0, lengths, 1)
+    assert numpy.abs(made["normsum"] - (unit(target) + unit(context))).max() < 1e-6
+
+
+def test_words_of_any_bytes_export(sptx):
+    line = "\u00e9t\u00e9 \u0441\u043b\u043e\u0432\u043e \u65e5\u672c x\u00ady " + "long" * 500
+    sptx.path("corpus.txt").write_text("\n".join([line] * 200), encoding="utf-8")
+    sptx("train", sptx.config())
+    for format, binary in (("word2vec-bin", True), ("word2vec-text", False)):
+        sptx("export", "run", f"--format={format}", "--out=out")
+        loaded = gensim_models.KeyedVectors.load_word2vec_format(str(sptx.path("out")), binary=binary)
+        assert set(loaded.index_to_key) == set(line.split())
+        assert loaded.vectors.tobytes() == weights(sptx).tobytes()
+
+
+def test_nearest_agrees_with_numpy(trained):
+    rows = weights(trained).astype(numpy.float64)
+    rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
+    names = words(trained)
+    query = names.index("t2w2")
+    scores = rows @ rows[query]
+    scores[query] = -9
+    best = [names[i] for i in numpy.argsort(-scores)[:10]]
+    lines = [line.split("\t") for line in trained("nearest", "run", "t2w2").stdout.splitlines()]
+    assert [word for word, _ in lines] == best
+    for (_, score), wanted in zip(lines, sorted(scores, reverse=True)):
+        assert abs(float(score) - wanted) < 1e-4
+
+
+def test_gensim_agrees_on_an_analogy(trained):
+    trained("export", "run", "--format=word2vec-bin", "--out=out")
+    loaded = gensim_models.KeyedVectors.load_word2vec_format(str(trained.path("out")), binary=True)
+    wanted = [word for word, _ in loaded.most_similar(positive=["t1w2", "t2w1"], negative=["t1w1"], topn=5)]
+    lines = trained("analogy", "run", "t1w1", "t1w2", "t2w1", "--k=5").stdout.splitlines()
+    assert [line.split("\t")[0] for line in lines] == wanted
+
+
+def test_evaluate_lists(sptx):
+    """Items of one topic stand in one list: most held-out items are found."""
+    lists = [f"user{i} " + sentence for i, sentence in enumerate(sentences(1500, length=12))]
+    train = [" ".join(line.split()[:11]) for line in lists]
+    held = [line.split()[0] + " " + " ".join(line.split()[11:]) for line in lists]
+    sptx.path("corpus.txt").write_text("\n".join(train) + "\n")
+    sptx.path("held.txt").write_text("\n".join(held) + "\n")
+    sptx("train", sptx.config(corpus={"format": "lists"}, train={"epochs": "20"}, optimizer={"lr": "0.05"}))
+    done = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--k=20")
+    assert "recall@20" in done.stdout and "NDCG@20" in done.stdout

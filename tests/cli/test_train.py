@@ -1,0 +1,287 @@
+"""Training from the command line: what it leaves, and that neither threads, nor kills, nor packing change a byte."""
+import ctypes
+import gzip
+import json
+import os
+import random
+import re
+import signal
+
+import numpy
+import pytest
+
+from conftest import end, sentences, wait_for
+
+
+def big(sptx, sentence_count=20000):
+    """A corpus that trains for some seconds."""
+    sptx.path("corpus.txt").write_text("\n".join(sentences(sentence_count)) + "\n")
+
+
+def lines_of_metrics(sptx, run="run"):
+    path = sptx.path(run, "metrics.jsonl")
+    return path.read_text().count("\n") if path.exists() else 0
+
+
+def test_what_a_run_leaves(trained):
+    run = trained.path("run")
+    assert {"config.ini", "vocab.tsv", "metrics.jsonl", "latest"} <= set(os.listdir(run))
+    checkpoint = trained.checkpoint()
+    assert {"target.npy", "context.npy", "state.ini"} <= set(os.listdir(checkpoint))
+    rows = len((run / "vocab.tsv").read_text().splitlines())
+    for name in ("target.npy", "context.npy"):
+        weights = numpy.load(checkpoint / name, mmap_mode="r")["weights"]
+        assert weights.shape == (rows, 16) and weights.dtype == numpy.float32
+        assert numpy.isfinite(weights).all() and weights.any()
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        assert {"step", "epoch", "done", "loss", "lr"} <= set(json.loads(line))
+    assert not [name for name in os.listdir(run) if "partial" in name]
+
+
+def test_words_of_a_topic_are_near(trained):
+    trained("train", trained.config(train={"epochs": "20"}, optimizer={"lr": "0.05"}), "--overwrite")
+    lines = trained("nearest", "run", "t3w1", "--k=5").stdout.splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        word, score = line.split("\t")
+        assert word.startswith("t3") and word != "t3w1" and -1 <= float(score) <= 1
+
+
+def test_config_of_the_run_trains_the_same(trained):
+    before = trained.tables()
+    trained("train", "run/config.ini", "--run.dir=again")
+    assert trained.tables("again") == before
+
+
+def test_a_finished_run_is_not_overwritten(trained):
+    before = trained.tables()
+    said = trained.refuses("train", trained.config(train={"seed": "2"}))
+    assert "--overwrite" in said and "run" in said
+    assert trained.tables() == before
+    trained("train", trained.config(train={"seed": "2"}), "--overwrite")
+    assert trained.tables() != before
+
+
+def test_resume_of_a_finished_run_changes_nothing(trained):
+    before = trained.tables()
+    trained("train", "run.ini", "--resume", expect=None)
+    assert trained.tables() == before
+
+
+def test_threads_change_nothing(sptx):
+    made = set()
+    for threads in (1, 2, 3):
+        sptx("train", sptx.config(device={"threads": threads}, run={"dir": f"run{threads}"}))
+        made.add(sptx.tables(f"run{threads}"))
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("rule", ["adagrad", "adam", "rprop"])
+def test_threads_change_nothing_with_state(sptx, rule):
+    made = set()
+    for threads in (1, 3):
+        sptx("train", sptx.config(device={"threads": threads}, run={"dir": f"run{threads}"}, optimizer={"rule": rule}))
+        made.add(sptx.tables(f"run{threads}"))
+    assert len(made) == 1
+
+
+def compress_zst(data):
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_compressBound.restype = zstd.ZSTD_compress.restype = ctypes.c_size_t
+    zstd.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
+    zstd.ZSTD_compress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
+    room = ctypes.create_string_buffer(zstd.ZSTD_compressBound(len(data)))
+    size = zstd.ZSTD_compress(room, len(room), data, len(data), 3)
+    return room.raw[:size]
+
+
+def test_packed_corpora_train_the_same(sptx):
+    plain = sptx.path("corpus.txt").read_bytes()
+    half = plain.index(b"\n", len(plain) // 2) + 1
+    packed = {
+        "corpus.txt": plain,
+        "corpus.gz": gzip.compress(plain),
+        "members.gz": gzip.compress(plain[:half]) + gzip.compress(plain[half:]),
+        "corpus.zst": compress_zst(plain),
+        "frames.zst": compress_zst(plain[:half]) + compress_zst(plain[half:]),
+    }
+    made = set()
+    for name, data in packed.items():
+        sptx.path(name).write_bytes(data)
+        sptx("train", sptx.config(corpus={"path": name}, run={"dir": f"run-{name}"}))
+        made.add(sptx.tables(f"run-{name}"))
+    assert len(made) == 1
+
+
+def test_crlf_trains_the_same(sptx):
+    plain = sptx.path("corpus.txt").read_bytes()
+    sptx("train", sptx.config())
+    sptx.path("corpus.txt").write_bytes(plain.replace(b"\n", b"\r\n"))
+    sptx("train", sptx.config(run={"dir": "crlf"}))
+    assert sptx.tables() == sptx.tables("crlf")
+
+
+def test_bytes_of_words_are_kept(sptx):
+    words = [b"\xc3\xa9t\xc3\xa9", b"\xff\xfe", b"nul\x00in", "слово".encode(), b"x" * 100000]
+    sptx.path("corpus.txt").write_bytes(b"\n".join(b" ".join(words) for _ in range(200)))
+    sptx("train", sptx.config())
+    found = {line.rsplit(b"\t", 1)[0] for line in sptx.path("run", "vocab.tsv").read_bytes().splitlines()}
+    assert found == set(words)
+
+
+STOP_KEYS = {"train": {"epochs": "8", "batch": "64", "report_seconds": "0.02"}, "run": {"checkpoint_every": "100 steps"}}
+
+
+@pytest.fixture
+def uninterrupted(sptx):
+    big(sptx)
+    sptx("train", sptx.config("whole.ini", **STOP_KEYS), "--run.dir=whole")
+    return sptx
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_writes_a_checkpoint_and_resume_ends_the_same(uninterrupted, number):
+    sptx = uninterrupted
+    config = sptx.config(**{**STOP_KEYS, "run": {"checkpoint_every": "end"}})
+    process = sptx.start("train", config)
+    assert wait_for(lambda: lines_of_metrics(sptx) >= 3, process)
+    process.send_signal(number)
+    out, err = end(process)
+    assert process.returncode == 1, err
+    assert out == ""
+    assert "checkpoint" in err and "--resume" in err
+    assert sptx.checkpoint().is_dir()
+    assert sptx.tables() != sptx.tables("whole")
+    sptx("train", config, "--resume")
+    assert sptx.tables() == sptx.tables("whole")
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long),
+                                  pytest.param(4, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)])
+def test_kill_at_any_moment_and_resume_ends_the_same(uninterrupted, seed):
+    sptx = uninterrupted
+    config = sptx.config(**STOP_KEYS)
+    rng = random.Random(seed)
+    killed = 0
+    for attempt in range(6):
+        process = sptx.start("train", config, *(["--resume"] if attempt else []))
+        if wait_for(lambda: False, process, rng.uniform(0.05, 1.0)) or process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        killed += 1
+    if process.poll() is None or process.returncode != 0:
+        sptx("train", config, "--resume")
+    assert killed >= 1
+    assert sptx.tables() == sptx.tables("whole")
+    left = [name for name in os.listdir(sptx.path("run")) if name.startswith("checkpoint-")]
+    assert len(left) <= 2 and not [name for name in left if not re.fullmatch(r"checkpoint-\d+", name)]
+
+
+def test_killed_before_the_first_checkpoint_starts_over_and_says_so(uninterrupted):
+    sptx = uninterrupted
+    config = sptx.config(**{**STOP_KEYS, "run": {"checkpoint_every": "end"}})
+    process = sptx.start("train", config)
+    assert wait_for(lambda: lines_of_metrics(sptx) >= 2, process)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    assert not sptx.path("run", "latest").exists()
+    done = sptx("train", config, "--resume")
+    assert re.search(r"no checkpoint|start(s|ing)? over|from the beginning", done.stderr)
+    assert sptx.tables() == sptx.tables("whole")
+
+
+@pytest.fixture
+def interrupted(sptx):
+    """A run with two checkpoints that was killed after the second."""
+    big(sptx)
+    sptx("train", sptx.config("whole.ini", **STOP_KEYS), "--run.dir=whole")
+    process = sptx.start("train", sptx.config(**STOP_KEYS))
+
+    def two():
+        names = os.listdir(sptx.path("run")) if sptx.path("run").exists() else []
+        return len([name for name in names if re.fullmatch(r"checkpoint-\d+", name)]) >= 2 and lines_of_metrics(sptx) > 5
+    assert wait_for(two, process)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    return sptx
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) * 2 // 3] ^= 4
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["target.npy", "context.npy", "state.ini"])
+@pytest.mark.parametrize("harm", [truncate, flip_a_bit, os.remove])
+def test_a_broken_checkpoint_is_passed_over(interrupted, name, harm):
+    sptx = interrupted
+    broken = sptx.checkpoint()
+    harm(broken / name)
+    done = sptx("train", "run.ini", "--resume")
+    assert "warning" in done.stderr and broken.name in done.stderr
+    assert sptx.tables() == sptx.tables("whole")
+
+
+def test_resume_refuses_other_keys(interrupted):
+    said = interrupted.refuses("train", "run.ini", "--resume", "--model.dim=32")
+    assert "model.dim" in said
+
+
+def test_resume_refuses_another_corpus(interrupted):
+    sptx = interrupted
+    sptx.path("corpus.txt").write_text("\n".join(sentences(20000, seed=2)) + "\n")
+    said = sptx.refuses("train", "run.ini", "--resume")
+    assert "vocab" in said or "corpus" in said
+
+
+def test_resume_takes_other_threads(interrupted):
+    sptx = interrupted
+    sptx("train", "run.ini", "--resume", "--device.threads=1")
+    assert sptx.tables() == sptx.tables("whole")
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx):
+    config = sptx.config(optimizer={"lr": "1e5"}, train={"epochs": "50", "batch": "64"},
+                         run={"checkpoint_every": "1 steps", "keep": "3"})
+    said = sptx.refuses("train", config)
+    assert "loss" in said and "optimizer.lr" in said
+    if sptx.path("run", "latest").exists():
+        for name in ("target.npy", "context.npy"):
+            assert numpy.isfinite(numpy.load(sptx.checkpoint() / name)["weights"]).all()
+
+
+def test_hogwild_learns(sptx):
+    big(sptx, 5000)
+    sptx("train", sptx.config(train={"update": "hogwild", "epochs": "10", "batch": None}))
+    words = [line.split("\t")[0] for line in sptx("nearest", "run", "t3w1", "--k=5").stdout.splitlines()]
+    assert sum(word.startswith("t3") for word in words) >= 4
+
+
+def test_hogwild_is_refused_for_rules_that_it_cannot_do(sptx):
+    said = sptx.refuses("train", sptx.config(train={"update": "hogwild"}, optimizer={"rule": "adam"}))
+    assert "hogwild" in said and "adam" in said
+
+
+def test_the_stream_is_reused(sptx):
+    sptx("train", sptx.config())
+    before = {path.name: path.stat().st_mtime_ns for path in sptx.path("run").rglob("*") if path.is_file()}
+    done = sptx("train", sptx.config(), "--overwrite", "--train.seed=2")
+    assert "reused" in done.stderr, (done.stderr, before)
+
+
+@pytest.mark.parametrize("format, lines", [
+    ("lists", [f"user{i} " + " ".join(sentence.split()) for i, sentence in enumerate(sentences(800))]),
+    ("adjacency", list(sentences(800))),
+    ("pairs", [f"user{i},{word},{1 + i % 5}" for i, sentence in enumerate(sentences(800)) for word in sentence.split()]),
+])
+def test_each_format_trains(sptx, format, lines):
+    sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
+    sptx("train", sptx.config(corpus={"format": format}, train={"epochs": "3"}))
+    names = {line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()}
+    assert "t1w1" in names and "user1" not in names
