@@ -22,8 +22,8 @@ struct corpus_block {
     uint64_t offset;   /* of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
-    int line_open;     /* 1: the last line of this block goes on in the next one */
-    int continues;     /* 1: the first line of this block began in an earlier one */
+    int line_open;     /* 1: the last line of this block has tokens here or before and goes on in the next one */
+    int continues;     /* 1: the first line of this block has tokens in an earlier one */
 };
 
 /* `paths` as corpus.path has them (config_paths). NULL after fail(): nothing there, not readable, no file in it. */
@@ -34,6 +34,16 @@ void corpus_close(struct corpus *corpus);
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
 int corpus_rewind(struct corpus *corpus);
+
+/* Bytes that a block is filled to (a longer token makes it longer); what is read does not depend on it. */
+enum { CORPUS_BLOCK = 2 << 20 };
+void corpus_set_block(struct corpus *corpus, uint64_t bytes);
+/* With 1, blocks end where lines end: for pairs, whose fields are read together. */
+void corpus_whole_lines(struct corpus *corpus, int whole);
+
+/* The path of a corpus that is one encoded id stream (idstream.h), or NULL. */
+#define CORPUS_STREAM_MAGIC "SPTX-IDS"
+const char *corpus_stream(const struct corpus *corpus);
 
 /* Bytes of all files as they lie on disk, and bytes read so far: for progress. */
 uint64_t corpus_size(const struct corpus *corpus);
@@ -54,5 +64,17 @@ void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block
 /* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside white
  * space (",": pairs), or "". */
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
+
+/* ---- lines of corpus.format = pairs: list, item[, rating[, anything]] ---- */
+
+struct corpus_pair {
+    const char *list, *item;
+    uint64_t list_length, item_length;
+    uint64_t line;
+};
+/* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail(). Wants
+ * blocks of whole lines. A file's first line may be a header: it is left out where its rating is not a number. */
+int corpus_next_pair(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
+                     struct corpus_pair *pair);
 
 #endif

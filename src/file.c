@@ -139,6 +139,24 @@ int file_write(struct file_writer *writer, const void *data, uint64_t length) {
     return 0;
 }
 
+int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length) {
+    const char *at = data;
+    if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
+    writer->used = 0;
+    while (length) {
+        ssize_t n = pwrite(writer->fd, at, length, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            writer->failed = 1;
+            return refuse("write", writer->path);
+        }
+        at += n;
+        offset += (uint64_t)n;
+        length -= (uint64_t)n;
+    }
+    return 0;
+}
+
 int file_print(struct file_writer *writer, const char *format, ...) {
     char line[1024], *text = line;
     va_list args;

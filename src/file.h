@@ -32,6 +32,8 @@ enum { FILE_BUFFER = 1 << 20 };
 int file_writer_open(struct file_writer *writer, const char *path);
 int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes over bytes given earlier: for a header whose numbers are known at the end. */
+int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
 int file_commit(struct file_writer *writer); /* closes the writer in either case */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 

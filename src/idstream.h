@@ -1,7 +1,7 @@
 /* idstream: the corpus as 32-bit ids in one mapped file, sentence after sentence: what both backends train on.
  *
- *   header (magic, version, fingerprint of corpus + keys + vocabulary, tokens, sentences), ids u32[tokens] from byte 128,
- *   padding to 8, starts u64[sentences + 1]
+ *   header (magic, version, fingerprint of corpus + keys + vocabulary, tokens, sentences, XXH3 of all that follows),
+ *   ids u32[tokens] from byte 128, padding to 8, starts u64[sentences + 1]
  *
  * text: a line, cut every corpus.max_sentence kept tokens; lists: a line without its name; adjacency: a line, dropped
  * where its target is not in the vocabulary; pairs: the items of one list, in the order met, lists by first mention.
@@ -12,6 +12,8 @@
 
 #include "vocab.h"
 
+enum { IDSTREAM_HEADER = 128 };
+
 struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
@@ -20,7 +22,8 @@ struct idstream {
 };
 
 /* Maps `path` where it holds this very stream (fingerprint), or encodes the corpus into it (atomically, all threads).
- * *reused tells which. */
+ * *reused tells which. A corpus that is an id stream itself is mapped where it lies, if it was made with this vocabulary.
+ * A stream without a token is a failure. */
 int idstream_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
                   const struct config *config, struct pool *pool, int *reused);
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
@@ -31,10 +34,12 @@ uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *v
 /* Whether `path` maps as a stream with this fingerprint: 1 with *stream open, 0 otherwise (no sentence is kept). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint);
 
-/* Writing one directly, for generators: ids are given sentence by sentence. */
+/* Writing one directly, for generators: ids are given sentence by sentence. The fingerprint of a stream that is to be
+ * used as a corpus itself is its vocabulary's. */
 struct idstream_writer {
     struct file_writer file;
-    uint64_t *starts;
+    struct XXH3_state_s *sum;
+    uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, room, tokens;
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
