@@ -95,6 +95,16 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return 1;
 }
 
+/* Whether the text ends with the line that write_state() ends it with, to the byte. */
+static int own_checksum(const char *text, uint64_t length) {
+    const char *last = strstr(text, "\nstate_xxh64");
+    char line[64];
+    if (!last++) return 0;
+    uint64_t before = (uint64_t)(last - text);
+    uint64_t n = (uint64_t)snprintf(line, sizeof line, "state_xxh64 = %016" PRIx64 "\n", XXH64(text, before, 0));
+    return length == before + n && !memcmp(last, line, n);
+}
+
 static int read_state(const char *path, struct record *record) {
     struct reading reading = {0};
     uint64_t length;
@@ -111,8 +121,7 @@ static int read_state(const char *path, struct record *record) {
             fail("'%s' has no key '%s'", path, keys[i].name);
             goto out;
         }
-    const char *last = strstr(text, "\nstate_xxh64");
-    if (!last || XXH64(text, (size_t)(last + 1 - text), 0) != reading.record.state_xxh64) {
+    if (!own_checksum(text, length)) {
         fail("'%s' was changed: its bytes do not have the checksum that it ends with", path);
         goto out;
     }
