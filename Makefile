@@ -36,10 +36,13 @@ OBJ += $(ABSENT:%.c=$(BUILD)/%.o)
 endif
 LIB_OBJ = $(filter-out $(BUILD)/src/main.o,$(OBJ))
 
+# A job a core for the targets that set up and build, unless make was told.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 UNIT  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c))
 REFERENCE = $(BUILD)/test_reference
 
-.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize layers bench install clean
+.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize layers install clean
 all: $(BUILD)/sptx-w2v
 
 help:
@@ -74,7 +77,12 @@ $(BUILD)/tests-obj/%.o: tests/property/%.c
 $(BUILD)/tests-obj/%.o: tests/reference/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
+$(BUILD)/tests-obj/%.o: tests/gpu/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/tests-obj/%.o
+$(BUILD)/test_gpu: $(BUILD)/tests-obj/test_gpu.o $(LIB_OBJ)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -Wl,--as-needed -lcmocka
 $(REFERENCE): $(BUILD)/tests-obj/test_reference.o $(LIB_OBJ)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -85,13 +93,13 @@ setup:
 #: make demo         set up, build, train on the C headers of this machine, show neighbours
 demo:
 	@scripts/setup.sh
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@scripts/demo.sh
 
 #: make check        set up, build, pass the tests (minutes)
 check:
 	@scripts/setup.sh --tests
-	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory $(JOBS) all tests
 	@scripts/check
 
 .PHONY: tests
@@ -102,19 +110,23 @@ check-long: all tests
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all tests
+check-gpu: all tests $(BUILD)/test_gpu
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
 sanitize:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
 	@scripts/check --sanitized $(BUILD)/asan
 thread-sanitize:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread" all tests
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it
 check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*.cu))
+
+#: make layers       no room includes what is above it
+layers:
+	@scripts/check_layers
 
 #: make install PREFIX=/usr/local
 install: all
