@@ -1,6 +1,7 @@
 /* backend_cuda_absent: the CUDA backend's symbols where the build found no nvcc: each says what to install. */
 #include "../src/report.h"
 #include "backend.h"
+#include "bench.h"
 
 #include <stdio.h>
 
@@ -22,3 +23,11 @@ static int absent_open(struct backend **backend, const struct backend_options *o
 }
 
 const struct backend_ops backend_cuda = {.name = "cuda", .open = absent_open};
+
+int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times) {
+    return fail("%s", reason);
+}
+
+int cuda_bench_limits(struct backend *backend, struct bench_limits *limits) {
+    return fail("%s", reason);
+}

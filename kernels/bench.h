@@ -1,0 +1,33 @@
+/* bench: what measuring needs of the CUDA backend and training does not: rows between a table and one dense variable on the
+ * GPU, and the plain copies that are the limits. Without CUDA both fail with the sentence that says what to install.
+ *
+ * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, ids sent by the host included.
+ */
+#ifndef SPTX_KERNELS_BENCH_H
+#define SPTX_KERNELS_BENCH_H
+
+#include "backend.h"
+
+enum { BENCH_REPEATS = 11, BENCH_WARM = 3 };
+
+/* How a transfer's ids come: in no order; in order; in no order and sorted on the GPU first, as a part of the work. */
+enum bench_order { BENCH_RANDOM, BENCH_SORTED, BENCH_SORTING };
+
+struct bench_request {
+    struct backend_table *table; /* any place, without state */
+    uint64_t rows;               /* distinct rows of it, drawn at random */
+    enum bench_order order;
+};
+struct bench_times {
+    double to, from; /* seconds: table -> variable, variable -> table */
+    double both;     /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
+};
+int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
+
+/* Bytes a second of plain copies: host to GPU, GPU to host, the sum of both at once; inside the GPU, read and written. */
+struct bench_limits {
+    double to, from, both, device;
+};
+int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
+
+#endif
