@@ -1,5 +1,5 @@
-/* Exact top-k as matrix products over slices of the base rows: each slice's scores fit the cache, and all but a few of them
- * are passed over by one comparison with the worst score that a query still keeps.
+/* Exact top-k as matrix products over slices of the base rows: each slice's scores fit the cache, and all but a few of
+ * them are passed over by one comparison with the worst score that a query still keeps.
  *
  *   unit = one chunk of queries x one part of the base rows; a worker takes units until none is left
  *   few queries: the base is split into parts, so that all threads have work; many: one part, nothing to merge
@@ -16,10 +16,10 @@
 void openblas_set_num_threads(int threads); /* some cblas.h leave it out */
 
 enum {
-    SLICE_ROWS = 1024,      /* base rows of one product */
-    CHUNK_QUERIES = 256,    /* queries of one product: 1 MiB of scores */
-    KEPT_BYTES = 8 << 20,   /* most that a worker keeps of candidates, where a chunk has more than one query */
-    SCAN = 32               /* scores compared at once */
+    SLICE_ROWS = 1024,    /* base rows of one product */
+    CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of scores */
+    KEPT_BYTES = 8 << 20, /* most that a worker keeps of candidates, where a chunk has more than one query */
+    SCAN = 32             /* scores compared at once */
 };
 
 struct candidate {
@@ -29,9 +29,9 @@ struct candidate {
 
 struct search_job {
     const struct topk_request *request;
-    uint64_t k;             /* of the request, or the base rows where those are fewer */
-    uint64_t chunk, chunks; /* queries a unit, and how many chunks */
-    uint64_t parts;         /* of the base rows */
+    uint64_t k;                /* of the request, or the base rows where those are fewer */
+    uint64_t chunk, chunks;    /* queries a unit, and how many chunks */
+    uint64_t parts;            /* of the base rows */
     struct candidate *partial; /* [query_rows x parts x k] best first, where parts > 1 */
     uint64_t *partial_counts;  /* [query_rows x parts] */
     _Atomic uint64_t next;
@@ -63,7 +63,8 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
     struct candidate found = {score, id};
     if (kept->count < k) {
         uint64_t at = kept->count++;
-        for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2) kept->heap[at] = kept->heap[(at - 1) / 2];
+        for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            kept->heap[at] = kept->heap[(at - 1) / 2];
         kept->heap[at] = found;
     } else {
         kept->heap[0] = found;
@@ -92,8 +93,10 @@ static void mask(float *scores, uint64_t first, uint64_t count, const uint32_t *
     uint64_t low = 0, high = banned_count;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (banned[middle] < first) low = middle + 1;
-        else high = middle;
+        if (banned[middle] < first)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; low < banned_count && banned[low] < first + count; low++) scores[banned[low] - first] = -HUGE_VALF;
 }
@@ -103,7 +106,8 @@ static int best_first(const void *a, const void *b) {
     return worse(*x, *y) ? 1 : worse(*y, *x) ? -1 : 0;
 }
 
-static void write_answer(const struct topk_request *request, uint64_t query, const struct candidate *best, uint64_t count) {
+static void write_answer(const struct topk_request *request, uint64_t query, const struct candidate *best,
+                         uint64_t count) {
     uint32_t *ids = request->ids + query * request->k;
     float *scores = request->scores + query * request->k;
     for (uint64_t i = 0; i < request->k; i++) {
@@ -124,7 +128,8 @@ static void hand_over(struct search_job *job, struct kept *kept, uint64_t query,
     job->partial_counts[at] = kept->count;
 }
 
-static void search_unit(struct search_job *job, uint64_t unit, float *scores, struct candidate *heaps, struct kept *kept) {
+static void search_unit(struct search_job *job, uint64_t unit, float *scores, struct candidate *heaps,
+                        struct kept *kept) {
     const struct topk_request *r = job->request;
     uint64_t part = unit % job->parts, query = unit / job->parts * job->chunk, first, end;
     uint64_t queries = r->query_rows - query < job->chunk ? r->query_rows - query : job->chunk;
@@ -207,7 +212,8 @@ int cpu_topk(struct pool *pool, const struct topk_request *request) {
     }
     divide(&job, pool_threads(pool));
     if (job.parts > 1) {
-        job.partial = mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
+        job.partial =
+            mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
         job.partial_counts = mem_zalloc(request->query_rows * job.parts, sizeof *job.partial_counts, "a search");
         result = job.partial && job.partial_counts ? 0 : -1;
     }

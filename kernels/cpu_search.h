@@ -5,8 +5,8 @@
 #include "../src/pool.h"
 #include "backend.h"
 
-/* See struct topk_request. Where fewer than k rows may be found, the rest of the query's answer is DRAW_NONE at -infinity;
- * a score that is not a number is never found. */
+/* See struct topk_request. Where fewer than k rows may be found, the rest of the query's answer is DRAW_NONE at
+ * -infinity; a score that is not a number is never found. */
 int cpu_topk(struct pool *pool, const struct topk_request *request);
 
 #endif

@@ -54,7 +54,8 @@ out:
 int cmd_analogy(int argc, char **argv) {
     const char *k_text = NULL;
     const struct option options[] = {{"k", &k_text, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"), **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;

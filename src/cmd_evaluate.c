@@ -28,8 +28,10 @@ static void print_name(const char *path) {
 
 /* Always "nan", where printf would also write "-nan". */
 static void print_number(const char *label, double value) {
-    if (isnan(value)) printf(" %s nan", label);
-    else printf(" %s %.4f", label, value);
+    if (isnan(value))
+        printf(" %s nan", label);
+    else
+        printf(" %s %.4f", label, value);
 }
 
 static int pairs(const struct model *model, const char *path) {
@@ -45,8 +47,10 @@ static int analogies(const struct model *model, const char *path, uint64_t restr
     struct analogies_score score;
     if (evaluate_analogies(&score, model, path, restrict_rows, config)) return -1;
     print_name(path);
-    if (!score.covered) printf(" accuracy none");
-    else print_number("accuracy", score.accuracy);
+    if (!score.covered)
+        printf(" accuracy none");
+    else
+        print_number("accuracy", score.accuracy);
     if (!isnan(score.semantic) && !isnan(score.syntactic)) {
         print_number("semantic", score.semantic);
         print_number("syntactic", score.syntactic);
@@ -58,8 +62,8 @@ static int analogies(const struct model *model, const char *path, uint64_t restr
 static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
     struct lists_score score;
     if (evaluate_lists(&score, model, sets->train, sets->held_out, (uint32_t)sets->k, config)) return -1;
-    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n", sets->k,
-           score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
+    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
+           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
     return 0;
 }
 
@@ -72,7 +76,8 @@ static int evaluate(const struct model *model, const struct sets *sets, const st
 }
 
 static int check_sets(const struct sets *sets, int given) {
-    if (given != 1) return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
+    if (given != 1)
+        return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
     if (!sets->train != !sets->held_out)
         return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
     if (!sets->pairs_count && !sets->analogies_count && !sets->train)
@@ -80,7 +85,8 @@ static int check_sets(const struct sets *sets, int given) {
     return 0;
 }
 
-/* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS --k=20] */
+/* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS
+ * --k=20] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20};
     const char *restrict_text = NULL, *k_text = NULL;
@@ -91,7 +97,8 @@ int cmd_evaluate(int argc, char **argv) {
                                      {"held-out", &sets.held_out, NULL, NULL, NULL},
                                      {"k", &k_text, NULL, NULL, NULL},
                                      {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"), **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     int setting_count = 0, result = -1;

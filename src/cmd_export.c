@@ -9,8 +9,10 @@
 /* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] */
 int cmd_export(int argc, char **argv) {
     const char *format_name = NULL, *path = NULL, *table = "target";
-    const struct option options[] = {
-        {"format", &format_name, NULL, NULL, NULL}, {"out", &path, NULL, NULL, NULL}, {"table", &table, NULL, NULL, NULL}, {0}};
+    const struct option options[] = {{"format", &format_name, NULL, NULL, NULL},
+                                     {"out", &path, NULL, NULL, NULL},
+                                     {"table", &table, NULL, NULL, NULL},
+                                     {0}};
     const char **positional = mem_zalloc((uint64_t)argc, sizeof *positional, "arguments");
     struct model model = {.rows = 0};
     char count[TEXT_ROOM];

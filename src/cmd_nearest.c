@@ -38,7 +38,8 @@ static int titles_read(struct titles *titles, const struct model *model, const c
         *stop = 0;
         if (stop == line) continue;
         if (!(tab = memchr(line, '\t', (size_t)(stop - line))))
-            return fail("'%s' line %llu has no TAB; wanted an id, a TAB and a title", path, (unsigned long long)line_number);
+            return fail("'%s' line %llu has no TAB; wanted an id, a TAB and a title", path,
+                        (unsigned long long)line_number);
         int64_t row = vocab_find(&model->vocab, line, (uint64_t)(tab - line));
         if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
     }
@@ -105,8 +106,8 @@ static int answer(const struct asking *asking, const struct config *config) {
     for (uint64_t i = 0; i < asking->count; i++)
         model_rows(&asking->model, asking->query, asking->rows[i], 1, queries + i * dim);
     if (search_open(&search, &asking->model, asking->among, asking->metric, 0, config)) goto out;
-    result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL, asking->rows,
-                        ids, scores);
+    result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL,
+                        asking->rows, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
         if (asking->count > 1) printf("%s%s:\n", i ? "\n" : "", asking->words[i]);
         print_answers(asking, ids + i * k, scores + i * k);
@@ -129,10 +130,11 @@ static int metric_named(const char *name) {
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--titles=FILE] */
 int cmd_nearest(int argc, char **argv) {
     const char *k_text = NULL, *metric_name = "cosine", *query = "target", *among = "target", *titles = NULL;
-    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL},     {"metric", &metric_name, NULL, NULL, NULL},
-                                     {"query", &query, NULL, NULL, NULL},  {"among", &among, NULL, NULL, NULL},
+    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL},      {"metric", &metric_name, NULL, NULL, NULL},
+                                     {"query", &query, NULL, NULL, NULL},   {"among", &among, NULL, NULL, NULL},
                                      {"titles", &titles, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"), **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;

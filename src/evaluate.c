@@ -114,7 +114,8 @@ static int64_t names_add(struct names *names, struct token token) {
     if (names->count * 2 >= names->slot_count && grow_slots(names)) return -1;
     uint64_t *slot = find_slot(names, token.text, token.length);
     if (!*slot) {
-        if (mem_grow(&names->name, &names->room, names->count + 1, sizeof *names->name, "the names of a file")) return -1;
+        if (mem_grow(&names->name, &names->room, names->count + 1, sizeof *names->name, "the names of a file"))
+            return -1;
         names->name[names->count++] = (struct name){token.text, token.length, -1};
         *slot = names->count;
     }
@@ -211,8 +212,8 @@ static int read_pairs(struct lines *lines, struct names *names, struct pair **pa
 }
 
 /* Scores and cosines of the pairs whose words are known; how many, or -1. */
-static int64_t compare_pairs(const struct model *model, const struct names *names, const struct pair *pairs, uint64_t count,
-                             struct value *golds, struct value *cosines, const char *path) {
+static int64_t compare_pairs(const struct model *model, const struct names *names, const struct pair *pairs,
+                             uint64_t count, struct value *golds, struct value *cosines, const char *path) {
     float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
     int64_t known = rows ? 0 : -1;
     for (uint64_t i = 0; known >= 0 && i < count; i++) {
@@ -259,7 +260,8 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, const c
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
-    *score = (struct pairs_score){known ? correlation(gold_ranks, ranks, (uint64_t)known) : NAN, (uint64_t)known, count};
+    *score =
+        (struct pairs_score){known ? correlation(gold_ranks, ranks, (uint64_t)known) : NAN, (uint64_t)known, count};
     result = 0;
 out:
     free(text);
@@ -377,8 +379,8 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-int evaluate_analogies(struct analogies_score *score, const struct model *model, const char *path, uint64_t restrict_rows,
-                       const struct config *config) {
+int evaluate_analogies(struct analogies_score *score, const struct model *model, const char *path,
+                       uint64_t restrict_rows, const struct config *config) {
     struct lines lines;
     struct names names = {NULL, 0, 0, NULL, 0};
     struct question *questions = NULL;
@@ -451,11 +453,13 @@ static int items_group(struct items *items, uint64_t lists) {
     if (!items->starts || !items->codes) return -1;
     for (uint64_t i = 0; i < items->count; i++) items->starts[items->item[i].list + 2]++;
     for (uint64_t list = 0; list < lists; list++) items->starts[list + 2] += items->starts[list + 1];
-    for (uint64_t i = 0; i < items->count; i++) items->codes[items->starts[items->item[i].list + 1]++] = items->item[i].code;
+    for (uint64_t i = 0; i < items->count; i++)
+        items->codes[items->starts[items->item[i].list + 1]++] = items->item[i].code;
     return 0;
 }
 
-/* Every list of the file, one that comes twice continued; items that the model does not know are told apart by `unknown`. */
+/* Every list of the file, one that comes twice continued; items that the model does not know are told apart by
+ * `unknown`. */
 static int read_held_out(struct lines *lines, const struct model *model, struct names *lists, struct names *unknown,
                          struct items *items) {
     struct token token;
@@ -504,7 +508,8 @@ static int ask_list(struct lists_job *job, uint64_t place, uint64_t list) {
     float *query = job->block.queries + place * dim;
     const uint64_t *codes = job->train.codes + job->train.starts[list];
     uint64_t count = job->train.starts[list + 1] - job->train.starts[list], from = job->block.banned_starts[place];
-    if (mem_grow(&job->block.banned, &job->block.banned_room, from + count, sizeof *job->block.banned, "queries")) return -1;
+    if (mem_grow(&job->block.banned, &job->block.banned_room, from + count, sizeof *job->block.banned, "queries"))
+        return -1;
     memset(query, 0, dim * sizeof *query);
     for (uint64_t i = 0; i < count; i++) {
         const float *row = job->search.base + codes[i] * dim;
@@ -568,8 +573,8 @@ static int choose_lists(struct lists_job *job, const struct names *lists, uint64
     return 0;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, const char *train, const char *held_out, uint32_t k,
-                   const struct config *config) {
+int evaluate_lists(struct lists_score *score, const struct model *model, const char *train, const char *held_out,
+                   uint32_t k, const struct config *config) {
     struct lines lines, train_lines;
     struct names lists = {NULL, 0, 0, NULL, 0}, unknown = lists;
     struct lists_job job = {.k = k};

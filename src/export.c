@@ -19,9 +19,12 @@ int export_format_named(const char *name) {
     return fail_usage("'%s' is not a format of export; wanted word2vec-bin, word2vec-text or npy", name);
 }
 
-/* Both word2vec formats end a word at the first blank; a reader that splits lines would also stop at any white space. */
+/* Both word2vec formats end a word at the first blank; a reader that splits lines would also stop at any white space.
+ */
 static int check_word(const char *word, uint64_t length, uint64_t id, const char *format) {
-    if (!length) return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id, format);
+    if (!length)
+        return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id,
+                    format);
     for (uint64_t i = 0; i < length; i++)
         if (word[i] == ' ' || (word[i] >= '\t' && word[i] <= '\r'))
             return fail("word %" PRIu64 " of the vocabulary, '%s', holds white space, which %s cannot hold; "

@@ -16,8 +16,7 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
-    if (!result && (!weights || weights->kind != 'f'))
-        result = fail("'%s' has no field 'weights' of float32", path);
+    if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
     if (!result && npy->rows != model->rows)
         result = fail("'%s' has %" PRIu64 " rows, but the vocabulary of '%s' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
@@ -92,14 +91,23 @@ static void normsum_row(float *out, const float *target, const float *context, u
 }
 
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
-    const struct npy_field *targets = npy_find(&model->target, "weights"), *contexts = npy_find(&model->context, "weights");
+    const struct npy_field *targets = npy_find(&model->target, "weights"),
+                           *contexts = npy_find(&model->context, "weights");
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
         const float *target = npy_row(&model->target, targets, row), *context = npy_row(&model->context, contexts, row);
         switch (view) {
-        case VIEW_TARGET: memcpy(out, target, model->dim * sizeof *out); break;
-        case VIEW_CONTEXT: memcpy(out, context, model->dim * sizeof *out); break;
-        case VIEW_SUM: sum_row(out, target, context, model->dim); break;
-        case VIEW_NORMSUM: normsum_row(out, target, context, model->dim); break;
+        case VIEW_TARGET:
+            memcpy(out, target, model->dim * sizeof *out);
+            break;
+        case VIEW_CONTEXT:
+            memcpy(out, context, model->dim * sizeof *out);
+            break;
+        case VIEW_SUM:
+            sum_row(out, target, context, model->dim);
+            break;
+        case VIEW_NORMSUM:
+            normsum_row(out, target, context, model->dim);
+            break;
         }
     }
 }
@@ -122,7 +130,8 @@ float *model_matrix(const struct model *model, enum model_view view, uint64_t ro
         float *at = matrix + row * model->dim;
         model_rows(model, view, row, 1, at);
         if (!all_finite(at, model->dim)) {
-            fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL), model->directory);
+            fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
+                 model->directory);
             free(matrix);
             matrix = NULL;
         } else if (unit) {

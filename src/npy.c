@@ -75,9 +75,12 @@ static int refuse(const char *path, const char *what) {
 }
 
 static int set_kind(struct npy_field *field, const char *type, const char *path) {
-    if (!strcmp(type, "<f4")) field->kind = 'f';
-    else if (!strcmp(type, "<u4")) field->kind = 'u';
-    else return fail("'%s' holds numbers of type '%s', wanted '<f4' or '<u4'", path, type);
+    if (!strcmp(type, "<f4"))
+        field->kind = 'f';
+    else if (!strcmp(type, "<u4"))
+        field->kind = 'u';
+    else
+        return fail("'%s' holds numbers of type '%s', wanted '<f4' or '<u4'", path, type);
     return 0;
 }
 
@@ -170,7 +173,8 @@ static int find_header(struct npy *npy, struct cursor *cursor, const char *path)
     if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC))
         return refuse(path, "it does not begin as a NumPy file does");
     uint64_t length, from = bytes[MAGIC] == 1 ? 10 : 12;
-    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3) return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
+    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3)
+        return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
     length = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
     if (from == 12) length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
     npy->data = from + length;
@@ -219,7 +223,8 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* ---- writing ---- */
 
-/* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix. */
+/* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix.
+ */
 static int print_field(char *out, size_t room, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return snprintf(out, room, "('%s', '<u4')", field->name);
     return snprintf(out, room, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
@@ -230,7 +235,8 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
     size_t n;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {
-        n = (size_t)snprintf(text, sizeof text, "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+        n = (size_t)snprintf(text, sizeof text,
+                             "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
                              npy->field[0].kind, npy->rows, npy->field[0].columns);
     } else {
         n = (size_t)snprintf(text, sizeof text, "{'descr': [");
@@ -242,7 +248,8 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
                               npy->rows);
     }
     /* Eight fields with names of 31 letters take 600 bytes: the text always fits. */
-    size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, length = whole - before;
+    size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+           length = whole - before;
     memset(text + n, ' ', length - n);
     text[length - 1] = '\n';
     unsigned char head[MAGIC + 4];

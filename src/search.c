@@ -46,8 +46,8 @@ static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t
     for (uint32_t i = 0; length > 0 && i < k; i++) scores[i] /= length;
 }
 
-int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
-               const uint32_t *banned, uint32_t *ids, float *scores) {
+int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k,
+               const uint64_t *banned_starts, const uint32_t *banned, uint32_t *ids, float *scores) {
     struct topk_request request = {.base = search->base,
                                    .base_rows = search->rows,
                                    .queries = queries,

@@ -1,0 +1,105 @@
+/* small_run: a finished run in a fresh directory, for tests of what reads one: words and two tables from memory,
+ * written by checkpoint_write() itself over a backend that only reads rows. */
+#ifndef SPTX_SMALL_RUN_H
+#define SPTX_SMALL_RUN_H
+
+#include "../../src/checkpoint.h"
+#include "../../src/file.h"
+#include "../../src/report.h"
+#include "../../src/vocab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+struct small_run {
+    char directory[256];
+    char *checkpoint; /* DIRECTORY/checkpoint-7 */
+};
+
+/* The store of the reading backend: weights, and an adagrad sum of 0.5 behind them that no reader may take for weights.
+ */
+struct small_store {
+    const float *rows;
+    uint32_t dim;
+};
+
+static int small_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
+                      void *packed) {
+    const struct small_store *store = (const struct small_store *)(const void *)table;
+    float *out = packed;
+    for (uint64_t row = first; row < first + count; row++, out += 2 * store->dim) {
+        memcpy(out, store->rows + row * store->dim, store->dim * sizeof *out);
+        for (uint32_t i = 0; i < store->dim; i++) out[store->dim + i] = 0.5f;
+    }
+    return 0;
+}
+
+static const struct backend_ops small_ops = {.name = "small", .table_read = small_read};
+
+static struct table small_table(struct small_store *store, const char *name, uint64_t rows) {
+    struct table table = {.ops = &small_ops, .store = (struct backend_table *)(void *)store};
+    table.rule = (struct rule_options){.rule = RULE_ADAGRAD};
+    table.spec = (struct table_spec){.name = name, .rows = rows};
+    table.spec.layout = (struct record_layout){.dim = store->dim, .span = store->dim, .slots = 1};
+    table.spec.layout.packed = 2 * (uint64_t)store->dim * sizeof(float);
+    return table;
+}
+
+static char *small_path(const char *directory, const char *name) {
+    char *path = file_join(directory, name);
+    assert_non_null(path);
+    return path;
+}
+
+static void small_write(const char *directory, const char *name, const void *bytes, uint64_t length) {
+    char *path = small_path(directory, name);
+    assert_int_equal(file_replace(path, bytes, length), 0);
+    free(path);
+}
+
+/* A fresh directory under $TMPDIR or /tmp. */
+static void small_directory(char directory[256]) {
+    const char *parent = getenv("TMPDIR");
+    snprintf(directory, 256, "%s/sptx-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    assert_non_null(mkdtemp(directory));
+}
+
+/* `vocabulary`: the bytes of vocab.tsv. The tables have rows x dim floats each. */
+__attribute__((unused)) static void small_run_make(struct small_run *run, const char *vocabulary, uint64_t rows,
+                                                   uint32_t dim, const float *target, const float *context) {
+    struct small_store stores[2] = {{target, dim}, {context, dim}};
+    struct table tables[2] = {small_table(&stores[0], "target", rows), small_table(&stores[1], "context", rows)};
+    struct progress_state state = {.step = 7, .finished = 1};
+    struct vocab vocab = {.size = 0};
+    small_directory(run->directory);
+    small_write(run->directory, "vocab.tsv", vocabulary, strlen(vocabulary));
+    char *path = small_path(run->directory, "vocab.tsv");
+    assert_int_equal(vocab_read(&vocab, path), 0);
+    assert_int_equal(checkpoint_write(run->directory, &tables[0], &tables[1], &state, vocab_fingerprint(&vocab), 2), 0);
+    run->checkpoint = small_path(run->directory, "checkpoint-7");
+    vocab_release(&vocab);
+    free(path);
+}
+
+__attribute__((unused)) static void small_run_remove(struct small_run *run) {
+    file_remove_tree(run->directory);
+    free(run->checkpoint);
+    report_clear();
+}
+
+/* That the last call failed, with `part` in its sentence; forgets it. */
+__attribute__((unused)) static void assert_failed_with(int result, const char *part) {
+    assert_int_equal(result, -1);
+    if (!strstr(report_sentence(), part)) print_message("sentence: %s\nwanted: %s\n", report_sentence(), part);
+    assert_non_null(strstr(report_sentence(), part));
+    report_clear();
+}
+
+#endif
