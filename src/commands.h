@@ -13,6 +13,9 @@ struct command {
 };
 extern const struct command commands[]; /* ended by a NULL name */
 
+/* The command of that name, or NULL after fail_usage() with the nearest one. */
+const struct command *command_find(const char *name);
+
 int cmd_train(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_export(int argc, char **argv);
