@@ -1,0 +1,305 @@
+#include "bench.h"
+
+#include "memory.h"
+#include "pipeline.h"
+#include "progress.h"
+#include "report.h"
+#include "schedule.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PHASE_STEPS = 20,     /* measured phase by phase */
+    SAMPLE_ROWS = 4096,   /* of a table that is checked */
+};
+static const double warm_share = 0.1;     /* of the asked time */
+static const double piece_seconds = 0.25; /* of one lock-free call */
+
+/* ---- the machine ---- */
+
+static int choose_backend(const struct config *config, const struct backend_ops **ops) {
+    char why[256] = "";
+    int present = config->device_backend == BACKEND_CPU ? 0 : backend_cuda_present(why, sizeof why);
+    if (config->device_backend == BACKEND_CUDA && !present) return fail("device.backend = cuda: %s", why);
+    *ops = present ? &backend_cuda : &backend_cpu;
+    return 0;
+}
+
+static struct backend_options options_of(const struct config *config) {
+    return (struct backend_options){.threads = (unsigned)config->device_threads, .index = (unsigned)config->device_index,
+                                    .depth = (unsigned)config->memory_depth, .gpu_budget = config->memory_gpu_budget};
+}
+
+int bench_open(struct bench *bench, const struct config *config) {
+    struct backend_options options = options_of(config);
+    *bench = (struct bench){0};
+    if (choose_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
+    bench->cuda = bench->ops == &backend_cuda;
+    if (bench->ops->info(bench->backend, &bench->machine)) return -1;
+    return bench->cuda ? cuda_bench_limits(bench->backend, &bench->limits) : 0;
+}
+
+void bench_close(struct bench *bench) {
+    if (bench->backend) bench->ops->close(bench->backend);
+    bench->backend = NULL;
+}
+
+int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint32_t dim, const char *path,
+                     struct backend_table **table) {
+    uint32_t span = (dim + 3) / 4 * 4;
+    struct table_spec spec = {.name = "measured", .rows = rows, .weights = place, .state = place, .file_path = path,
+                              .layout = {.dim = dim, .span = span, .packed = (uint64_t)dim * sizeof(float)}};
+    return bench->ops->table_open(bench->backend, &spec, table);
+}
+
+/* ---- memory ---- */
+
+static int check_sample(struct bench *bench, struct backend_table *table, uint64_t rows, uint32_t dim) {
+    uint64_t count = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS, first = rows - count;
+    float *given = mem_alloc(count * dim, sizeof *given, "a sample of rows"), *got = mem_alloc(count * dim, sizeof *got, "a sample of rows");
+    int result = -1;
+    if (!given || !got) goto out;
+    for (uint64_t i = 0; i < count * dim; i++) given[i] = (float)(i % 1000003);
+    if (bench->ops->table_write(bench->backend, table, first, count, given) ||
+        bench->ops->table_read(bench->backend, table, first, count, got))
+        goto out;
+    if (memcmp(given, got, count * dim * sizeof *given)) fail("rows %" PRIu64 " to %" PRIu64 " came back otherwise than they were written", first, rows - 1);
+    else result = 0;
+out:
+    free(given);
+    free(got);
+    return result;
+}
+
+int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_memory *out) {
+    struct backend_info before, after;
+    struct backend_table *table = NULL;
+    uint64_t resident = mem_resident();
+    double began = progress_now();
+    int result = -1;
+    *out = (struct bench_memory){.rows = rows, .dim = dim, .payload = rows * dim * sizeof(float)};
+    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table)) goto out;
+    out->opening = progress_now() - began;
+    began = progress_now();
+    if (check_sample(bench, table, rows, dim) || bench->ops->info(bench->backend, &after)) goto out;
+    out->checking = progress_now() - began;
+    out->host_bytes = after.host_used - before.host_used;
+    out->gpu_bytes = after.gpu_used - before.gpu_used;
+    out->resident = mem_resident() - resident;
+    result = 0;
+out:
+    if (table) bench->ops->table_close(bench->backend, table);
+    return result;
+}
+
+/* ---- train ---- */
+
+struct training {
+    struct config *config;
+    struct pool *pool;
+    struct corpus *corpus;
+    struct vocab vocab;
+    struct idstream stream;
+    struct examples examples;
+    struct bench bench;
+    struct table target, context;
+    struct bench_training *out;
+    uint64_t per_epoch, batch, total; /* examples */
+    uint64_t epoch, position, step;
+};
+
+/* The encoded corpus, where train would keep it. */
+static int read_corpus(struct training *t) {
+    const struct config *c = t->config;
+    const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
+    char *ids = NULL, *words = NULL, **paths = NULL;
+    int result = -1, reused;
+    int64_t count = config_paths(c->corpus_path, &paths);
+    if (count < 0) return -1;
+    if (count == 0) {
+        fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
+        goto out;
+    }
+    if (!(t->corpus = corpus_open(paths, (uint64_t)count)) || file_make_directory(directory)) goto out;
+    if (!(ids = file_join(directory, "corpus.ids")) || !(words = file_join(directory, "corpus.vocab.tsv"))) goto out;
+    if (file_exists(words) && file_exists(ids) && !vocab_read(&t->vocab, words) &&
+        idstream_reuse(&t->stream, ids, idstream_fingerprint(t->corpus, &t->vocab, c))) {
+        result = 0;
+        goto out;
+    }
+    report_clear(); /* a cache that cannot be read is made anew */
+    vocab_release(&t->vocab);
+    if (vocab_build(&t->vocab, t->corpus, c, t->pool) || vocab_write(&t->vocab, words) ||
+        idstream_open(&t->stream, ids, t->corpus, &t->vocab, c, t->pool, &reused))
+        goto out;
+    result = 0;
+out:
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+    free(ids);
+    free(words);
+    return result;
+}
+
+/* places[] of the plan take the place of "auto"; their enums run alike. */
+static void settle_places(struct config *config, const struct plan *plan) {
+    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context, &config->memory_context_state};
+    const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
+    for (int i = 0; i < 4; i++)
+        if (*wanted[i] == CONFIG_PLACE_AUTO) *wanted[i] = (int)settled[i];
+}
+
+static int prepare(struct training *t) {
+    struct config *c = t->config;
+    struct bench *b = &t->bench;
+    if (!(t->pool = pool_open((unsigned)c->device_threads)) || bench_open(b, c) || read_corpus(t) ||
+        examples_init(&t->examples, c, &t->vocab, &t->stream) ||
+        planner_make(&t->out->plan, c, &t->vocab, &t->examples, &b->machine, b->cuda))
+        return -1;
+    if (!t->out->plan.fits) return fail("the run does not fit: %s", t->out->plan.advice);
+    settle_places(c, &t->out->plan);
+    t->batch = t->out->plan.batch;
+    t->per_epoch = example_count(&t->examples.source);
+    t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
+    if (b->ops->source(b->backend, &t->examples.source) ||
+        table_init(&t->target, TABLE_TARGET, c, t->vocab.size, t->out->plan.hot_rows, b->ops, b->backend, c->run_dir) ||
+        table_init(&t->context, TABLE_CONTEXT, c, t->vocab.size, 0, b->ops, b->backend, c->run_dir) ||
+        table_fill(&t->target, c, t->pool) || table_fill(&t->context, c, t->pool))
+        return -1;
+    return b->ops->info(b->backend, &t->out->machine);
+}
+
+static double rate_at(const struct training *t) {
+    double done = (double)(t->epoch * t->per_epoch + t->position) / (double)t->total;
+    return schedule_rate(t->config, done > 1 ? 1 : done);
+}
+
+/* The next `count` examples at most; short at an epoch's end. */
+static struct batch_request next_batch(struct training *t, uint64_t count) {
+    uint64_t left = t->per_epoch - t->position;
+    struct batch_request batch = {(uint32_t)t->epoch, t->position, count < left ? count : left, 0};
+    t->position += batch.count;
+    if (t->position == t->per_epoch) t->position = 0, t->epoch++;
+    t->step++;
+    return batch;
+}
+
+static struct step_request step_of(const struct training *t) {
+    return (struct step_request){.target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .lr = rate_at(t),
+                                 .behind = t->step, .mean = t->config->train_reduction == REDUCTION_MEAN};
+}
+
+static void count_step(struct bench_training *out, const struct step_result *r) {
+    out->words += r->words;
+    out->examples += r->examples;
+    out->pairs += r->pairs;
+    out->link_bytes += r->link_bytes;
+    if (r->pairs) out->loss_pair = r->loss / (double)r->pairs;
+}
+
+static void clear_counts(struct bench_training *out) {
+    out->words = out->examples = out->pairs = out->link_bytes = 0;
+}
+
+/* Until `seconds` are over, or `steps` steps are done where not 0. */
+static int run_batches(struct training *t, double seconds, uint64_t steps) {
+    struct bench_training *out = t->out;
+    struct pipeline pipeline;
+    struct step_result result;
+    int came, more;
+    double began = progress_now();
+    clear_counts(out);
+    pipeline_init(&pipeline, t->bench.ops, t->bench.backend, (unsigned)t->config->memory_depth);
+    for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
+        struct step_request step = step_of(t);
+        struct batch_request batch = next_batch(t, t->batch);
+        if (pipeline_submit(&pipeline, &batch, &step, &result, &came)) return -1;
+        if (came) count_step(out, &result);
+    }
+    while ((more = pipeline_next(&pipeline, &result)) > 0) count_step(out, &result);
+    if (more || t->bench.ops->drain(t->bench.backend)) return -1;
+    out->seconds = progress_now() - began;
+    return 0;
+}
+
+static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
+    struct bench_training *out = t->out;
+    uint64_t piece = t->batch;
+    double began = progress_now();
+    clear_counts(out);
+    for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
+        struct hogwild_request request = {.target = t->target.store, .context = t->context.store, .rule = &t->target.rule,
+                                          .lr_first = rate_at(t)};
+        struct batch_request batch = next_batch(t, piece);
+        struct hogwild_result r;
+        double started = progress_now();
+        request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count, request.lr_last = rate_at(t);
+        if (t->bench.ops->hogwild(t->bench.backend, &request, &r)) return -1;
+        if (progress_now() - started < piece_seconds && batch.count == piece) piece *= 2;
+        count_step(out, &(struct step_result){.loss = 0, .examples = r.examples, .pairs = r.pairs, .words = r.words});
+        if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
+    }
+    out->seconds = progress_now() - began;
+    return 0;
+}
+
+/* Waits, and adds what has passed since *began to a phase. */
+static int end_phase(struct training *t, enum bench_phase phase, double *began) {
+    if (t->bench.ops->drain(t->bench.backend)) return -1;
+    double now = progress_now();
+    t->out->phase[phase] += now - *began;
+    *began = now;
+    return 0;
+}
+
+static int measure_phases(struct training *t) {
+    const struct backend_ops *ops = t->bench.ops;
+    struct backend *backend = t->bench.backend;
+    struct step_result result;
+    for (int i = 0; i < PHASE_STEPS; i++) {
+        struct step_request step = step_of(t);
+        struct batch_request batch = next_batch(t, t->batch);
+        double began = progress_now();
+        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) ||
+            ops->gather(backend, 0, &step) || end_phase(t, PHASE_GATHER, &began) ||
+            ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
+            ops->scatter(backend, 0, &step) || end_phase(t, PHASE_SCATTER, &began) || ops->result(backend, 0, &result))
+            return -1;
+    }
+    for (int i = 0; i < PHASES; i++) t->out->phase[i] /= PHASE_STEPS;
+    t->out->phase_steps = PHASE_STEPS;
+    return 0;
+}
+
+static int measure(struct training *t, double seconds, uint64_t steps) {
+    int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
+    uint64_t warm = steps ? steps / 10 + 1 : 0;
+    if (run(t, seconds * warm_share, warm) || run(t, seconds, steps)) return -1;
+    return t->out->hogwild ? 0 : measure_phases(t);
+}
+
+static void release(struct training *t) {
+    table_release(&t->target);
+    table_release(&t->context);
+    bench_close(&t->bench);
+    examples_release(&t->examples);
+    idstream_close(&t->stream);
+    vocab_release(&t->vocab);
+    corpus_close(t->corpus);
+    pool_close(t->pool);
+}
+
+int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps) {
+    struct training t = {.config = config, .out = out};
+    double began = progress_now();
+    *out = (struct bench_training){.hogwild = config->train_update == UPDATE_HOGWILD};
+    int result = prepare(&t);
+    out->loading = progress_now() - began;
+    out->cuda = t.bench.cuda;
+    out->limits = t.bench.limits;
+    if (!result) result = measure(&t, seconds, steps);
+    release(&t);
+    return result;
+}
