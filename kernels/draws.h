@@ -114,12 +114,13 @@ FN uint32_t shuffle_mix(uint32_t x, uint32_t key) {
     return x ^ x >> 16;
 }
 
+/* Eight rounds: with four, neighbours in a list of 16 came to lie at some distances 10% more often than at others. */
 FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
     uint32_t mask = (uint32_t)(((uint64_t)1 << s->bits) - 1);
     do {
         uint32_t left = (uint32_t)(i >> s->bits), right = (uint32_t)i & mask;
-        for (int round = 0; round < 4; round++) {
-            uint32_t next = (left ^ shuffle_mix(right, s->key[round])) & mask;
+        for (uint32_t round = 0; round < 8; round++) {
+            uint32_t next = (left ^ shuffle_mix(right, s->key[round & 3] + (round >> 2) * 0x9E3779B9u)) & mask;
             left = right;
             right = next;
         }

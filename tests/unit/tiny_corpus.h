@@ -1,0 +1,89 @@
+/* tiny_corpus: a vocabulary and an id stream in plain memory, for tests of rooms that need counts and ids but no files. */
+#ifndef SPTX_TEST_TINY_CORPUS_H
+#define SPTX_TEST_TINY_CORPUS_H
+
+#include "../../src/examples.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tiny {
+    struct vocab vocab;
+    struct idstream stream;
+    uint32_t *ids;
+    uint64_t *starts;
+};
+
+/* `sentences` of `length` ids each, Zipf-like over `rows` with exponent s; every sentence's length varies by a third. */
+static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint64_t length, double s) {
+    double *sums = calloc(rows + 1, sizeof *sums);
+    uint64_t at = 0;
+    *tiny = (struct tiny){0};
+    tiny->ids = calloc(sentences * (length + length / 3 + 1), sizeof *tiny->ids);
+    tiny->starts = calloc(sentences + 1, sizeof *tiny->starts);
+    tiny->vocab.counts = calloc(rows, sizeof *tiny->vocab.counts);
+    tiny->vocab.offsets = calloc(rows + 1, sizeof *tiny->vocab.offsets);
+    for (uint64_t i = 0; i < rows; i++) sums[i + 1] = sums[i] + pow((double)(i + 1), -s);
+    for (uint64_t i = 0; i < sentences; i++) {
+        uint64_t count = length - length / 3 + draw_below(draw_pair(draw_at(9, DRAW_GENERATE, i, 1, 0), 0), 2 * (length / 3) + 1);
+        tiny->starts[i] = at;
+        for (uint64_t j = 0; j < count; j++, at++) {
+            double u = sums[rows] * ldexp((double)draw_pair(draw_at(9, DRAW_GENERATE, at, 0, 0), 0), -64);
+            uint64_t low = 0, high = rows - 1;
+            while (low < high) {
+                uint64_t middle = (low + high) / 2;
+                if (sums[middle + 1] > u) high = middle;
+                else low = middle + 1;
+            }
+            tiny->ids[at] = (uint32_t)low;
+            tiny->vocab.counts[low]++;
+        }
+    }
+    tiny->starts[sentences] = at;
+    free(sums);
+    tiny->vocab.size = tiny->vocab.distinct = rows;
+    tiny->vocab.tokens = tiny->vocab.kept = at;
+    for (uint64_t i = 0; i <= rows; i++) tiny->vocab.offsets[i] = 8 * i;
+    tiny->vocab.slot_count = 2 * rows;
+    tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
+}
+
+static void tiny_free(struct tiny *tiny) {
+    free(tiny->ids);
+    free(tiny->starts);
+    free(tiny->vocab.counts);
+    free(tiny->vocab.offsets);
+}
+
+/* A resolved configuration for it. */
+static struct config tiny_config(int mode) {
+    return (struct config){
+        .examples_mode = mode,
+        .examples_window = 5,
+        .examples_shrink = 1,
+        .examples_positives = 4,
+        .examples_targets = TARGETS_ONE,
+        .examples_short = SHORT_SKIP,
+        .negatives_count = 5,
+        .negatives_per = mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE,
+        .negatives_law = LAW_UNIGRAM,
+        .negatives_power = 0.75,
+        .negatives_exclude = 1,
+        .model_dim = 100,
+        .optimizer_lr = 0.025,
+        .optimizer_bias_correction = COUNT_ROW,
+        .train_batch = COUNT_AUTO,
+        .train_update = UPDATE_BATCH,
+        .train_seed = 1,
+        .memory_gpu_budget = COUNT_AUTO,
+        .memory_target = CONFIG_PINNED,
+        .memory_target_state = CONFIG_PINNED,
+        .memory_context = CONFIG_GPU,
+        .memory_context_state = CONFIG_GPU,
+        .memory_hot_rows = COUNT_AUTO,
+        .memory_depth = 3,
+    };
+}
+
+#endif
