@@ -1,0 +1,74 @@
+/* A fresh directory for one test, files in it, and a corpus over them. Included by tests before cmocka.h. */
+#include "../../src/corpus.h"
+#include "../../src/file.h"
+#include "../../src/report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char scratch[256];
+
+static int scratch_make(void **state) {
+    const char *base = getenv("TMPDIR");
+    (void)state;
+    snprintf(scratch, sizeof scratch, "%s/sptx-scratch-XXXXXX", base && *base ? base : "/tmp");
+    report_clear();
+    report_quiet(1);
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int scratch_remove(void **state) {
+    (void)state;
+    report_clear();
+    return file_remove_tree(scratch);
+}
+
+/* A path below the directory, in one of eight buffers that take turns. */
+static char *in_scratch(const char *name) {
+    static char paths[8][512];
+    static int turn;
+    char *path = paths[turn++ % 8];
+    snprintf(path, 512, "%s/%s", scratch, name);
+    return path;
+}
+
+static char *scratch_file(const char *name, const void *bytes, uint64_t length) {
+    char *path = in_scratch(name);
+    FILE *file = fopen(path, "wb");
+    if (!file || (length && fwrite(bytes, length, 1, file) != 1) || fclose(file)) {
+        perror(path);
+        abort();
+    }
+    return path;
+}
+
+static char *scratch_text(const char *name, const char *text) {
+    return scratch_file(name, text, strlen(text));
+}
+
+static inline struct corpus *scratch_corpus(char *path, uint64_t block) {
+    struct corpus *corpus = corpus_open(&path, 1);
+    if (corpus && block) corpus_set_block(corpus, block);
+    return corpus;
+}
+
+/* A small generator for the tests' own needs: independent of the program's. */
+static uint64_t scratch_seed = 1;
+static inline uint32_t scratch_random(uint32_t below) {
+    scratch_seed = scratch_seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((scratch_seed >> 33) % below);
+}
+
+/* Runs `work` as a user without rights where the test runs as root; its result. */
+static inline int without_rights(int (*work)(const char *), const char *path) {
+    int root = geteuid() == 0;
+    if (root && seteuid(65534)) return 77;
+    int result = work(path);
+    if (root && seteuid(0)) abort();
+    return result;
+}
