@@ -99,6 +99,8 @@ struct backend_table {
 enum { SIDE_TARGET, SIDE_CONTEXT };
 #define SINGLE_BIT 0x80000000u /* in side_view.distinct: the row occurs once in the batch */
 
+enum { UPDATE_PIECE = 64 };     /* most occurrences that one piece of an update sums */
+
 /* A piece of work of the update: sum `count` rows of the order from `first`, then update distinct row `row`, or (partial
  * != DRAW_NONE) leave the sum in that row of the partial sums. */
 struct item {
@@ -136,19 +138,20 @@ struct gpu_array {
 
 struct side_arrays {
     struct gpu_array ids, block, distinct, distinct_ids, distinct_starts, order, items, longs;
-    struct gpu_array forward;  /* [distinct rows] stage << 28 ... see cuda_rows.cu */
+    struct gpu_array forward;  /* [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
     struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
     char *staging[2];          /* file place: pinned copy of the slots */
     uint64_t staging_bytes[2];
     uint32_t *host_ids;        /* file place: pinned copy of the batch's distinct ids */
     uint64_t host_ids_bytes;
-    uint64_t file_rows;        /* rows in staging that the working file does not have yet */
-    uint64_t file_first;       /* place of the first of them in the distinct ids */
+    uint64_t file_first, file_count; /* cold rows in host_ids */
+    int file_waiting[2];       /* staging holds rows that the working file does not have yet */
 };
 
 struct stage {
     int built, busy;   /* has a batch; something of it may still run */
     int gathered;      /* gather() was called for this batch: its slots hold rows */
+    int cold;          /* some of its rows come from the host */
     uint64_t sequence; /* order of gather() */
     struct backend_table *tables[2]; /* whose rows lie in the slots */
     struct batch_sizes sizes;
@@ -161,19 +164,22 @@ struct stage {
     struct gpu_array losses;       /* double [targets] */
     struct batch_counts *counts;   /* GPU */
     struct step_result *result;    /* pinned, mapped */
-    cudaEvent_t prepared, arrived, forwarded, stepped, done; /* arrived: rows are in their slots; done: all of it */
+    cudaEvent_t prepared, arrived, stepped, done; /* arrived: rows are in their slots; done: all of it */
     struct batch_view view; /* host copy, for batch_view() */
     void *view_memory[5];
 };
 
 /* ---- the backend ---- */
 
+enum { MEASURED_BYTES = 128 };
+
 /* The source with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
 struct cuda_source {
     struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
     struct example_source host; /* as the caller gave it */
     int ready;
-    void *owned[4];   /* cudaFree: ids, starts, keep, alias */
+    void *owned[4];   /* on the GPU: ids, starts, keep, alias */
+    uint64_t owned_bytes[4];
     void *pinned[2];  /* registered or copied to pinned memory: ids, starts */
     uint64_t pinned_bytes[2];
     int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
@@ -202,7 +208,7 @@ struct backend {
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
     int corrections_ready;
-    struct batch_sizes *sizes; /* pinned, mapped: make_batch reads a batch's sizes here */
+    void *measured; /* pinned, mapped, MEASURED_BYTES: make_batch reads a batch's sizes here */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;
     void *hogwild; /* cuda_hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
