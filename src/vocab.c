@@ -697,7 +697,7 @@ static int by_falling(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The count that a word needs to be among the NEAR_WORDS most frequent; 0: any. */
+/* The count of the last word among the NEAR_WORDS most frequent; 0: all are. */
 static uint64_t near_count(const struct vocab *vocab) {
     if (vocab->size <= NEAR_WORDS) return 0;
     uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");
@@ -721,8 +721,9 @@ const char *vocab_near(const struct vocab *vocab, const char *word) {
         report_clear();
         return NULL;
     }
-    for (uint64_t id = 0; id < vocab->size && count < NEAR_WORDS; id++)
-        if (vocab->counts[id] >= least) names[count++] = vocab_word(vocab, id, NULL);
+    for (int equal = 0; equal < 2; equal++)
+        for (uint64_t id = 0; id < vocab->size && count < NEAR_WORDS; id++)
+            if (equal ? vocab->counts[id] == least : vocab->counts[id] > least) names[count++] = vocab_word(vocab, id, NULL);
     const char *near = text_nearest(word, names, count);
     free(names);
     return near;
