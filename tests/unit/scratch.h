@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static char scratch[256];
+static char scratch_paths[64][512];
 
 static int scratch_make(void **state) {
     const char *base = getenv("TMPDIR");
@@ -19,6 +20,7 @@ static int scratch_make(void **state) {
     snprintf(scratch, sizeof scratch, "%s/sptx-scratch-XXXXXX", base && *base ? base : "/tmp");
     report_clear();
     report_quiet(1);
+    memset(scratch_paths, 0, sizeof scratch_paths);
     return mkdtemp(scratch) ? 0 : -1;
 }
 
@@ -28,13 +30,15 @@ static int scratch_remove(void **state) {
     return file_remove_tree(scratch);
 }
 
-/* A path below the directory, in one of eight buffers that take turns. */
+/* A path below the directory, in memory that lasts as long as the test. */
 static char *in_scratch(const char *name) {
-    static char paths[8][512];
-    static int turn;
-    char *path = paths[turn++ % 8];
-    snprintf(path, 512, "%s/%s", scratch, name);
-    return path;
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    for (int i = 0; i < 64; i++) {
+        if (!*scratch_paths[i]) strcpy(scratch_paths[i], path);
+        if (!strcmp(scratch_paths[i], path)) return scratch_paths[i];
+    }
+    abort();
 }
 
 static char *scratch_file(const char *name, const void *bytes, uint64_t length) {
