@@ -1,0 +1,178 @@
+#!/bin/sh
+# The whole comparison on one GPU, as one table: rows swapped with host memory, the two notebooks' shapes, text.
+#
+#   scripts/bench_h200.sh [--brief]
+#
+# SPTX_ANCHORS   a directory with speedtorch_bench.py and speedtorch_train.py: SpeedTorch and PyTorch run beside ours
+#                (needs python3 with cupy and torch, and SpeedTorch's package on PYTHONPATH)
+# SPTX_TEXT      a text for words/s (wiki16.txt); without it a synthetic one is made
+# SPTX_WORK      where corpora and results go (build/bench); results.jsonl and *.log stay there
+# SPTX_SECONDS   seconds of each measured run (10)
+#
+# --brief leaves out the sweep over row sizes and spans.
+set -eu
+cd "$(dirname "$0")/.."
+program=build/sptx-w2v
+work=${SPTX_WORK:-build/bench}
+seconds=${SPTX_SECONDS:-10}
+brief=
+[ "${1:-}" = --brief ] && brief=--brief
+results=$work/results.jsonl
+mkdir -p "$work"
+: >"$results"
+[ -x $program ] || { echo "bench_h200.sh: $program is not there; run make" >&2; exit 1; }
+
+# The value of a key in the last JSON line of a file that has it.
+value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -n 1; }
+# A number divided by a unit, with so many digits; a dash where there is none.
+scaled() { [ -n "$1" ] && awk -v n="$1" -v u="$2" -v d="$3" 'BEGIN { printf "%.*f", d, n / u }' || printf -- -; }
+row() { printf '%-58s %12s %12s %12s  %s\n' "$1" "$2" "$3" "$4" "$5" >>"$work/table"; }
+
+# Measures a config; the numbers go to $work/NAME.json. A run that fails is a row that says so.
+train() { # NAME CONFIG SETTING...
+    name=$1 config=$2
+    shift 2
+    echo "measuring $name" >&2
+    if $program bench train "$config" --seconds="$seconds" --json "$@" >"$work/$name.json" 2>"$work/$name.log"; then
+        cat "$work/$name.json" >>"$results"
+    else
+        tail -n 1 "$work/$name.log" >&2
+        : >"$work/$name.json"
+    fi
+}
+pairs() { scaled "$(value "$work/$1.json" pairs_per_second)" 1e6 2; }
+words() { scaled "$(value "$work/$1.json" words_per_second)" 1e6 1; }
+
+# ---- peers ----
+
+anchor() { # SCRIPT ARGUMENT...
+    log=$work/$1.$#.log
+    : >"$log"
+    [ -n "${SPTX_ANCHORS:-}" ] && [ -f "$SPTX_ANCHORS/$1" ] || return 0
+    script=$1
+    shift
+    echo "measuring $script $*" >&2
+    python3 "$SPTX_ANCHORS/$script" "$@" >"$log" 2>&1 || echo "bench_h200.sh: $script failed; see $log" >&2
+}
+# Number in front of a unit in the line of a log that a pattern names.
+peer() { sed -n "/$2/s/.* \([0-9.]*\)$3.*/\1/p" "$1" | tail -n 1; }
+
+anchor speedtorch_bench.py
+transfer_peers=$work/speedtorch_bench.py.1.log
+anchor speedtorch_train.py 2829853 400
+lit_peers=$work/speedtorch_train.py.3.log
+[ -s "$lit_peers" ] && mv "$lit_peers" "$work/lit2vec-peers.log"
+lit_peers=$work/lit2vec-peers.log
+anchor speedtorch_train.py 14886544 188
+[ -s "$work/speedtorch_train.py.3.log" ] && mv "$work/speedtorch_train.py.3.log" "$work/research2vec-peers.log"
+research_peers=$work/research2vec-peers.log
+touch "$lit_peers" "$research_peers"
+
+# ---- transfer ----
+
+echo "measuring transfers" >&2
+$program bench transfer --json $brief --file="$work/rows" >"$work/transfer.json"
+cat "$work/transfer.json" >>"$results"
+sum_of() { grep "\"place\": \"$1\", \"order\": \"$2\"" "$work/transfer.json" | head -n 1 | sed 's/.*"'"$3"'": \([^,}]*\).*/\1/'; }
+
+# ---- the notebooks' shapes ----
+
+[ -f "$work/books.ids" ] || $program generate books --rows=2829853 --lists=700000 --out="$work/books.ids"
+[ -f "$work/papers.ids" ] || $program generate papers --rows=14886544 --lists=4000000 --out="$work/papers.ids"
+
+shape() { # NAME CORPUS MODE DIM RULE LR BATCH REPLACEMENT
+    cat >"$work/$1.ini" <<EOF
+[corpus]
+path = $work/$2.ids
+vocab = $work/$2.ids.vocab.tsv
+format = $3
+order = given
+min_count = 0
+cache = $work/$1-cache
+[examples]
+positives = 4
+short = repeat
+replacement = $8
+[negatives]
+count = 64
+law = uniform
+per = example
+exclude = no
+[model]
+dim = $4
+[optimizer]
+rule = $5
+lr = $6
+[train]
+batch = $7
+update = batch
+epochs = 1000
+[device]
+backend = cuda
+[run]
+dir = $work/$1-run
+EOF
+}
+shape lit2vec books lists 400 adamax 0.002 16384 yes
+shape research2vec papers adjacency 188 sgd 0.1 32768 no
+all_gpu="--memory.target=gpu --memory.target_state=gpu --memory.context=gpu --memory.context_state=gpu"
+pinned="--memory.target=pinned --memory.target_state=pinned --memory.context=gpu --memory.context_state=gpu"
+for name in lit2vec research2vec; do
+    rows=2829853
+    [ $name = research2vec ] && rows=14886544
+    train $name-pinned "$work/$name.ini" $pinned --memory.hot_rows=0
+    train $name-hot "$work/$name.ini" $pinned --memory.hot_rows=$((rows / 10))
+    train $name-gpu "$work/$name.ini" $all_gpu
+done
+
+# ---- text ----
+
+text=${SPTX_TEXT:-$work/words.txt}
+[ -f "$text" ] || $program generate words --rows=80000 --lists=850000 --out="$text"
+cat >"$work/text.ini" <<EOF
+[corpus]
+path = $text
+cache = $work/text-cache
+[examples]
+window = 5
+subsample = 1e-4
+[negatives]
+count = 5
+[model]
+dim = 128
+[train]
+update = hogwild
+epochs = 1000
+[device]
+backend = cuda
+[memory]
+target = gpu
+target_state = gpu
+[run]
+dir = $work/text-run
+EOF
+train text-pair "$work/text.ini" --negatives.per=pair
+train text-example "$work/text.ini" --negatives.per=example
+
+# ---- the table ----
+
+: >"$work/table"
+row "one table of 131,072 x 128 out of 1,000,000, to + from" "ours" "SpeedTorch" "PyTorch" "ms"
+st() { peer "$transfer_peers" "$1" " ms"; }
+row "  on the GPU" "$(scaled "$(sum_of gpu random sum_seconds)" 1e-3 3)" "$(st 'SpeedTorch(cuda)')" "$(st 'Pytorch(cuda)')" ""
+row "  pinned" "$(scaled "$(sum_of pinned random sum_seconds)" 1e-3 3)" "$(st 'SpeedTorch(PinnedCPU)')" "$(st 'Pytorch(PinnedCPU)')" "PyTorch with care: $(st 'careful-PyTorch')"
+row "  pinned, both ways at once" "$(scaled "$(sum_of pinned random both_seconds)" 1e-3 3)" - - ""
+row "  in a file" "$(scaled "$(sum_of file random sum_seconds)" 1e-3 3)" - - ""
+million() { scaled "$(peer "$1" "$2" "k pairs")" 1000 2; }
+row "2,829,853 x 400, Adamax, 4 + 64 a target" "ours" "SpeedTorch" "PyTorch" "M pairs/s"
+row "  targets and state pinned" "$(pairs lit2vec-pinned)" "$(million "$lit_peers" 'Adamax state pinned')" - ""
+row "  the same, 10% of the rows hot" "$(pairs lit2vec-hot)" - - ""
+row "  everything on the GPU" "$(pairs lit2vec-gpu)" - "$(million "$lit_peers" 'pure PyTorch, all')" "PyTorch: SparseAdam; larger batches in $(basename "$lit_peers")"
+row "14,886,544 x 188, SGD, 4 + 64 a target" "ours" "SpeedTorch" "PyTorch" "M pairs/s"
+row "  targets pinned" "$(pairs research2vec-pinned)" "$(million "$research_peers" 'contexts on GPU, SGD')" - ""
+row "  the same, 10% of the rows hot" "$(pairs research2vec-hot)" - - ""
+row "  everything on the GPU" "$(pairs research2vec-gpu)" - "$(million "$research_peers" 'pure PyTorch, all')" "PyTorch: SparseAdam; larger batches in $(basename "$research_peers")"
+row "text, dim 128, window 5, 5 negatives, subsample 1e-4" "ours" "" "" "M words/s"
+row "  negatives of each pair" "$(words text-pair)" "" "" ""
+row "  negatives of each window" "$(words text-example)" "" "" ""
+cat "$work/table"
