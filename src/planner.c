@@ -138,9 +138,18 @@ static double total(const double *values) {
     return sum;
 }
 
-/* Chances of one row of each pool to be a touch's row. */
-struct chances {
-    double target[POOLS], positive[POOLS], negative[POOLS];
+struct touches {
+    double targets, positives, negatives; /* of a batch, repeats counted */
+    double target_draws, positive_draws;  /* those that are independent: a word is the target of all windows around it */
+};
+
+/* What the touches of a batch are drawn from. Targets and positives come from the corpus, each place once an epoch:
+ * a row with count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from their law. */
+struct urn {
+    double places;         /* kept tokens of the corpus */
+    double lines;          /* adjacency: its targets are the first of each line */
+    double rows;
+    double chance[POOLS];  /* of a row of the pool to be one negative */
 };
 
 static void unigram_chances(double *chance, const struct pools *pools, double power) {
@@ -154,39 +163,48 @@ static void unigram_chances(double *chance, const struct pools *pools, double po
 }
 
 /* `all`: the pools of the whole vocabulary. */
-static void find_chances(struct chances *chances, const struct pools *all, const struct config *config,
-                         const struct examples *examples) {
+static void fill_urn(struct urn *urn, const struct pools *all, const struct config *config, const struct examples *examples) {
     const struct example_source *source = &examples->source;
-    double kept = total(all->kept);
-    memset(chances, 0, sizeof *chances);
-    for (int i = 0; i < POOLS; i++) {
-        if (all->rows[i] == 0) continue;
-        chances->positive[i] = kept > 0 ? all->kept[i] / all->rows[i] / kept : 0;
-        /* A line's first id is met as often as it has lines: near enough to all rows alike. */
-        chances->target[i] = source->mode == EXAMPLE_ADJACENCY ? 1 / (double)source->rows : chances->positive[i];
-        chances->negative[i] = source->law == NEGATIVE_UNIFORM ? 1 / (double)source->rows : all->drawn[i] / all->rows[i];
-    }
-    if (source->law == NEGATIVE_UNIGRAM) unigram_chances(chances->negative, all, config->negatives_power);
+    urn->places = total(all->kept);
+    urn->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
+    urn->rows = (double)source->rows;
+    if (source->law == NEGATIVE_UNIGRAM) unigram_chances(urn->chance, all, config->negatives_power);
+    else
+        for (int i = 0; i < POOLS; i++)
+            urn->chance[i] = source->law == NEGATIVE_UNIFORM ? 1 / urn->rows : all->rows[i] > 0 ? all->drawn[i] / all->rows[i] : 0;
 }
 
-static double never(double chance, double times) {
-    return chance >= 1 ? (times > 0 ? 0 : 1) : exp(times * log1p(-chance));
+/* (1 - share)^times */
+static double missed(double share, double times) {
+    return share >= 1 ? (times > 0 ? 0 : 1) : exp(times * log1p(-share));
 }
 
-struct touches {
-    double targets, positives, negatives; /* of a batch, repeats counted */
-};
+static double corpus_missed(const struct urn *urn, const struct pools *pools, int pool, double draws) {
+    return urn->places > 0 ? missed(draws / urn->places, pools->kept[pool] / pools->rows[pool]) : 1;
+}
 
-static double distinct_targets(const struct pools *pools, const struct chances *chances, struct touches touches) {
+/* Lines begin with rows that no count tells: as if each row had as many of them, or some none and the others one. */
+static double line_missed(const struct urn *urn, double draws) {
+    double having = fmin(1, urn->lines / urn->rows), each = fmax(1, urn->lines / urn->rows);
+    return 1 - having * (1 - missed(draws / urn->lines, each));
+}
+
+static double distinct_targets(const struct pools *pools, const struct urn *urn, struct touches touches) {
     double sum = 0;
-    for (int i = 0; i < POOLS; i++) sum += pools->rows[i] * (1 - never(chances->target[i], touches.targets));
+    for (int i = 0; i < POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        double none = urn->lines > 0 ? line_missed(urn, touches.target_draws) : corpus_missed(urn, pools, i, touches.target_draws);
+        sum += pools->rows[i] * (1 - none);
+    }
     return sum;
 }
-static double distinct_contexts(const struct pools *pools, const struct chances *chances, struct touches touches) {
+static double distinct_contexts(const struct pools *pools, const struct urn *urn, struct touches touches) {
     double sum = 0;
-    for (int i = 0; i < POOLS; i++)
-        sum += pools->rows[i] *
-               (1 - never(chances->positive[i], touches.positives) * never(chances->negative[i], touches.negatives));
+    for (int i = 0; i < POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        double none = corpus_missed(urn, pools, i, touches.positive_draws) * missed(urn->chance[i], touches.negatives);
+        sum += pools->rows[i] * (1 - none);
+    }
     return sum;
 }
 
@@ -200,7 +218,7 @@ struct planning {
     const struct examples *examples;
     struct examples_expected expected;
     struct pools pools;
-    struct chances chances;
+    struct urn urn;
     struct touches touches;
     unsigned threads;
     int cuda, hogwild;
@@ -210,14 +228,18 @@ struct planning {
 static void expect_batch(struct planning *p) {
     struct plan *plan = p->plan;
     const struct examples_expected *e = &p->expected;
-    double positives = p->examples->source.mode == EXAMPLE_WINDOW ? 1 : e->pairs;
-    plan->batch_blocks = (double)plan->batch * e->blocks;
+    int window = p->examples->source.mode == EXAMPLE_WINDOW;
+    double examples = fmin((double)plan->batch, (double)example_count(&p->examples->source));
+    double positives = window ? 1 : e->pairs, words = examples * total(p->pools.kept) / total(p->pools.count);
+    plan->batch_blocks = examples * e->blocks;
     plan->batch_pairs = plan->batch_blocks * e->pairs;
     p->touches.targets = plan->batch_blocks * e->targets;
     p->touches.positives = plan->batch_blocks * positives;
     p->touches.negatives = plan->batch_blocks * (e->contexts > positives ? e->contexts - positives : 0);
-    plan->batch_targets = distinct_targets(&p->pools, &p->chances, p->touches);
-    plan->batch_contexts = distinct_contexts(&p->pools, &p->chances, p->touches);
+    p->touches.target_draws = window ? fmin(words, p->touches.targets) : p->touches.targets;
+    p->touches.positive_draws = window ? fmin(words, p->touches.positives) : p->touches.positives;
+    plan->batch_targets = distinct_targets(&p->pools, &p->urn, p->touches);
+    plan->batch_contexts = distinct_contexts(&p->pools, &p->urn, p->touches);
 }
 
 static uint64_t cpu_stage_bytes(const struct planning *p) {
@@ -342,9 +364,9 @@ static void measure_traffic(struct planning *p) {
     if (!p->cuda) return;
     struct pools *cold = &p->pools; /* the whole vocabulary's are not needed any more */
     fill_pools(cold, p->vocab, p->examples, plan->hot_rows);
-    double rows = distinct_targets(cold, &p->chances, p->touches) *
+    double rows = distinct_targets(cold, &p->urn, p->touches) *
                       (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                  distinct_contexts(cold, &p->chances, p->touches) *
+                  distinct_contexts(cold, &p->urn, p->touches) *
                       (double)off_gpu_row(plan, plan->context, plan->context_state);
     plan->link_bytes = 2 * rows;
     double seconds = fmax(rows / link_each_way, plan->memory_bytes / device_memory);
@@ -408,20 +430,21 @@ static void advise_gpu(struct planning *p) {
     struct plan *plan = p->plan;
     char need[TEXT_ROOM], have[TEXT_ROOM];
     uint64_t fixed = gpu_fixed(p), over = fixed > p->budget ? fixed - p->budget : 0;
-    uint64_t others = plan->gpu_bytes + plan->draw_bytes + GPU_STREAM, batch = plan->batch;
+    uint64_t others = plan->gpu_bytes + plan->draw_bytes + GPU_STREAM, whole = example_count(&p->examples->source);
+    uint64_t asked = plan->batch < whole ? plan->batch : whole, batch = asked;
     int n = snprintf(plan->advice, sizeof plan->advice, "it needs %s of the GPU and %s can be had: ",
                      text_of_bytes(need, plan->gpu_needed), text_of_bytes(have, p->budget));
     char *at = plan->advice + n;
     size_t left = sizeof plan->advice - (size_t)n;
     uint64_t stages_room = p->budget > others ? p->budget - others : 0;
-    while (batch > SMALLEST_BATCH && plan->stage_bytes / plan->batch * batch > stages_room) batch /= 2;
+    while (batch > SMALLEST_BATCH && plan->stage_bytes / asked * batch > stages_room) batch /= 2;
     if (over == 0)
         snprintf(at, left, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", (p->budget - fixed) / pinned_row(plan));
     else if (targets_on_gpu(plan) >= over)
         snprintf(at, left, "set memory.target = pinned and memory.target_state = pinned");
     else if (contexts_on_gpu(plan) >= over)
         snprintf(at, left, "set memory.context = pinned and memory.context_state = pinned");
-    else if (stages_room > 0 && batch < plan->batch)
+    else if (stages_room > 0 && batch < asked)
         snprintf(at, left, "lower train.batch to %" PRIu64, batch);
     else if (plan->gpu_bytes)
         snprintf(at, left, "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
@@ -455,7 +478,7 @@ static void make(struct planning *p) {
     plan->layout = table_layout(&rule, plan->dim);
     p->expected = examples_expect(p->examples, p->vocab);
     fill_pools(&p->pools, p->vocab, p->examples, 0);
-    find_chances(&p->chances, &p->pools, p->config, p->examples);
+    fill_urn(&p->urn, &p->pools, p->config, p->examples);
     measure_rest(p);
     settle_asked_places(p);
     settle_batch(p);
