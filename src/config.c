@@ -330,14 +330,14 @@ int config_set(struct config *config, const char *section, const char *key, cons
 }
 
 int config_argument(struct config *config, const char *argument) {
-    char section[64], key[64], where[256];
+    static const char where[] = "command line";
+    char section[64], key[64];
     size_t name = strcspn(argument, "=");
     const char *dot = memchr(argument, '.', name);
     if (strncmp(argument, "--", 2) || !dot || dot == argument + 2) return 1;
     snprintf(section, sizeof section, "%.*s", (int)(dot - argument - 2), argument + 2);
     snprintf(key, sizeof key, "%.*s", (int)(argument + name - dot - 1), dot + 1);
-    snprintf(where, sizeof where, "%.*s", name > 200 ? 200 : (int)name, argument);
-    if (!argument[name] && find_key(section, key)) return fail_usage("%s needs a value: %s=...", where, where);
+    if (!argument[name] && find_key(section, key)) return fail_usage("%s needs a value: %s=...", argument, argument);
     return set_named(config, section, key, argument[name] ? argument + name + 1 : "", where, fail_usage);
 }
 
@@ -372,6 +372,11 @@ struct ini_source {
     int failed;
 };
 
+static int refuse_line(const struct ini_source *source, const char *line, unsigned number) {
+    int length = (int)strcspn(line, "\r\n");
+    return fail("%s line %u: '%.*s' is neither [section] nor key = value", source->path, number, length > 100 ? 100 : length, line);
+}
+
 /* Ends the value where a comment begins: a ';' behind a blank, as inih has it. */
 static void cut_comment(char *value) {
     for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
@@ -396,6 +401,13 @@ static int split_long_line(struct ini_source *source, const char *line, size_t l
     return 0;
 }
 
+/* inih reads on behind a line that it cannot read and tells of it at the end, when what came of it has been complained of. */
+static int is_readable(const char *line, size_t length, size_t room) {
+    if (!length || *line == '#' || *line == ';') return 1;
+    if (*line == '[') return length + 1 < room && memchr(line, ']', length);
+    return memchr(line, '=', length) || memchr(line, ':', length);
+}
+
 static char *next_line(char *out, int room, void *user) {
     struct ini_source *source = user;
     free(source->long_value);
@@ -407,6 +419,11 @@ static char *next_line(char *out, int room, void *user) {
     while (line < end && isspace((unsigned char)*line)) line++;
     while (end > line && isspace((unsigned char)end[-1])) end--;
     size_t length = (size_t)(end - line);
+    if (!is_readable(line, length, (size_t)room)) {
+        refuse_line(source, line, source->line);
+        source->failed = 1;
+        return NULL;
+    }
     if (length + 1 < (size_t)room) snprintf(out, (size_t)room, "%.*s", (int)length, line);
     else if (split_long_line(source, line, length, out, (size_t)room)) source->failed = 1;
     return out;
@@ -435,12 +452,6 @@ static int take_key(void *user, const char *section, const char *name, const cha
     return 1;
 }
 
-static int refuse_line(const struct ini_source *source, const char *text, int number) {
-    for (int i = 1; i < number; i++) text += strcspn(text, "\n") + 1;
-    int length = (int)strcspn(text, "\r\n");
-    return fail("%s line %d: '%.*s' is neither [section] nor key = value", source->path, number, length > 100 ? 100 : length, text);
-}
-
 /* "runs/Gowalla.ini" -> "Gowalla". */
 static int take_name(struct config *config, const char *path) {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -453,13 +464,22 @@ static int take_name(struct config *config, const char *path) {
     return 0;
 }
 
+static const char *line_of(const char *text, unsigned number) {
+    for (unsigned i = 1; i < number && *text; i++) {
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+    return text;
+}
+
 int config_read(struct config *config, const char *path) {
     uint64_t length;
     unsigned lines_of_keys[KEYS] = {0};
     char *text = file_read(path, &length);
     int result = -1;
     if (!text) return -1;
-    struct ini_source source = {.path = path, .at = text, .config = config, .lines_of_keys = lines_of_keys};
+    const char *first = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3); /* a byte order mark */
+    struct ini_source source = {.path = path, .at = first, .config = config, .lines_of_keys = lines_of_keys};
     if (strlen(text) != length) {
         fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path, (uint64_t)strlen(text));
         goto out;
@@ -467,7 +487,7 @@ int config_read(struct config *config, const char *path) {
     int wrong = ini_parse_stream(next_line, &source, take_key, &source);
     if (source.failed) goto out;
     if (wrong < 0) fail("not enough memory to read '%s'", path);
-    else if (wrong > 0) refuse_line(&source, text, wrong);
+    else if (wrong > 0) refuse_line(&source, line_of(text, (unsigned)wrong), (unsigned)wrong);
     else result = take_name(config, path);
 out:
     free(source.long_value);

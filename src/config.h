@@ -60,7 +60,7 @@ void config_release(struct config *config);
 /* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
 int config_read(struct config *config, const char *path);
 
-/* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "--model.dim"). */
+/* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);
 
 /* Sets from an argument "--section.key=value". 0 done; 1: not of that form; -1 after fail_usage(). */
