@@ -15,6 +15,9 @@
 #define PIN_PIECE        ((uint64_t)64 << 30) /* bytes given to the driver at once */
 #define TRANSFER_ROWS    4096                 /* most rows of one copy of table_read and table_write */
 #define TRANSFER_BYTES   ((uint64_t)32 << 20)
+#define TOUCH_PIECE      ((uint64_t)1 << 30)
+#define TOUCH_SPARE      ((uint64_t)256 << 20) /* left free */
+#define TOUCH_TRIES      20                    /* tenths of a second that more memory is waited for */
 
 int cuda_failed(cudaError_t error, const char *call) {
     cudaGetLastError(); /* an error that is not sticky is told once */
@@ -107,17 +110,31 @@ static char *map_huge(uint64_t bytes) {
     return start;
 }
 
+/* Touches every page, piece by piece: memory that a virtual machine is given as it uses it counts as free only then. */
+static int touch(struct backend *b, char *start, uint64_t bytes, const char *what) {
+    for (uint64_t at = 0; at < bytes; at += TOUCH_PIECE) {
+        uint64_t piece = bytes - at < TOUCH_PIECE ? bytes - at : TOUCH_PIECE;
+        for (int tries = 0;; tries++) {
+            uint64_t available = mem_available();
+            if (!available || available > piece + TOUCH_SPARE) break;
+            if (tries == TOUCH_TRIES)
+                return fail("%s needs %.2f GiB of host memory; at %.2f of them %.2f of the machine's %.2f GiB are free; use fewer "
+                            "rows or columns, more memory.hot_rows, or the place 'file'",
+                            what, bytes / GIB, at / GIB, available / GIB, mem_total() / GIB);
+            usleep(100000);
+        }
+        if (host_zero(b->pool, start + at, piece)) return -1;
+    }
+    return 0;
+}
+
 int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
-    uint64_t registered = 0, room = round_up(bytes, HUGE_PAGE), available = mem_available();
+    uint64_t registered = 0, room = round_up(bytes, HUGE_PAGE);
     *host = *device = NULL;
     if (!bytes) return 0;
-    if (available && room > available)
-        return fail("%s needs %.2f GiB of host memory and %.2f of the machine's %.2f GiB are free; use fewer rows or columns, "
-                    "memory.hot_rows, or the place 'file'",
-                    what, room / GIB, available / GIB, mem_total() / GIB);
     char *start = map_huge(room);
     if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, room / GIB, strerror(errno));
-    if (host_zero(b->pool, start, room) || pin(start, room, what, &registered)) {
+    if (touch(b, start, room, what) || pin(start, room, what, &registered)) {
         unpin(start, registered);
         munmap(start, room);
         return -1;

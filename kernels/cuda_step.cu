@@ -603,14 +603,14 @@ static int check_tables(const struct step_request *r) {
         return fail("the target and context tables have different records");
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
+    if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
     if (t->dim < 1 || t->dim > 4096) return fail("model.dim %u is not in 1..4096", t->dim);
     return 0;
 }
 
 /* Corrections by a row's own updates, made anew when the rate changes. */
 static int prepare_corrections(struct backend *b, const struct step_request *request, struct rule_view *view) {
-    view->corrections = NULL;
-    if (!request->target->spec.layout.counted || request->loss_only) return 0;
+    if (!request->target->spec.layout.counted) return 0;
     if (gpu_grow(b, &b->corrections, sizeof(struct corrections), "bias corrections")) return -1;
     view->corrections = (const struct corrections *)b->corrections.data;
     if (b->corrections_ready && b->corrections_lr == request->lr && !memcmp(&b->corrections_rule, request->rule, sizeof *request->rule))
@@ -638,9 +638,11 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     memset(v, 0, sizeof *v);
     v->target = live_side_of(stage, SIDE_TARGET);
     v->context = live_side_of(stage, SIDE_CONTEXT);
-    v->rule.constants = rule_prepare(request->rule, request->lr, request->behind);
-    v->rule.rule = request->rule->rule;
-    if (prepare_corrections(b, request, &v->rule)) return -1;
+    if (!request->loss_only) {
+        v->rule.constants = rule_prepare(request->rule, request->lr, request->behind);
+        v->rule.rule = request->rule->rule;
+        if (prepare_corrections(b, request, &v->rule)) return -1;
+    }
     v->counts = stage->counts;
     v->target_starts = (const uint32_t *)stage->target_starts.data;
     v->context_starts = (const uint32_t *)stage->context_starts.data;

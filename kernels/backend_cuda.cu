@@ -1,0 +1,211 @@
+/* backend_cuda: the interface of backend.h on one NVIDIA GPU. See cuda.cuh for how its parts work together. */
+#include "cuda.cuh"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESERVE ((uint64_t)512 << 20) /* left free where the budget is the program's to choose */
+
+/* ---- what there is ---- */
+
+int backend_cuda_present(char *why, size_t room) {
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && count > 0) return 1;
+    cudaGetLastError();
+    if (why)
+        snprintf(why, room, "no GPU can be used: %s; check nvidia-smi and the driver, or use device.backend = cpu",
+                 error == cudaSuccess ? "the system has none" : cudaGetErrorString(error));
+    return 0;
+}
+
+static void read_line(const char *bus, const char *name, char *out, size_t room) {
+    char path[128];
+    out[0] = 0;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, name);
+    FILE *file = fopen(path, "r");
+    if (!file) return;
+    if (!fgets(out, (int)room, file)) out[0] = 0;
+    fclose(file);
+}
+
+/* "PCIe 5.0 x16" from what the system says of the slot, or "". */
+static void describe_link(int device, char *out, size_t room) {
+    static const struct {
+        const char *speed, *name;
+    } generations[] = {{"64", "6.0"}, {"32", "5.0"}, {"16", "4.0"}, {"8", "3.0"}, {"5", "2.0"}, {"2.5", "1.0"}};
+    char bus[32], speed[64], width[32];
+    out[0] = 0;
+    if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess) return;
+    for (char *p = bus; *p; p++) *p = (char)tolower((unsigned char)*p);
+    read_line(bus, "max_link_speed", speed, sizeof speed);
+    read_line(bus, "max_link_width", width, sizeof width);
+    double giga = atof(speed);
+    for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
+        if (giga > 0 && giga == atof(generations[i].speed)) snprintf(out, room, "PCIe %s x%d", generations[i].name, atoi(width));
+}
+
+static int describe(int device, struct backend_info *info) {
+    struct cudaDeviceProp properties;
+    size_t available = 0, total = 0;
+    memset(info, 0, sizeof *info);
+    CK(cudaGetDeviceProperties(&properties, device));
+    CK(cudaSetDevice(device));
+    CK(cudaMemGetInfo(&available, &total));
+    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
+    info->gpu_total = total;
+    info->gpu_free = available;
+    describe_link(device, info->link, sizeof info->link);
+    return 0;
+}
+
+int backend_cuda_devices(struct backend_info *info, int room) {
+    int count = 0, before = 0;
+    if (!backend_cuda_present(NULL, 0)) return 0;
+    CK(cudaGetDeviceCount(&count));
+    CK(cudaGetDevice(&before));
+    for (int i = 0; i < count && i < room; i++)
+        if (describe(i, &info[i])) return -1;
+    CK(cudaSetDevice(before));
+    return count;
+}
+
+/* ---- opening ---- */
+
+static int open_device(struct backend *b, const struct backend_options *options) {
+    struct cudaDeviceProp properties;
+    size_t available = 0, total = 0;
+    int count = 0;
+    char why[256];
+    if (!backend_cuda_present(why, sizeof why)) return fail("%s", why);
+    CK(cudaGetDeviceCount(&count));
+    if (options->index >= (unsigned)count) return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
+    b->device = (int)options->index;
+    CK(cudaGetDeviceProperties(&properties, b->device));
+    if (properties.major < 8)
+        return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name, properties.major,
+                    properties.minor);
+    CK(cudaSetDevice(b->device));
+    CK(cudaMemGetInfo(&available, &total));
+    snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
+    b->processors = properties.multiProcessorCount;
+    b->gpu_budget = options->gpu_budget;
+    if (options->gpu_budget == UINT64_MAX) b->gpu_budget = available > RESERVE ? available - RESERVE : 0;
+    return 0;
+}
+
+/* Batches are prepared and their rows moved while a step runs: what a step waits for goes first. */
+static int open_streams(struct backend *b) {
+    int least = 0, greatest = 0;
+    CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CK(cudaStreamCreateWithPriority(&b->prepare, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
+    CK(cudaEventCreateWithFlags(&b->sized, cudaEventDisableTiming));
+    CK(cudaEventCreateWithFlags(&b->last_forward, cudaEventDisableTiming));
+    CK(cudaHostAlloc(&b->measured, MEASURED_BYTES, cudaHostAllocMapped));
+    return 0;
+}
+
+static int open_stage(struct backend *b, struct stage *stage) {
+    cudaEvent_t *events[4] = {&stage->prepared, &stage->arrived, &stage->stepped, &stage->done};
+    if (gpu_take(b, (void **)&stage->counts, sizeof *stage->counts, "a batch's counts")) return -1;
+    CK(cudaMemset(stage->counts, 0, sizeof *stage->counts));
+    CK(cudaHostAlloc((void **)&stage->result, sizeof *stage->result, cudaHostAllocMapped));
+    memset(stage->result, 0, sizeof *stage->result);
+    for (int i = 0; i < 4; i++) CK(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
+    return 0;
+}
+
+static void close_side(struct backend *b, struct side_arrays *a) {
+    struct gpu_array *arrays[] = {&a->ids,   &a->block, &a->distinct, &a->distinct_ids, &a->distinct_starts, &a->order,
+                                  &a->items, &a->longs, &a->forward,  &a->slots[0],     &a->slots[1]};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
+    for (int i = 0; i < 2; i++)
+        if (a->staging[i]) cudaFreeHost(a->staging[i]);
+    if (a->host_ids) cudaFreeHost(a->host_ids);
+}
+
+static void close_stage(struct backend *b, struct stage *stage) {
+    struct gpu_array *arrays[] = {&stage->target_starts, &stage->context_starts, &stage->term_starts,  &stage->positives,
+                                  &stage->block_example, &stage->block_slot,     &stage->coefficients, &stage->losses};
+    cudaEvent_t events[4] = {stage->prepared, stage->arrived, stage->stepped, stage->done};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
+    for (int side = 0; side < 2; side++) close_side(b, &stage->side[side]);
+    for (int i = 0; i < 4; i++)
+        if (events[i]) cudaEventDestroy(events[i]);
+    gpu_give(b, stage->counts, sizeof *stage->counts);
+    if (stage->result) cudaFreeHost(stage->result);
+    for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
+}
+
+static void close_backend(struct backend *b) {
+    if (!b) return;
+    struct gpu_array *arrays[] = {&b->scratch.sizes, &b->scratch.offsets, &b->scratch.iota,       &b->scratch.keys, &b->scratch.ranks,
+                                  &b->scratch.temporary, &b->gradients,   &b->context_gradients,  &b->partials,     &b->corrections};
+    cudaStream_t streams[4] = {b->prepare, b->in, b->compute, b->out};
+    cudaDeviceSynchronize();
+    cuda_hogwild_close(b);
+    cuda_topk_close(b);
+    cuda_source_drop(b);
+    for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
+    if (b->measured) cudaFreeHost(b->measured);
+    if (b->sized) cudaEventDestroy(b->sized);
+    if (b->last_forward) cudaEventDestroy(b->last_forward);
+    for (int i = 0; i < 4; i++)
+        if (streams[i]) cudaStreamDestroy(streams[i]);
+    host_pool_close(b->pool);
+    free(b);
+}
+
+static int open_backend(struct backend **out, const struct backend_options *options) {
+    struct backend *b = (struct backend *)mem_zalloc(1, sizeof *b, "the CUDA backend");
+    *out = NULL;
+    if (!b) return -1;
+    b->ops = &backend_cuda;
+    b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
+    b->batch_blocks = options->batch_blocks;
+    int failed = open_device(b, options) || open_streams(b);
+    for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
+    failed = failed || !(b->pool = host_pool_open(options->threads));
+    if (failed) {
+        close_backend(b);
+        return -1;
+    }
+    *out = b;
+    return 0;
+}
+
+static int info(struct backend *b, struct backend_info *out) {
+    if (describe(b->device, out)) return -1;
+    out->threads = host_pool_threads(b->pool);
+    out->gpu_used = b->gpu_used;
+    out->host_used = b->host_used;
+    return 0;
+}
+
+extern "C" const struct backend_ops backend_cuda = {
+    /* name */ "cuda",
+    open_backend,
+    close_backend,
+    info,
+    cuda_table_open,
+    cuda_table_close,
+    cuda_table_read,
+    cuda_table_write,
+    cuda_source_set,
+    cuda_make_batch,
+    cuda_set_batch,
+    cuda_batch_view,
+    cuda_gather,
+    cuda_step,
+    cuda_scatter,
+    cuda_result,
+    cuda_drain,
+    cuda_hogwild,
+    cuda_topk,
+};
