@@ -609,7 +609,7 @@ static int take_lines(struct vocab *vocab, const char *path, const struct file_m
     uint64_t used = 0;
     for (uint64_t id = 0; at < end; id++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        struct line line;
+        struct line line = {0};
         if (read_line(&line, path, id + 1, at, (uint64_t)((newline ? newline : end) - at))) return -1;
         append(vocab, id, &used, line.word, line.length);
         uint64_t slot = slot_of(vocab, XXH3_64bits(line.word, line.length), line.word, line.length);
