@@ -1,5 +1,7 @@
 /* evaluate: how good vectors are, by the field's three measures, each with its coverage. Written to agree with independent
- * scorers to the last printed digit: ties share ranks, cosine in float32 rows, names compared in lower case.
+ * scorers: ties share ranks, a search's first row wins among equals, words are compared in lower case (ASCII letters; other
+ * bytes as they are) and the first row of a name is meant. What is left is float32 rounding, which can swap two pairs whose
+ * cosines differ by less than 1e-7: a unit of rho's fourth decimal where vectors are hardly trained.
  *
  *   pairs      word TAB-or-blank word score          Spearman's rho of cosine against score
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words

@@ -18,7 +18,7 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
     if (!result && npy->rows != model->rows)
-        result = fail("'%s' has %" PRIu64 " rows, but the vocabulary of '%s' has %" PRIu64 " words", path, npy->rows,
+        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
     if (!result && model->dim && weights->columns != model->dim)
         result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
