@@ -51,7 +51,7 @@ static char *scratch_file(const char *name, const void *bytes, uint64_t length) 
     return path;
 }
 
-static char *scratch_text(const char *name, const char *text) {
+static inline char *scratch_text(const char *name, const char *text) {
     return scratch_file(name, text, strlen(text));
 }
 
