@@ -21,7 +21,9 @@ static int number_and_unit(const char *text, double *value, char unit[8]) {
     }
     if (*text) return -1;
     digits[n] = 0;
-    if (strpbrk(digits, "xXnN")) return -1; /* no hexadecimal, no nan, no infinity */
+    const char *first = digits + (*digits == '-' || *digits == '+');
+    if (!isdigit((unsigned char)*first) && *first != '.') return -1; /* no nan, no infinity */
+    if (strpbrk(digits, "xX")) return -1;                            /* no hexadecimal */
     char *end;
     errno = 0;
     *value = strtod(digits, &end);
