@@ -22,16 +22,19 @@ enum {
     CPU_BLOCK = 2 * 32 + 8 + 8,
     CPU_OCCURRENCE = 2 * 4 + 8,
     CPU_SORT = 16,              /* an occurrence's key and its double, once for all stages */
+    CPU_GRAIN = 128,            /* examples of a chunk */
+    CPU_CHUNK = 32 << 10,       /* what growing a chunk's arrays leaves between them */
     /* CUDA, bytes in a stage: ids, keys, two sorted orders with their doubles, run starts */
     CUDA_BLOCK = 64,
     CUDA_OCCURRENCE = 48,
-    HOGWILD_BATCH = 131072,     /* positions between two looks at the clock */
+    HOGWILD_BATCH = 131072,     /* positions of a piece: between two looks at clock and signals */
     CPU_WINDOW_BATCH = 8192,    /* positions */
     CPU_ROW_BATCH = 1024,       /* lists, lines */
     CUDA_BATCH = 16384,
     SMALLEST_BATCH = 256,
 };
-#define CPU_BASE    (16 * MIB)   /* the program, its libraries, buffers of files */
+#define CPU_LARGEST 1.06         /* the largest of a run's window batches, as stages grow to it, over the mean one */
+#define CPU_BASE    (13 * MIB)   /* the program, its libraries, buffers of files */
 #define CPU_WORKER  (1 * MIB)    /* a thread's stack and scratch */
 #define CUDA_BASE   (320 * MIB)  /* host side of the CUDA runtime */
 #define GPU_RESERVE (512 * MIB)  /* of what is free, where memory.gpu_budget is auto */
@@ -248,6 +251,9 @@ static uint64_t cpu_stage_bytes(const struct planning *p) {
     double stage = plan->batch_blocks * CPU_BLOCK + (targets + contexts) * CPU_OCCURRENCE +
                    plan->batch_blocks * p->expected.targets * p->expected.contexts * 4 + targets * plan->layout.span * 4.0;
     double sort = (targets > contexts ? targets : contexts) * CPU_SORT;
+    uint64_t examples = example_count(&p->examples->source);
+    if (p->examples->source.mode == EXAMPLE_WINDOW && plan->batch < examples) stage *= CPU_LARGEST;
+    stage += (double)(plan->batch < examples ? plan->batch : examples) / CPU_GRAIN * CPU_CHUNK;
     return p->threads * CPU_WORKER + (p->hogwild ? 0 : (uint64_t)(stage * (double)p->config->memory_depth + sort));
 }
 
@@ -546,7 +552,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
                        : config->examples_mode == MODE_LIST                                            ? "lists"
                                                                                                        : "lines";
     if (config->train_update == UPDATE_HOGWILD) {
-        line(to_stdout, "a step", "lock-free, %s %s between reports", text_of_count(a, plan->batch), unit);
+        line(to_stdout, "a step", "lock-free, in pieces of %s %s", text_of_count(a, plan->batch), unit);
         return;
     }
     line(to_stdout, "a step", "%s %s: %s examples, %s pairs", text_of_count(a, plan->batch), unit,
@@ -562,7 +568,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
 }
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
-    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
+    char a[TEXT_ROOM], b[TEXT_ROOM];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
          config->examples_mode == MODE_WINDOW ? "sentences" : config->examples_mode == MODE_LIST ? "lists" : "lines");
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s", text_of_count(a, plan->rows),
@@ -581,8 +587,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
              text_of_count(b, plan->rows), 100 * plan->hot_hits);
         line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed), text_of_bytes(b, plan->gpu_available));
     }
-    line(to_stdout, "memory needed", "%10s  of %s; %s with the corpus ids", text_of_bytes(a, plan->host_needed),
-         text_of_bytes(b, plan->host_available), text_of_bytes(c, plan->host_needed + plan->stream_bytes));
+    line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed), text_of_bytes(b, plan->host_available));
+    print_bytes(to_stdout, "resident", plan->host_needed + plan->stream_bytes, "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);
     line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
