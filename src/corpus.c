@@ -410,7 +410,7 @@ void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block
 
 /* The end of the text is no separator, though strchr() finds it. */
 static int separates(char byte, const char *separators) {
-    return is_white(byte) || (byte && strchr(separators, byte));
+    return is_white(byte) || (*separators && byte && strchr(separators, byte));
 }
 
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length) {

@@ -8,7 +8,7 @@
  */
 #include "generate.h"
 
-#include "../kernels/draws.h"
+#include "../kernels/backend.h" /* draws.h */
 #include "file.h"
 #include "idstream.h"
 #include "memory.h"
