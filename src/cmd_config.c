@@ -19,7 +19,8 @@ int cmd_config(int argc, char **argv) {
         fail_usage("config takes one file, %d given", given);
         goto out;
     }
-    if (command_config(&config, given ? texts[0] : NULL, settings, setting_count) || config_format(&config, 1, &text)) goto out;
+    if (command_config(&config, given ? texts[0] : NULL, settings, setting_count) || config_format(&config, 1, &text))
+        goto out;
     fputs(text, stdout);
     result = 0;
 out:

@@ -37,7 +37,8 @@ static int print_processor(void) {
     read_processor(name, sizeof name);
     printf("processor  %s\n", name);
     printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
-    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()), text_of_bytes(available, mem_available()));
+    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()),
+           text_of_bytes(available, mem_available()));
     printf("cpu        %s\n", info.name);
     return 0;
 }

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* What a plan is made from. The corpus is counted and encoded as train does it, into the same files, so that a train that
- * follows begins at once. */
+/* What a plan is made from. The corpus is counted and encoded as train does it, into the same files, so that a train
+ * that follows begins at once. */
 struct planned {
     struct pool *pool;
     struct corpus *corpus;
@@ -32,8 +32,10 @@ static int open_corpus(struct planned *p, const struct config *config) {
     char **paths;
     int64_t count = config_paths(config->corpus_path, &paths);
     if (count < 0) return -1;
-    if (count == 0) fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
-    else p->corpus = corpus_open(paths, (uint64_t)count);
+    if (count == 0)
+        fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
+    else
+        p->corpus = corpus_open(paths, (uint64_t)count);
     for (int64_t i = 0; i < count; i++) free(paths[i]);
     free(paths);
     return p->corpus ? 0 : -1;
@@ -41,7 +43,9 @@ static int open_corpus(struct planned *p, const struct config *config) {
 
 static int reuse_corpus(struct planned *p, const struct config *config, const char *ids, const char *words) {
     if (!file_exists(ids) || !file_exists(words)) return 0;
-    if (!vocab_read(&p->vocab, words) && idstream_reuse(&p->stream, ids, idstream_fingerprint(p->corpus, &p->vocab, config))) return 1;
+    if (!vocab_read(&p->vocab, words) &&
+        idstream_reuse(&p->stream, ids, idstream_fingerprint(p->corpus, &p->vocab, config)))
+        return 1;
     report_clear(); /* a cache that cannot be read is made anew */
     vocab_release(&p->vocab);
     return 0;
@@ -53,7 +57,8 @@ static int read_corpus(struct planned *p, const struct config *config) {
     int result = -1, reused;
     if (!ids || !words || open_corpus(p, config)) goto out;
     if (!reuse_corpus(p, config, ids, words) &&
-        (file_make_directory(directory) || vocab_build(&p->vocab, p->corpus, config, p->pool) || vocab_write(&p->vocab, words) ||
+        (file_make_directory(directory) || vocab_build(&p->vocab, p->corpus, config, p->pool) ||
+         vocab_write(&p->vocab, words) ||
          idstream_open(&p->stream, ids, p->corpus, &p->vocab, config, p->pool, &reused)))
         goto out;
     result = 0;
@@ -64,8 +69,10 @@ out:
 }
 
 static int open_backend(struct planned *p, const struct config *config, struct backend_info *machine) {
-    struct backend_options options = {.threads = (unsigned)config->device_threads, .index = (unsigned)config->device_index,
-                                      .depth = (unsigned)config->memory_depth, .gpu_budget = config->memory_gpu_budget};
+    struct backend_options options = {.threads = (unsigned)config->device_threads,
+                                      .index = (unsigned)config->device_index,
+                                      .depth = (unsigned)config->memory_depth,
+                                      .gpu_budget = config->memory_gpu_budget};
     char why[256] = "";
     int cuda = config->device_backend != BACKEND_CPU && backend_cuda_present(why, sizeof why);
     if (config->device_backend == BACKEND_CUDA && !cuda) return fail("device.backend = cuda: %s", why);

@@ -8,7 +8,8 @@
 /* sptx-w2v train CONFIG.ini [--section.key=value ...] [--resume | --overwrite] */
 int cmd_train(int argc, char **argv) {
     struct trainer_options how = {0};
-    const struct option options[] = {{.name = "resume", .flag = &how.resume}, {.name = "overwrite", .flag = &how.overwrite}, {0}};
+    const struct option options[] = {
+        {.name = "resume", .flag = &how.resume}, {.name = "overwrite", .flag = &how.overwrite}, {0}};
     const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments"), **settings = texts + argc;
     struct config config = {0};
     int result = -1, setting_count;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define KEYS_HELP "--section.key=value sets any key of the configuration over the file; 'sptx-w2v help keys' lists them."
+#define KEYS_HELP                                                                                                      \
+    "--section.key=value sets any key of the configuration over the file; 'sptx-w2v help keys' lists them."
 #define RUN_HELP "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 const struct command commands[] = {
@@ -21,40 +22,44 @@ const struct command commands[] = {
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
     {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
-     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link and\n"
-     "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and encoded\n"
+     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
+     "and\n"
+     "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and "
+     "encoded\n"
      "into the run directory (or corpus.cache), where train finds it again.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
      RUN_HELP "\n"
-     "\n"
-     "  --format=F    word2vec-bin   gensim, word2vec and most others\n"
-     "                word2vec-text  the same as text, nine digits: float32 to the last bit\n"
-     "                npy            NumPy, rows x dim float32, in the order of vocab.tsv\n"
-     "  --out=FILE    written beside and renamed: FILE is never half there\n"
-     "  --table=T     target (default), context, their sum, or normsum (each of unit length first)"},
+              "\n"
+              "  --format=F    word2vec-bin   gensim, word2vec and most others\n"
+              "                word2vec-text  the same as text, nine digits: float32 to the last bit\n"
+              "                npy            NumPy, rows x dim float32, in the order of vocab.tsv\n"
+              "  --out=FILE    written beside and renamed: FILE is never half there\n"
+              "  --table=T     target (default), context, their sum, or normsum (each of unit length first)"},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP "\n"
-     "\n"
-     "  --k=10              how many\n"
-     "  --metric=cosine     or dot\n"
-     "  --query=target      which table the word's vector comes from: target or context\n"
-     "  --among=target      which table is searched: target or context\n"
-     "\n"
-     "A word that begins with -- is given behind a lone --."},
+              "\n"
+              "  --k=10              how many\n"
+              "  --metric=cosine     or dot\n"
+              "  --query=target      which table the word's vector comes from: target or context\n"
+              "  --among=target      which table is searched: target or context\n"
+              "\n"
+              "A word that begins with -- is given behind a lone --."},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
-     "\n"
-     "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out.\n"
-     "\n"
-     "  --k=10        how many"},
+              "\n"
+              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out.\n"
+              "\n"
+              "  --k=10        how many"},
     {"evaluate", cmd_evaluate,
-     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS --k=20]",
+     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS "
+     "--k=20]",
      "similarity, analogies, held-out items, each with its coverage",
-     RUN_HELP "\n"
+     RUN_HELP
+     "\n"
      "\n"
      "  --pairs=FILE      word, word, score on each line: Spearman's rho; may be given several times\n"
      "  --analogies=FILE  lines of a b c d under ': section' lines: accuracy of 3CosAdd; may be given several times\n"
@@ -64,7 +69,8 @@ const struct command commands[] = {
      "  --k=20            of these"},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
-     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same options\n"
+     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
+     "options\n"
      "make the same bytes.\n"
      "\n"
      "  --out=FILE    where to\n"
@@ -72,11 +78,14 @@ const struct command commands[] = {
      "  --lists=N     lists, papers that cite, or sentences\n"
      "  --seed=S      of the draws"},
     {"bench", cmd_bench, "bench transfer|train|memory [CONFIG.ini] [--section.key=value ...] [--json]",
-     "measure this machine", "Prints what was measured with the command, the device and the date; --json for machines.\n\n" KEYS_HELP},
+     "measure this machine",
+     "Prints what was measured with the command, the device and the date; --json for machines.\n\n" KEYS_HELP},
     {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
      "Takes no arguments."},
-    {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]", "every key resolved, as an INI with its help as comments",
-     "Without a file: the defaults. What depends on the machine (device.backend, train.batch, memory.*) stays auto.\n\n" KEYS_HELP},
+    {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]",
+     "every key resolved, as an INI with its help as comments",
+     "Without a file: the defaults. What depends on the machine (device.backend, train.batch, memory.*) stays "
+     "auto.\n\n" KEYS_HELP},
     {"help", cmd_help, "help [COMMAND|keys]", "this list, a command's options, or every key of the configuration",
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'."},
     {0}};
@@ -91,8 +100,10 @@ const struct command *command_find(const char *name) {
         if (count < NAMES_MOST) names[count++] = c->name;
     }
     const char *near = text_nearest(name, names, count);
-    if (near) fail_usage("there is no command '%.100s'; did you mean '%s'?", name, near);
-    else fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);
+    if (near)
+        fail_usage("there is no command '%.100s'; did you mean '%s'?", name, near);
+    else
+        fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);
     return NULL;
 }
 
@@ -139,8 +150,8 @@ static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
 }
 
-int command_arguments(int argc, char **argv, const struct option *options, const char **positional, const char **settings,
-                      int *setting_count) {
+int command_arguments(int argc, char **argv, const struct option *options, const char **positional,
+                      const char **settings, int *setting_count) {
     int given = 0, only_positional = 0;
     if (setting_count) *setting_count = 0;
     for (int i = 1; i < argc; i++) {
@@ -176,7 +187,8 @@ int command_config(struct config *config, const char *path, const char **setting
     return config_resolve(config);
 }
 
-int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value) {
+int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
+                  uint64_t *value) {
     char low[TEXT_ROOM], high[TEXT_ROOM];
     uint64_t number;
     if (!text) return 0;

@@ -1,5 +1,5 @@
-/* config: see config.h. One table of keys, made from config.def, serves every direction: in from INI and arguments, out to
- * the resolved file, and the help. */
+/* config: see config.h. One table of keys, made from config.def, serves every direction: in from INI and arguments, out
+ * to the resolved file, and the help. */
 #include "config.h"
 
 #include "../kernels/backend.h"
@@ -31,8 +31,8 @@ struct key {
     const char *fallback;
     const char *list; /* TYPE_CHOICE: "a|b|c" */
     const char *help;
-    size_t offset;         /* of its value in struct config */
-    uint64_t least, most;  /* TYPE_COUNT */
+    size_t offset;          /* of its value in struct config */
+    uint64_t least, most;   /* TYPE_COUNT */
     double lowest, highest; /* TYPE_REAL */
 };
 
@@ -40,12 +40,12 @@ struct key {
     .type = kind, .name = #s "." #k, .section = #s, .key = #k, .fallback = default_text, .help = help_text,            \
     .offset = offsetof(struct config, s##_##k)
 #define SECTION(name, help)
-#define TEXT(s, k, fallback, help) {BEGIN(TYPE_TEXT, s, k, fallback, help)},
+#define TEXT(s, k, fallback, help)             {BEGIN(TYPE_TEXT, s, k, fallback, help)},
 #define COUNT(s, k, fallback, low, high, help) {BEGIN(TYPE_COUNT, s, k, fallback, help), .least = low, .most = high},
-#define REAL(s, k, fallback, low, high, help) {BEGIN(TYPE_REAL, s, k, fallback, help), .lowest = low, .highest = high},
-#define BYTES(s, k, fallback, help) {BEGIN(TYPE_BYTES, s, k, fallback, help)},
-#define TRUTH(s, k, fallback, help) {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
-#define CHOICE(s, k, fallback, choices, help) {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
+#define REAL(s, k, fallback, low, high, help)  {BEGIN(TYPE_REAL, s, k, fallback, help), .lowest = low, .highest = high},
+#define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
+#define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
+#define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
 static const struct key keys[] = {
 #include "config.def"
 };
@@ -148,7 +148,9 @@ static int read_time_of_checkpoint(char *text, struct checkpoint_times *times) {
         return 0;
     }
     if (!length || !isalpha((unsigned char)word[length - 1])) return -1;
-    size_t unit = length > 5 && !strcmp(word + length - 5, "steps") ? 5 : length > 4 && !strcmp(word + length - 4, "step") ? 4 : 0;
+    size_t unit = length > 5 && !strcmp(word + length - 5, "steps")  ? 5
+                  : length > 4 && !strcmp(word + length - 4, "step") ? 4
+                                                                     : 0;
     if (unit) {
         word[length - unit] = 0;
         return text_count(word, &times->steps) || !times->steps ? -1 : 0;
@@ -198,7 +200,9 @@ static void describe(const struct key *key, char *out, size_t room) {
     char low[TEXT_ROOM], high[TEXT_ROOM];
     const char *automatic = has_auto(key) && key->type != TYPE_CHOICE ? ", or auto" : "";
     switch (key->type) {
-    case TYPE_TEXT: snprintf(out, room, "text"); break;
+    case TYPE_TEXT:
+        snprintf(out, room, "text");
+        break;
     case TYPE_COUNT:
         if (key->most > INT64_MAX / 4)
             snprintf(out, room, "a whole number from %s on%s", text_of_count(low, key->least), automatic);
@@ -206,14 +210,24 @@ static void describe(const struct key *key, char *out, size_t room) {
             snprintf(out, room, "a whole number from %s to %s%s", text_of_count(low, key->least),
                      text_of_count(high, key->most), automatic);
         break;
-    case TYPE_REAL: snprintf(out, room, "a number from %g to %g%s", key->lowest, key->highest, automatic); break;
-    case TYPE_BYTES: snprintf(out, room, "a size such as 512MB or 11GiB%s", automatic); break;
-    case TYPE_TRUTH: snprintf(out, room, "yes or no%s", automatic); break;
+    case TYPE_REAL:
+        snprintf(out, room, "a number from %g to %g%s", key->lowest, key->highest, automatic);
+        break;
+    case TYPE_BYTES:
+        snprintf(out, room, "a size such as 512MB or 11GiB%s", automatic);
+        break;
+    case TYPE_TRUTH:
+        snprintf(out, room, "yes or no%s", automatic);
+        break;
     case TYPE_CHOICE: {
         const struct choices *c = choices_of(key);
         size_t used = 0;
         for (int i = 0; i < c->count && used < room; i++)
-            used += (size_t)snprintf(out + used, room - used, "%s%s", i == 0 ? "" : i + 1 < c->count ? ", " : " or ", c->name[i]);
+            used += (size_t)snprintf(out + used, room - used, "%s%s",
+                                     i == 0             ? ""
+                                     : i + 1 < c->count ? ", "
+                                                        : " or ",
+                                     c->name[i]);
         break;
     }
     }
@@ -248,7 +262,8 @@ static int set_number(struct config *config, const struct key *key, const char *
                 return 0;
             }
         return -1;
-    case TYPE_TEXT: break;
+    case TYPE_TEXT:
+        break;
     }
     return -1;
 }
@@ -256,8 +271,10 @@ static int set_number(struct config *config, const struct key *key, const char *
 /* fail() or fail_usage(): whether a wrong value is the file's fault or the command line's. */
 typedef int refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static int refuse_value(const struct key *key, const char *value, const char *wanted, const char *where, refuser *refuse) {
-    const char *near = key->type == TYPE_CHOICE ? text_nearest(value, choices_of(key)->name, (size_t)choices_of(key)->count) : NULL;
+static int refuse_value(const struct key *key, const char *value, const char *wanted, const char *where,
+                        refuser *refuse) {
+    const char *near =
+        key->type == TYPE_CHOICE ? text_nearest(value, choices_of(key)->name, (size_t)choices_of(key)->count) : NULL;
     return refuse("%s: %s = '%.200s' is not %s%s%s%s", where, key->name, value, wanted, near ? "; did you mean '" : "",
                   near ? near : "", near ? "'?" : "");
 }
@@ -273,7 +290,8 @@ static int set_text(struct config *config, const struct key *key, char *value, c
     return 0;
 }
 
-static int set_value(struct config *config, const struct key *key, const char *given, const char *where, refuser *refuse) {
+static int set_value(struct config *config, const struct key *key, const char *given, const char *where,
+                     refuser *refuse) {
     char wanted[256], *copy = mem_text(given, strlen(given), "the configuration");
     if (!copy) return -1;
     char *value = text_strip(copy);
@@ -361,12 +379,12 @@ void config_release(struct config *config) {
 
 /* ---- from a file ---- */
 
-/* Hands the file to inih line by line. inih takes lines of some 200 bytes; of a longer one it gets the name alone, and the
- * value waits here. Blanks in front go away: inih would take such a line for more of the one before it. */
+/* Hands the file to inih line by line. inih takes lines of some 200 bytes; of a longer one it gets the name alone, and
+ * the value waits here. Blanks in front go away: inih would take such a line for more of the one before it. */
 struct ini_source {
     const char *path, *at;
-    unsigned line;          /* of the one that inih has now */
-    char *long_value;       /* of that line, or NULL */
+    unsigned line;    /* of the one that inih has now */
+    char *long_value; /* of that line, or NULL */
     struct config *config;
     unsigned *lines_of_keys; /* [KEYS] where a key was set, 0: not yet */
     int failed;
@@ -374,7 +392,8 @@ struct ini_source {
 
 static int refuse_line(const struct ini_source *source, const char *line, unsigned number) {
     int length = (int)strcspn(line, "\r\n");
-    return fail("%s line %u: '%.*s' is neither [section] nor key = value", source->path, number, length > 100 ? 100 : length, line);
+    return fail("%s line %u: '%.*s' is neither [section] nor key = value", source->path, number,
+                length > 100 ? 100 : length, line);
 }
 
 /* Ends the value where a comment begins: a ';' behind a blank, as inih has it. */
@@ -401,7 +420,8 @@ static int split_long_line(struct ini_source *source, const char *line, size_t l
     return 0;
 }
 
-/* inih reads on behind a line that it cannot read and tells of it at the end, when what came of it has been complained of. */
+/* inih reads on behind a line that it cannot read and tells of it at the end, when what came of it has been complained
+ * of. */
 static int is_readable(const char *line, size_t length, size_t room) {
     if (!length || *line == '#' || *line == ';') return 1;
     if (*line == '[') return length + 1 < room && memchr(line, ']', length);
@@ -424,8 +444,10 @@ static char *next_line(char *out, int room, void *user) {
         source->failed = 1;
         return NULL;
     }
-    if (length + 1 < (size_t)room) snprintf(out, (size_t)room, "%.*s", (int)length, line);
-    else if (split_long_line(source, line, length, out, (size_t)room)) source->failed = 1;
+    if (length + 1 < (size_t)room)
+        snprintf(out, (size_t)room, "%.*s", (int)length, line);
+    else if (split_long_line(source, line, length, out, (size_t)room))
+        source->failed = 1;
     return out;
 }
 
@@ -486,9 +508,12 @@ int config_read(struct config *config, const char *path) {
     }
     int wrong = ini_parse_stream(next_line, &source, take_key, &source);
     if (source.failed) goto out;
-    if (wrong < 0) fail("not enough memory to read '%s'", path);
-    else if (wrong > 0) refuse_line(&source, line_of(text, (unsigned)wrong), (unsigned)wrong);
-    else result = take_name(config, path);
+    if (wrong < 0)
+        fail("not enough memory to read '%s'", path);
+    else if (wrong > 0)
+        refuse_line(&source, line_of(text, (unsigned)wrong), (unsigned)wrong);
+    else
+        result = take_name(config, path);
 out:
     free(source.long_value);
     free(text);
@@ -508,7 +533,8 @@ static int put(struct writing *writing, const char *format, ...) {
     va_start(args, format);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length < 0 || mem_grow(&writing->text, &writing->room, writing->used + (uint64_t)length + 1, 1, "the configuration"))
+    if (length < 0 ||
+        mem_grow(&writing->text, &writing->room, writing->used + (uint64_t)length + 1, 1, "the configuration"))
         return -1;
     va_start(args, format);
     vsnprintf(writing->text + writing->used, (size_t)length + 1, format, args);
@@ -552,19 +578,24 @@ enum { VALUE_ROOM = 64 };
 /* A key's value as config_read() takes it: in `room`, or the key's own text. */
 static const char *value_of(const struct config *config, const struct key *key, char room[VALUE_ROOM]) {
     switch (key->type) {
-    case TYPE_TEXT: return *text_at(config, key);
+    case TYPE_TEXT:
+        return *text_at(config, key);
     case TYPE_COUNT:
     case TYPE_BYTES:
         if (*count_at(config, key) == COUNT_AUTO) return "auto";
-        if (key->type == TYPE_BYTES) format_bytes(*count_at(config, key), room, VALUE_ROOM);
-        else snprintf(room, VALUE_ROOM, "%" PRIu64, *count_at(config, key));
+        if (key->type == TYPE_BYTES)
+            format_bytes(*count_at(config, key), room, VALUE_ROOM);
+        else
+            snprintf(room, VALUE_ROOM, "%" PRIu64, *count_at(config, key));
         break;
     case TYPE_REAL:
         if (isnan(*real_at(config, key))) return "auto";
         format_real(*real_at(config, key), room, VALUE_ROOM);
         break;
-    case TYPE_TRUTH: return *int_at(config, key) == TRUTH_AUTO ? "auto" : *int_at(config, key) ? "yes" : "no";
-    case TYPE_CHOICE: return choices_of(key)->name[*int_at(config, key)];
+    case TYPE_TRUTH:
+        return *int_at(config, key) == TRUTH_AUTO ? "auto" : *int_at(config, key) ? "yes" : "no";
+    case TYPE_CHOICE:
+        return choices_of(key)->name[*int_at(config, key)];
     }
     return room;
 }
@@ -572,8 +603,10 @@ static const char *value_of(const struct config *config, const struct key *key, 
 static int put_key_help(struct writing *writing, const struct key *key, const char *indent, size_t width) {
     char kind[256], text[1024];
     describe(key, kind, sizeof kind);
-    if (key->type == TYPE_TEXT) snprintf(text, sizeof text, "%s", key->help);
-    else snprintf(text, sizeof text, "%s (%s)", key->help, kind);
+    if (key->type == TYPE_TEXT)
+        snprintf(text, sizeof text, "%s", key->help);
+    else
+        snprintf(text, sizeof text, "%s (%s)", key->help, kind);
     return put_wrapped(writing, indent, width, text);
 }
 
@@ -628,10 +661,11 @@ const char *config_choice_name(const char *section, const char *key, int value) 
 
 void config_print_help(void) {
     struct writing writing = {0};
-    int result = put_wrapped(&writing, "", 118,
-                             "Keys of a configuration file, INI: [section], then key = value; '#' or ';' begins a comment. On the "
-                             "command line --section.key=value sets one. Numbers may be written 1e6 or 2_000_000, sizes 11GiB or "
-                             "512MB, yes and no also true, false, on, off.");
+    int result = put_wrapped(
+        &writing, "", 118,
+        "Keys of a configuration file, INI: [section], then key = value; '#' or ';' begins a comment. On the "
+        "command line --section.key=value sets one. Numbers may be written 1e6 or 2_000_000, sizes 11GiB or "
+        "512MB, yes and no also true, false, on, off.");
     for (int i = 0; !result && i < SECTIONS; i++) {
         result = put(&writing, "\n[%s]  %s\n", sections[i].name, sections[i].help);
         for (int k = 0; !result && k < KEYS; k++) {
@@ -657,7 +691,8 @@ static int changes_numbers(const struct key *key) {
 const char *config_difference(const struct config *a, const struct config *b) {
     char room_a[VALUE_ROOM], room_b[VALUE_ROOM];
     for (int i = 0; i < KEYS; i++)
-        if (changes_numbers(&keys[i]) && strcmp(value_of(a, &keys[i], room_a), value_of(b, &keys[i], room_b))) return keys[i].name;
+        if (changes_numbers(&keys[i]) && strcmp(value_of(a, &keys[i], room_a), value_of(b, &keys[i], room_b)))
+            return keys[i].name;
     return NULL;
 }
 
@@ -676,7 +711,10 @@ static void choose_real(double *value, double chosen) {
 static void resolve_examples(struct config *c) {
     int text = c->corpus_format == FORMAT_TEXT;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
-    choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY : MODE_LIST);
+    choose(&c->examples_mode, MODE_AUTO,
+           text                                   ? MODE_WINDOW
+           : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY
+                                                  : MODE_LIST);
     int window = c->examples_mode == MODE_WINDOW;
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
@@ -687,8 +725,9 @@ static void resolve_examples(struct config *c) {
 /* Defaults of torch.optim; sgd's are word2vec's. */
 static void resolve_optimizer(struct config *c) {
     static const double rates[RULE_COUNT] = {
-        [RULE_SGD] = 0.025,  [RULE_ADAGRAD] = 0.01,      [RULE_ADADELTA] = 1.0, [RULE_RMSPROP] = 0.01, [RULE_ADAM] = 1e-3,
-        [RULE_ADAMW] = 1e-3, [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,  [RULE_ASGD] = 0.01,    [RULE_RPROP] = 0.01};
+        [RULE_SGD] = 0.025, [RULE_ADAGRAD] = 0.01, [RULE_ADADELTA] = 1.0,     [RULE_RMSPROP] = 0.01,
+        [RULE_ADAM] = 1e-3, [RULE_ADAMW] = 1e-3,   [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,
+        [RULE_ASGD] = 0.01, [RULE_RPROP] = 0.01};
     int rule = c->optimizer_rule;
     choose_real(&c->optimizer_lr, rates[rule]);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
@@ -724,16 +763,18 @@ static int check_examples(const struct config *c) {
     const char *format = config_choice_name("corpus", "format", c->corpus_format);
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (isfinite(c->min_rating) && c->corpus_format != FORMAT_PAIRS)
-        return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s", c->corpus_min_rating,
-                    format);
+        return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
+                    c->corpus_min_rating, format);
     if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
-        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; set corpus.format "
-                    "= adjacency, or examples.mode = window");
+        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
+                    "set corpus.format = adjacency, or examples.mode = window");
     if (c->examples_subsample > 0 && c->examples_mode != MODE_WINDOW)
-        return fail("examples.subsample = %g works with examples.mode = window only, and it is %s; set examples.subsample = 0",
-                    c->examples_subsample, mode);
+        return fail(
+            "examples.subsample = %g works with examples.mode = window only, and it is %s; set examples.subsample = 0",
+            c->examples_subsample, mode);
     if (c->examples_replacement && c->examples_positives == 0 && c->examples_mode != MODE_WINDOW)
-        return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set one of the two");
+        return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
+                    "one of the two");
     return 0;
 }
 
@@ -743,13 +784,15 @@ static int check_optimizer(const struct config *c) {
     if (c->optimizer_rule == RULE_SGD && c->optimizer_nesterov && c->optimizer_momentum == 0)
         return fail("optimizer.nesterov = yes needs optimizer.momentum above 0");
     if (adam && (c->optimizer_beta1 == 1 || c->optimizer_beta2 == 1))
-        return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1", c->optimizer_beta1,
-                    c->optimizer_beta2, rule);
+        return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1",
+                    c->optimizer_beta1, c->optimizer_beta2, rule);
     if (c->optimizer_rule == RULE_SPARSE_ADAM && c->optimizer_weight_decay != 0)
-        return fail("optimizer.weight_decay = %g: sparse-adam has no weight decay, as in PyTorch; set it to 0, or use adam",
-                    c->optimizer_weight_decay);
+        return fail(
+            "optimizer.weight_decay = %g: sparse-adam has no weight decay, as in PyTorch; set it to 0, or use adam",
+            c->optimizer_weight_decay);
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
-        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);
+        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
+                    c->optimizer_step_max);
     return 0;
 }
 
@@ -759,16 +802,21 @@ static int check_train(const struct config *c) {
         return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
     if (c->train_update != UPDATE_HOGWILD) return 0;
     if (c->optimizer_rule != RULE_SGD && c->optimizer_rule != RULE_ADAGRAD)
-        return fail("train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch", rule);
+        return fail(
+            "train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
+            rule);
     if (c->optimizer_rule == RULE_SGD && c->optimizer_momentum != 0)
-        return fail("train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
-                    c->optimizer_momentum);
+        return fail(
+            "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
+            c->optimizer_momentum);
     if (c->train_reduction == REDUCTION_MEAN)
-        return fail("train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
+        return fail(
+            "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
     return 0;
 }
 
-/* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved anew. */
+/* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
+ * anew. */
 static int warn_without_effect(const struct config *config) {
     enum { ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW, ALL_ADAMS = ADAMS | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
     static const struct {
@@ -798,7 +846,8 @@ static int warn_without_effect(const struct config *config) {
         const struct key *key = find_key("optimizer", options[i].key);
         const char *value = value_of(config, key, now);
         if (options[i].rules >> config->optimizer_rule & 1 || !strcmp(value, value_of(&defaults, key, usual))) continue;
-        if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1)) warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
+        if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
+            warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
     }
     config_release(&defaults);
     return result;

@@ -30,8 +30,10 @@ static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
     for (int i = 1; i < *argc; i++) {
         if (!strcmp(argv[i], "--")) open = 0;
-        if (open && !strcmp(argv[i], flag)) found = 1;
-        else argv[kept++] = argv[i];
+        if (open && !strcmp(argv[i], flag))
+            found = 1;
+        else
+            argv[kept++] = argv[i];
     }
     *argc = kept;
     argv[kept] = NULL;
@@ -57,7 +59,8 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     keep_standard_files();
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
+    signal(SIGPIPE,
+           SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
     int result = run(argc, argv);
     if (fflush(stdout) || ferror(stdout)) result = fail("cannot write the results to stdout: %s", strerror(errno));
     if (!result) return 0;

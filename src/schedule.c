@@ -10,7 +10,10 @@ static double falling(int schedule, double done) {
 }
 
 double schedule_rate(const struct config *config, double done) {
-    double at = done < 0 ? 0 : done > 1 ? 1 : done, lr = config->optimizer_lr, least = lr * config->optimizer_min_lr_ratio;
+    double at = done < 0   ? 0
+                : done > 1 ? 1
+                           : done,
+           lr = config->optimizer_lr, least = lr * config->optimizer_min_lr_ratio;
     double rate = lr * falling(config->optimizer_schedule, at);
     if (config->optimizer_schedule == SCHEDULE_COSINE) rate = least + (lr - least) * falling(SCHEDULE_COSINE, at);
     if (rate < least) rate = least;

@@ -33,7 +33,10 @@ static int arguments(struct given *given, int settings, const char *line) {
 
 static void sorts_arguments(void **state) {
     struct given g;
-    assert_int_equal(arguments(&g, 1, "cmd one --k=10 two --resume --model.dim=3 --pairs=a --pairs=b=c -x --run.dir=a -- --k=11 -- --z"), 6);
+    assert_int_equal(
+        arguments(&g, 1,
+                  "cmd one --k=10 two --resume --model.dim=3 --pairs=a --pairs=b=c -x --run.dir=a -- --k=11 -- --z"),
+        6);
     assert_string_equal(g.positional[0], "one");
     assert_string_equal(g.positional[1], "two");
     assert_string_equal(g.positional[2], "-x");
@@ -57,20 +60,23 @@ static void refuses_arguments(void **state) {
     static const struct {
         int settings;
         const char *line, *part;
-    } wrong[] = {{1, "cmd --resum", "did you mean '--resume'"},
-                 {1, "cmd --zzzzzz=3", "cmd has no option '--zzzzzz'"},
-                 {1, "cmd --k", "--k needs a value"},
-                 {1, "cmd --k=", "--k needs a value"},
-                 {1, "cmd --resume=yes", "--resume takes no value"},
-                 {0, "cmd --model.dim=3", "no option '--model.dim'"},
-                 {1, "cmd --pairs=1 --pairs=2 --pairs=3 --pairs=4 --pairs=5 --pairs=6 --pairs=7 --pairs=8 --pairs=9 --pairs=10 "
-                     "--pairs=11 --pairs=12 --pairs=13 --pairs=14 --pairs=15 --pairs=16 --pairs=17",
-                  "more than 16 times"}};
+    } wrong[] = {
+        {1, "cmd --resum", "did you mean '--resume'"},
+        {1, "cmd --zzzzzz=3", "cmd has no option '--zzzzzz'"},
+        {1, "cmd --k", "--k needs a value"},
+        {1, "cmd --k=", "--k needs a value"},
+        {1, "cmd --resume=yes", "--resume takes no value"},
+        {0, "cmd --model.dim=3", "no option '--model.dim'"},
+        {1,
+         "cmd --pairs=1 --pairs=2 --pairs=3 --pairs=4 --pairs=5 --pairs=6 --pairs=7 --pairs=8 --pairs=9 --pairs=10 "
+         "--pairs=11 --pairs=12 --pairs=13 --pairs=14 --pairs=15 --pairs=16 --pairs=17",
+         "more than 16 times"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct given g;
         assert_int_equal(arguments(&g, wrong[i].settings, wrong[i].line), -1);
         assert_int_equal(report_exit_code(), 2);
-        if (!strstr(report_sentence(), wrong[i].part)) fail_msg("wanted \"%s\" in \"%s\"", wrong[i].part, report_sentence());
+        if (!strstr(report_sentence(), wrong[i].part))
+            fail_msg("wanted \"%s\" in \"%s\"", wrong[i].part, report_sentence());
         report_clear();
     }
 }
@@ -93,7 +99,8 @@ static void reads_counts(void **state) {
 }
 
 static void settings_stand_over_the_file(void **state) {
-    const char *path = scratch_text("a.ini", "[model]\ndim = 3\n[train]\nepochs = 2\n"), *settings[] = {"--model.dim=4", "--model.dim=5"};
+    const char *path = scratch_text("a.ini", "[model]\ndim = 3\n[train]\nepochs = 2\n"),
+               *settings[] = {"--model.dim=4", "--model.dim=5"};
     struct config config;
     assert_int_equal(command_config(&config, path, settings, 2), 0);
     assert_int_equal(config.model_dim, 5);
@@ -231,7 +238,8 @@ static void plan_finds_what_it_left(void **state) {
     char line[1024], corpus[2000] = "", *run = in_scratch("run");
     for (int i = 0; i < 60; i++) strcat(corpus, i % 3 ? "one two three four five six\n" : "two four six eight\n");
     scratch_text("corpus.txt", corpus);
-    snprintf(line, sizeof line, "plan %s --corpus.path=%s --run.dir=%s --model.dim=8 --device.backend=cpu --device.threads=1",
+    snprintf(line, sizeof line,
+             "plan %s --corpus.path=%s --run.dir=%s --model.dim=8 --device.backend=cpu --device.threads=1",
              scratch_text("a.ini", ""), in_scratch("corpus.txt"), run);
     char *first = stdout_of(0, cmd_plan, line);
     assert_true(strlen(first) > 100);

@@ -92,7 +92,8 @@ static void writes_all_or_nothing(void **state) {
 
 /* Pieces below, at and above the buffer's size, in every order that matters. */
 static void pieces_of_any_size_arrive_in_order(void **state) {
-    static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER, 0, FILE_BUFFER - 1, 1, 1};
+    static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER,
+                                     0, FILE_BUFFER - 1, 1, 1};
     enum { PIECES = sizeof sizes / sizeof *sizes };
     uint64_t total = 0, at = 0;
     struct file_writer writer;
@@ -148,7 +149,8 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     limit.rlim_cur = FILE_BUFFER + 17;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     int result = file_replace(path, bytes, 3 * FILE_BUFFER), opened = file_writer_open(&writer, path);
-    int first = file_write(&writer, bytes, 3 * FILE_BUFFER), later = file_write(&writer, "x", 1), end = file_commit(&writer);
+    int first = file_write(&writer, bytes, 3 * FILE_BUFFER), later = file_write(&writer, "x", 1),
+        end = file_commit(&writer);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(result, -1);
     assert_said("File too large", path);
@@ -173,7 +175,8 @@ static void replaces_and_appends(void **state) {
 /* ---- directories ---- */
 
 static void joins_paths(void **state) {
-    static const char *const all[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a", "", "a/"}};
+    static const char *const all[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a", "", "a/"}};
     for (size_t i = 0; i < 5; i++) {
         char *path = file_join(all[i][0], all[i][1]);
         assert_string_equal(path, all[i][2]);
@@ -182,7 +185,8 @@ static void joins_paths(void **state) {
 }
 
 static void makes_directories(void **state) {
-    char *deep = in_scratch("a/b/c"), *slashed = in_scratch("x//y/"), *file = scratch_text("file", ""), *below = in_scratch("file/d");
+    char *deep = in_scratch("a/b/c"), *slashed = in_scratch("x//y/"), *file = scratch_text("file", ""),
+         *below = in_scratch("file/d");
     assert_int_equal(file_make_directory(deep), 0);
     assert_int_equal(file_make_directory(deep), 0);
     assert_true(file_is_directory(deep));

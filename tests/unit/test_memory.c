@@ -80,9 +80,8 @@ static void the_system_tells(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(products_are_checked, fresh),
-                                       cmocka_unit_test_setup(what_is_asked_for_is_there, fresh),
-                                       cmocka_unit_test_setup(growing_keeps_what_is_there, fresh),
-                                       cmocka_unit_test_setup(the_system_tells, fresh)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(products_are_checked, fresh), cmocka_unit_test_setup(what_is_asked_for_is_there, fresh),
+        cmocka_unit_test_setup(growing_keeps_what_is_there, fresh), cmocka_unit_test_setup(the_system_tells, fresh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

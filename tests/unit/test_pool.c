@@ -51,7 +51,8 @@ static void taken_work_covers_everything_once(void **state) {
     static const uint64_t counts[] = {0, 1, 63, 64, 65, 10007}, grains[] = {1, 64, 1000000};
     for (size_t i = 0; i < 6; i++)
         for (size_t j = 0; j < 3; j++) {
-            struct counting c = {.count = counts[i], .grain = grains[j], .touched = calloc(counts[i] + 1, 1), .fails = 99};
+            struct counting c = {
+                .count = counts[i], .grain = grains[j], .touched = calloc(counts[i] + 1, 1), .fails = 99};
             assert_int_equal(pool_run(pool, count_job, &c), 0);
             for (uint64_t k = 0; k < counts[i]; k++) assert_int_equal(c.touched[k], 1);
             assert_int_equal(c.touched[counts[i]], 0);

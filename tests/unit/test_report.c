@@ -122,8 +122,11 @@ static void the_clock_goes_on(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(the_first_sentence_wins),       TEST(a_long_sentence_is_cut_not_overrun),
-                                       TEST(threads_do_not_mix_their_sentences), TEST(lines_off_a_terminal),
-                                       TEST(progress_says_share_rate_and_time_left), TEST(the_clock_goes_on)};
+    const struct CMUnitTest tests[] = {TEST(the_first_sentence_wins),
+                                       TEST(a_long_sentence_is_cut_not_overrun),
+                                       TEST(threads_do_not_mix_their_sentences),
+                                       TEST(lines_off_a_terminal),
+                                       TEST(progress_says_share_rate_and_time_left),
+                                       TEST(the_clock_goes_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

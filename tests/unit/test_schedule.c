@@ -14,8 +14,10 @@ static void assert_near(double got, double wanted) {
 }
 
 static struct config with(int schedule, double lr, double ratio, double warmup) {
-    return (struct config){
-        .optimizer_schedule = schedule, .optimizer_lr = lr, .optimizer_min_lr_ratio = ratio, .optimizer_warmup = warmup};
+    return (struct config){.optimizer_schedule = schedule,
+                           .optimizer_lr = lr,
+                           .optimizer_min_lr_ratio = ratio,
+                           .optimizer_warmup = warmup};
 }
 
 static void constant(void **state) {
@@ -39,7 +41,8 @@ static void cosine(void **state) {
     assert_near(schedule_rate(&c, 0.5), 0.6);
     assert_near(schedule_rate(&c, 1), 0.2);
     assert_near(schedule_rate(&c, 1.0 / 3), 0.2 + 0.8 * 0.75);
-    for (double done = 0; done < 0.99; done += 0.01) assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
+    for (double done = 0; done < 0.99; done += 0.01)
+        assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
 }
 
 static void warmup(void **state) {

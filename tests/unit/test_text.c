@@ -15,11 +15,35 @@ static void counts(void **state) {
     static const struct {
         const char *text;
         uint64_t value;
-    } good[] = {{"0", 0},          {"5000", 5000},         {" 7 ", 7},           {"1e6", 1000000},
-                {"2_000_000", 2000000}, {"2.5e3", 2500},   {"1e18", 1000000000000000000u}, {"007", 7},
-                {"9007199254740993", 9007199254740993u} /* 2^53 + 1: no double */, {"9223372036854775807", INT64_MAX}};
-    static const char *const bad[] = {"", " ", "-1", "1.5", "abc", "5k", "0x10", "nan", "inf", "1e30", "9223372036854775808",
-                                      "18446744073709551616", "1__0", "_1", "1_", "1 2", "1,000", "--1", "1e"};
+    } good[] = {{"0", 0},
+                {"5000", 5000},
+                {" 7 ", 7},
+                {"1e6", 1000000},
+                {"2_000_000", 2000000},
+                {"2.5e3", 2500},
+                {"1e18", 1000000000000000000u},
+                {"007", 7},
+                {"9007199254740993", 9007199254740993u} /* 2^53 + 1: no double */,
+                {"9223372036854775807", INT64_MAX}};
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "-1",
+                                      "1.5",
+                                      "abc",
+                                      "5k",
+                                      "0x10",
+                                      "nan",
+                                      "inf",
+                                      "1e30",
+                                      "9223372036854775808",
+                                      "18446744073709551616",
+                                      "1__0",
+                                      "_1",
+                                      "1_",
+                                      "1 2",
+                                      "1,000",
+                                      "--1",
+                                      "1e"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t value = 99;
         assert_int_equal(text_count(good[i].text, &value), 0);
@@ -58,9 +82,18 @@ static void sizes(void **state) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = {{"4096", 4096},          {"4096 B", 4096},           {"1KB", 1000},          {"1KiB", 1024},         {"1K", 1024},
-                {"512 MB", 512000000},   {"512mib", 512ull << 20},   {"11GiB", 11ull << 30}, {"1.5G", 3ull << 29},   {"2T", 2ull << 40},
-                {"0", 0},                {"1e9", 1000000000}};
+    } good[] = {{"4096", 4096},
+                {"4096 B", 4096},
+                {"1KB", 1000},
+                {"1KiB", 1024},
+                {"1K", 1024},
+                {"512 MB", 512000000},
+                {"512mib", 512ull << 20},
+                {"11GiB", 11ull << 30},
+                {"1.5G", 3ull << 29},
+                {"2T", 2ull << 40},
+                {"0", 0},
+                {"1e9", 1000000000}};
     static const char *const bad[] = {"", "GiB", "11 Gi", "-1GiB", "1 G B", "11GiBB", "1e30GiB", "9000000TiB"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t bytes;
@@ -91,7 +124,8 @@ static void times(void **state) {
 }
 
 static void truths(void **state) {
-    static const char *const yes[] = {"yes", "YES", "true", "on", "1", " yes "}, *const no[] = {"no", "False", "off", "0"};
+    static const char *const yes[] = {"yes", "YES", "true", "on", "1", " yes "}, *const no[] = {"no", "False", "off",
+                                                                                                "0"};
     static const char *const bad[] = {"", "y", "2", "yes no", "yesyesyes", "truee"};
     int value;
     for (size_t i = 0; i < 6; i++) {
@@ -163,11 +197,15 @@ static void nearest_name(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),    cmocka_unit_test(a_number_of_a_thousand_digits_is_not_cut),
-        cmocka_unit_test(reals),     cmocka_unit_test(sizes),
-        cmocka_unit_test(times),     cmocka_unit_test(truths),
-        cmocka_unit_test(values_for_people), cmocka_unit_test(whatever_the_value_there_is_room),
-        cmocka_unit_test(stripping), cmocka_unit_test(nearest_name)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counts),
+                                       cmocka_unit_test(a_number_of_a_thousand_digits_is_not_cut),
+                                       cmocka_unit_test(reals),
+                                       cmocka_unit_test(sizes),
+                                       cmocka_unit_test(times),
+                                       cmocka_unit_test(truths),
+                                       cmocka_unit_test(values_for_people),
+                                       cmocka_unit_test(whatever_the_value_there_is_room),
+                                       cmocka_unit_test(stripping),
+                                       cmocka_unit_test(nearest_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
