@@ -8,7 +8,8 @@
 
 #define KEYS_HELP                                                                                                      \
     "--section.key=value sets any key of the configuration over the file; 'sptx-w2v help keys' lists them."
-#define RUN_HELP "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
+#define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
+#define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 const struct command commands[] = {
     {"train", cmd_train, "train CONFIG.ini [--section.key=value ...] [--resume | --overwrite]",
@@ -38,22 +39,26 @@ const struct command commands[] = {
               "  --out=FILE    written beside and renamed: FILE is never half there\n"
               "  --table=T     target (default), context, their sum, or normsum (each of unit length first)"},
     {"nearest", cmd_nearest,
-     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context]",
+     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context] "
+     "[--titles=FILE]",
      "the words nearest to words: lines of word <TAB> score",
-     RUN_HELP "\n"
-              "\n"
-              "  --k=10              how many\n"
-              "  --metric=cosine     or dot\n"
-              "  --query=target      which table the word's vector comes from: target or context\n"
-              "  --among=target      which table is searched: target or context\n"
-              "\n"
-              "A word that begins with -- is given behind a lone --."},
+     RUN_HELP
+     "\n"
+     "\n"
+     "  --k=10              how many\n"
+     "  --metric=cosine     or dot\n"
+     "  --query=target      which table the word's vector comes from: target or context\n"
+     "  --among=target      which table is searched: target or context\n"
+     "  --titles=FILE       lines of id <TAB> title: titles are printed in the place of ids, and WORD may be one\n"
+     "\n"
+     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"
               "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out.\n"
               "\n"
-              "  --k=10        how many"},
+              "  --k=10        how many\n"
+              "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS "
      "--k=20]",
@@ -66,20 +71,38 @@ const struct command commands[] = {
      "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    lists of name and items: recall, NDCG and hit rate of the held-out items at k\n"
-     "  --k=20            of these"},
+     "  --k=20            of these\n"
+     "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
      "options\n"
      "make the same bytes.\n"
      "\n"
-     "  --out=FILE    where to\n"
+     "  --out=FILE    where to; FILE.groups.tsv beside it tells the series, fields or topics that were drawn\n"
+     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv\n"
      "  --rows=N      books, papers or words\n"
      "  --lists=N     lists, papers that cite, or sentences\n"
      "  --seed=S      of the draws"},
-    {"bench", cmd_bench, "bench transfer|train|memory [CONFIG.ini] [--section.key=value ...] [--json]",
+    {"bench", cmd_bench,
+     "bench transfer|train|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
+     "--steps=N]",
      "measure this machine",
-     "Prints what was measured with the command, the device and the date; --json for machines.\n\n" KEYS_HELP},
+     "transfer: rows moved between the places of a table; train: the speed of a configuration, its tables opened and "
+     "filled\n"
+     "as train does it, without checkpoints; memory: what a table takes. Each result comes with the command, device "
+     "and "
+     "date.\n"
+     "\n"
+     "  --json        a line of JSON a result\n"
+     "  --rows=N --dim=N\n"
+     "                transfer, memory: the table's\n"
+     "  --span=SIZE   transfer: bytes of the host that the rows of the last part are spread over\n"
+     "  --brief       transfer: without that last part\n"
+     "  --file=FILE   transfer: where the table of the place file lies meanwhile\n"
+     "  --seconds=T --steps=N\n"
+     "                train: how long is measured\n"
+     "\n" KEYS_HELP},
     {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
      "Takes no arguments."},
     {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]",
