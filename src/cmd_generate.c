@@ -39,8 +39,11 @@ static int print_files(const struct generate_options *options, const char *path)
 
 int cmd_generate(int argc, char **argv) {
     const char *out = NULL, *rows = NULL, *lists = NULL, *seed = NULL, *positional[argc];
-    const struct option options[] = {{.name = "out", .text = &out}, {.name = "rows", .text = &rows}, {.name = "lists", .text = &lists},
-                                     {.name = "seed", .text = &seed}, {0}};
+    const struct option options[] = {{.name = "out", .text = &out},
+                                     {.name = "rows", .text = &rows},
+                                     {.name = "lists", .text = &lists},
+                                     {.name = "seed", .text = &seed},
+                                     {0}};
     int count = command_arguments(argc, argv, options, positional, NULL, NULL);
     if (count < 0) return -1;
     if (count != 1) return fail_usage("generate wants one kind of corpus: books, papers or words");
@@ -48,7 +51,8 @@ int cmd_generate(int argc, char **argv) {
     if (kind < 0) return -1;
     if (!out || !*out) return fail_usage("generate wants --out=FILE");
     uint64_t seed_value = 1;
-    struct generate_options wanted = {.kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
+    struct generate_options wanted = {
+        .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (command_count("generate", "rows", rows, 1, 4294967294u, &wanted.rows) ||
         command_count("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted.lists) ||
         command_count("generate", "seed", seed, 0, UINT32_MAX, &seed_value))

@@ -50,8 +50,8 @@ struct corpus {
 
     pthread_mutex_t lock; /* over all that follows */
     struct reader reader;
-    uint64_t next;        /* file to open when this one ends */
-    char *carry;          /* read already, for the next block */
+    uint64_t next; /* file to open when this one ends */
+    char *carry;   /* read already, for the next block */
     uint64_t carried, carry_room;
     uint64_t number, offset, line; /* of the next block */
     int line_open;
@@ -74,7 +74,8 @@ static int add_file(struct corpus *corpus, const char *path) {
     ssize_t n = result ? 0 : pread(fd, magic, sizeof magic, 0);
     if (n < 0) result = refuse("read", path);
     close(fd);
-    if (result || mem_grow(&corpus->files, &corpus->room, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
+    if (result ||
+        mem_grow(&corpus->files, &corpus->room, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
         return -1;
     struct corpus_file *file = &corpus->files[corpus->count];
     file->path = mem_text(path, strlen(path), "a path");
@@ -185,7 +186,8 @@ static void reader_close(struct reader *reader) {
 }
 
 static enum packing packing_of(const unsigned char magic[4]) {
-    static const unsigned char gzip[] = {0x1F, 0x8B, 0x08}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD}, skippable[] = {0x2A, 0x4D, 0x18};
+    static const unsigned char gzip[] = {0x1F, 0x8B, 0x08}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD},
+                               skippable[] = {0x2A, 0x4D, 0x18};
     if (!memcmp(magic, gzip, sizeof gzip)) return GZIP;
     if (!memcmp(magic, zstd, sizeof zstd)) return ZSTD;
     /* a zstd file may begin with a frame that is to be skipped (pzstd writes one) */
@@ -208,7 +210,8 @@ static int reader_open(struct reader *reader, const char *path) {
     reader->packing = packing;
     if (packing == GZIP) return 0;
     reader->zstd = ZSTD_createDStream();
-    if (!reader->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(reader->zstd, ZSTD_d_windowLogMax, sizeof(size_t) == 8 ? 31 : 30)))
+    if (!reader->zstd ||
+        ZSTD_isError(ZSTD_DCtx_setParameter(reader->zstd, ZSTD_d_windowLogMax, sizeof(size_t) == 8 ? 31 : 30)))
         return fail("not enough memory to unpack '%s'", path);
     return 0;
 }
@@ -260,7 +263,8 @@ static int64_t read_some(struct corpus *corpus, const char *path, char *out, uin
     if (reader->packing == PLAIN) return read_raw(corpus, path, out, room);
     for (;;) {
         /* What the unpacker still holds comes first: its input may be used up before its output is. */
-        int64_t made = reader->packing == GZIP ? inflate_some(reader, path, out, room) : unzstd_some(reader, path, out, room);
+        int64_t made =
+            reader->packing == GZIP ? inflate_some(reader, path, out, room) : unzstd_some(reader, path, out, room);
         if (made) return made;
         if (reader->at < reader->end) continue;
         int64_t n = read_raw(corpus, path, reader->input, INPUT_ROOM);
@@ -315,7 +319,8 @@ static int left_open(const struct corpus_block *block, int before) {
 
 /* Reads until the block is full or the file ends (*ended), and keeps what is behind the cut for the next one. */
 static int fill(struct corpus *corpus, const char *path, struct corpus_block *block, int *ended) {
-    uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0, cut = 0;
+    uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
+             cut = 0;
     *ended = 0;
     if (mem_grow(&block->bytes, &block->room, want, 1, "a block of the corpus")) return -1;
     if (corpus->carried) memcpy(block->bytes, corpus->carry, corpus->carried);
@@ -491,11 +496,12 @@ int corpus_next_pair(struct corpus_cursor *cursor, const struct corpus_block *bl
         uint64_t line = cursor->line;
         double rating;
         if (!read_fields(cursor, &fields)) return 0;
-        if (fields.hole) return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", block->path, line);
+        if (fields.hole)
+            return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", block->path, line);
         if (fields.count == 0) continue;
         if (fields.count < 2 || fields.count > PAIR_FIELDS)
-            return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]", block->path,
-                        line, fields.count, fields.count == 1 ? "" : "s");
+            return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]",
+                        block->path, line, fields.count, fields.count == 1 ? "" : "s");
         if (fields.count == 2 && !isinf(min_rating))
             return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
         if (fields.count > 2 && read_rating(fields.word[2], fields.length[2], &rating)) {

@@ -72,8 +72,8 @@ struct corpus_pair {
     uint64_t list_length, item_length;
     uint64_t line;
 };
-/* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail(). Wants
- * blocks of whole lines. A file's first line may be a header: it is left out where its rating is not a number. */
+/* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail().
+ * Wants blocks of whole lines. A file's first line may be a header: it is left out where its rating is not a number. */
 int corpus_next_pair(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
                      struct corpus_pair *pair);
 

@@ -26,9 +26,9 @@ enum { MOST_TOKENS = 96, ATTEMPTS = 16, LISTS_A_STEP = 4096 };
 
 struct shape {
     const char *name, *letter;
-    uint64_t group;          /* rows of one */
-    uint64_t series;         /* 0: none */
-    uint64_t least, beyond;  /* tokens of a line: least..beyond - 1 */
+    uint64_t group;                     /* rows of one */
+    uint64_t series;                    /* 0: none */
+    uint64_t least, beyond;             /* tokens of a line: least..beyond - 1 */
     uint32_t series_share, group_share; /* of 2^32 */
 };
 
@@ -46,14 +46,14 @@ int generate_kind_named(const char *name) {
         if (!strcmp(name, names[kind])) return kind;
     }
     const char *near = text_nearest(name, names, 3);
-    return fail_usage("'%s' is not a kind of corpus; wanted books, papers or words%s%s%s", name, near ? " (did you mean " : "",
-                      near ? near : "", near ? "?)" : "");
+    return fail_usage("'%s' is not a kind of corpus; wanted books, papers or words%s%s%s", name,
+                      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 /* ---- Zipf's law in whole numbers ----
  *
- * 2^e for a fixed-point e is a table of 2^(t / 1024) and a straight line between its entries; its floor over a uniform e in
- * [0, log2 n) falls on k with probability log2(1 + 1/k) / log2 n. No floating point, so all machines draw alike. */
+ * 2^e for a fixed-point e is a table of 2^(t / 1024) and a straight line between its entries; its floor over a uniform
+ * e in [0, log2 n) falls on k with probability log2(1 + 1/k) / log2 n. No floating point, so all machines draw alike. */
 
 enum { TABLE = 1024, POINT = 40 }; /* e has 40 bits behind its point, the first 10 of them choose the entry */
 
@@ -68,7 +68,8 @@ static void make_powers(struct powers *powers) {
 static inline uint64_t power_floor(const struct powers *powers, uint64_t e) {
     unsigned whole = (unsigned)(e >> POINT), t = (unsigned)(e >> 30) & (TABLE - 1);
     uint64_t between = e & (((uint64_t)1 << 30) - 1);
-    uint64_t value = (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits behind the point */
+    uint64_t value =
+        (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits behind the point */
     return value >> (61 - whole);
 }
 
@@ -77,8 +78,10 @@ static uint64_t power_of(const struct powers *powers, uint64_t k) {
     uint64_t low = 0, high = (uint64_t)34 << POINT;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (power_floor(powers, middle) >= k) high = middle;
-        else low = middle + 1;
+        if (power_floor(powers, middle) >= k)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }
@@ -89,10 +92,10 @@ struct generator {
     const struct generate_options *options;
     struct shape shape;
     struct powers powers;
-    uint64_t groups, last_size;   /* the last group may be smaller */
-    uint64_t all, group, last;    /* powers of rows + 1, of a whole group's size + 1, of the last group's */
-    uint64_t least, beyond;       /* powers of the line's bounds */
-    struct shuffle order;         /* papers: which one cites in which line */
+    uint64_t groups, last_size; /* the last group may be smaller */
+    uint64_t all, group, last;  /* powers of rows + 1, of a whole group's size + 1, of the last group's */
+    uint64_t least, beyond;     /* powers of the line's bounds */
+    struct shuffle order;       /* papers: which one cites in which line */
     struct progress progress;
 };
 
@@ -146,7 +149,8 @@ static int is_there(const struct drawn_line *line, uint32_t row) {
 }
 
 /* Where the next token of a line comes from: the series of the one before, a group of the line's, or everywhere. */
-static uint32_t draw_token(const struct generator *generator, const struct drawn_line *line, const uint64_t groups[4], struct draw4 drawn) {
+static uint32_t draw_token(const struct generator *generator, const struct drawn_line *line, const uint64_t groups[4],
+                           struct draw4 drawn) {
     const struct shape *shape = &generator->shape;
     uint32_t choice = drawn.word[0];
     if (shape->series && choice < shape->series_share && line->count) {
@@ -320,16 +324,18 @@ static int by_rank(const void *a, const void *b) {
     return x->row < y->row ? -1 : 1;
 }
 
-/* Rows by falling count, ties by row: few rows have high counts and are sorted; the many with low ones fall into place by
- * counting. */
+/* Rows by falling count, ties by row: few rows have high counts and are sorted; the many with low ones fall into place
+ * by counting. */
 static int rank_rows(const uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;
     int result = -1;
     if (!places) return -1;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS) high++;
-        else places[counts[row]]++;
+        if (counts[row] >= LOW_COUNTS)
+            high++;
+        else
+            places[counts[row]]++;
     top = mem_alloc(high, sizeof *top, "ranking");
     if (!top) goto out;
     uint64_t at = high;
@@ -340,8 +346,10 @@ static int rank_rows(const uint64_t *counts, uint64_t size, uint32_t *rows) {
     }
     high = 0;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS) top[high++] = (struct ranked){counts[row], (uint32_t)row};
-        else rows[places[counts[row]]++] = (uint32_t)row;
+        if (counts[row] >= LOW_COUNTS)
+            top[high++] = (struct ranked){counts[row], (uint32_t)row};
+        else
+            rows[places[counts[row]]++] = (uint32_t)row;
     qsort(top, high, sizeof *top, by_rank);
     for (uint64_t i = 0; i < high; i++) rows[i] = top[i].row;
     result = 0;
@@ -392,8 +400,10 @@ static int write_ids(struct generator *generator, const char *path, const char *
     if (write_vocab(&output, by_id, vocab_path, &fingerprint)) goto out;
     if (idstream_writer_open(&output.stream, path)) goto out;
     result = each_line(generator, "generating", take_ids, &output);
-    if (!result) result = idstream_writer_commit(&output.stream, fingerprint);
-    else idstream_writer_abandon(&output.stream);
+    if (!result)
+        result = idstream_writer_commit(&output.stream, fingerprint);
+    else
+        idstream_writer_abandon(&output.stream);
 out:
     free(by_id);
     free(output.counts);
@@ -419,7 +429,8 @@ int generate_write(const struct generate_options *options, const char *path) {
     char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
     int result = generator && groups && vocab ? 0 : -1;
     if (!result && (!options->rows || options->rows > 4294967294u || !options->lists || options->lists >> 48))
-        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48",
+        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64
+                      " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48",
                       options->rows, options->lists);
     if (!result) {
         generator_start(generator, options);

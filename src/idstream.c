@@ -1,7 +1,7 @@
 /* Encoding: every worker turns blocks into ids; what it made waits in a ring until its number is up, and whoever brings
- * the block that is next commits it and those that wait behind it. So the file is the same for any number of threads, and
- * only the commit knows what crosses blocks: how long the open sentence is, whether the open line has its target, and
- * which number a list has.
+ * the block that is next commits it and those that wait behind it. So the file is the same for any number of threads,
+ * and only the commit knows what crosses blocks: how long the open sentence is, whether the open line has its target,
+ * and which number a list has.
  */
 #include "idstream.h"
 
@@ -59,7 +59,9 @@ static int put_ids(struct idstream_writer *writer, const uint32_t *ids, uint64_t
 
 /* The sentence ends before token `end`. */
 static int end_sentence(struct idstream_writer *writer, uint64_t end) {
-    if (mem_grow(&writer->starts, &writer->room, writer->sentences + 2, sizeof *writer->starts, "the sentences' starts")) return -1;
+    if (mem_grow(&writer->starts, &writer->room, writer->sentences + 2, sizeof *writer->starts,
+                 "the sentences' starts"))
+        return -1;
     writer->starts[++writer->sentences] = end;
     return 0;
 }
@@ -106,7 +108,8 @@ static int whole(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
     return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version == VERSION &&
-           sizes_agree(header, map->size) && XXH3_64bits(map->data + sizeof *header, map->size - sizeof *header) == header->sum;
+           sizes_agree(header, map->size) &&
+           XXH3_64bits(map->data + sizeof *header, map->size - sizeof *header) == header->sum;
 }
 
 static void view(struct idstream *stream, const struct file_map *map, const struct header *header) {
@@ -199,8 +202,8 @@ static void look_up(struct encoder *encoder) {
     }
     for (unsigned i = 0; i < encoder->waiting; i++) {
         uint64_t id;
-        int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) && id < encoder->vocab->size &&
-                    encoder->vocab->counts[id];
+        int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) &&
+                    id < encoder->vocab->size && encoder->vocab->counts[id];
         encoder->ids[i] = known ? (uint32_t)id : VOCAB_ABSENT;
     }
 }
@@ -231,11 +234,14 @@ static void take_id(struct encoder *encoder, uint32_t id) {
 
 static int flush(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    if (mem_grow(&out->ids, &out->ids_room, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block")) return -1;
+    if (mem_grow(&out->ids, &out->ids_room, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
+        return -1;
     look_up(encoder);
     for (unsigned i = 0; i < encoder->waiting; i++)
-        if (encoder->queries[i].word) take_id(encoder, encoder->ids[i]);
-        else if (take_line_end(encoder)) return -1;
+        if (encoder->queries[i].word)
+            take_id(encoder, encoder->ids[i]);
+        else if (take_line_end(encoder))
+            return -1;
     encoder->waiting = 0;
     return 0;
 }
@@ -245,7 +251,8 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == VOCAB_BATCH ? flush(encoder) : 0;
 }
 
-static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct config *config, struct encoded *out) {
+static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct config *config,
+                          struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out};
     encoder->given = config->corpus_order == ORDER_GIVEN && !(config->corpus_vocab && *config->corpus_vocab);
     encoder->adjacency = config->corpus_format == FORMAT_ADJACENCY;
@@ -268,7 +275,8 @@ static int encode_tokens(struct encoder *encoder, int format) {
             index = 0;
             word = NULL;
             length = 0;
-        } else if (vocab_part(format, index++) != PART_WORD) continue;
+        } else if (vocab_part(format, index++) != PART_WORD)
+            continue;
         if (ask(encoder, word, length)) return -1;
     }
     if (flush(encoder)) return -1;
@@ -398,7 +406,7 @@ static void give_up(struct encoding *encoding) {
     pthread_cond_broadcast(&encoding->moved);
 }
 
-/* Puts a block into the ring (taking the empty one there for its own) and commits what is next, if nobody does so yet. */
+/* Puts a block into the ring (taking the empty one there for its own) and commits what is next, if nobody does yet. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
     uint64_t number = mine->block.number;
     pthread_mutex_lock(&encoding->lock);
@@ -436,7 +444,8 @@ static int encode_blocks(void *context, unsigned worker) {
     while ((more = corpus_next(encoding->corpus, &mine.block)) > 0) {
         encoder_start(&encoder, encoding->vocab, encoding->config, &mine);
         int pairs = encoding->config->corpus_format == FORMAT_PAIRS;
-        more = pairs ? encode_pairs(&encoder, encoding->config->min_rating) : encode_tokens(&encoder, encoding->config->corpus_format);
+        more = pairs ? encode_pairs(&encoder, encoding->config->min_rating)
+                     : encode_tokens(&encoder, encoding->config->corpus_format);
         if (!more) more = hand_over(encoding, &mine);
         if (more) break;
         progress_show(&encoding->progress, corpus_done(encoding->corpus), corpus_size(encoding->corpus), "B");
@@ -508,14 +517,16 @@ static int encode_corpus(struct encoding *encoding, struct pool *pool, const cha
 
 static int nothing_left(const struct encoding *encoding) {
     if (encoding->config->corpus_format == FORMAT_ADJACENCY)
-        return fail("no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64 " words",
-                    encoding->config->corpus_path, encoding->vocab->size);
+        return fail(
+            "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
+            " words",
+            encoding->config->corpus_path, encoding->vocab->size);
     return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->config->corpus_path,
                 encoding->vocab->size);
 }
 
-static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct config *config, struct pool *pool,
-                  uint64_t fingerprint) {
+static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct config *config,
+                  struct pool *pool, uint64_t fingerprint) {
     struct encoding encoding = {.corpus = corpus, .vocab = vocab, .config = config, .places.fd = -1};
     char *places = mem_alloc(strlen(path) + sizeof ".pairs", 1, "a path");
     int result = -1;
@@ -529,8 +540,10 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     file_abandon(&encoding.places);
     if (config->corpus_format == FORMAT_PAIRS && file_remove(places)) result = -1;
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
-    if (!result) result = idstream_writer_commit(&encoding.writer, fingerprint);
-    else idstream_writer_abandon(&encoding.writer);
+    if (!result)
+        result = idstream_writer_commit(&encoding.writer, fingerprint);
+    else
+        idstream_writer_abandon(&encoding.writer);
 out:
     for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
     free(encoding.ring);
@@ -546,14 +559,18 @@ static int open_given(struct idstream *stream, const char *path, const struct vo
     struct header header;
     struct file_map map;
     if (file_map_open(&map, path)) return -1;
-    int result = !whole(&map, &header)
-                     ? fail("id stream '%s' is damaged or of another version: %" PRIu64 " bytes do not hold what its header says", path,
-                            map.size)
+    int result = !whole(&map, &header) ? fail("id stream '%s' is damaged or of another version: %" PRIu64
+                                              " bytes do not hold what its header says",
+                                              path, map.size)
                  : header.fingerprint != vocab_fingerprint(vocab)
-                     ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path, vocab->size)
-                 : !header.tokens ? fail("id stream '%s' is empty", path) : 0;
-    if (result) file_map_close(&map);
-    else view(stream, &map, &header);
+                     ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path,
+                            vocab->size)
+                 : !header.tokens ? fail("id stream '%s' is empty", path)
+                                  : 0;
+    if (result)
+        file_map_close(&map);
+    else
+        view(stream, &map, &header);
     return result;
 }
 

@@ -22,8 +22,8 @@ struct idstream {
 };
 
 /* Maps `path` where it holds this very stream (fingerprint), or encodes the corpus into it (atomically, all threads).
- * *reused tells which. A corpus that is an id stream itself is mapped where it lies, if it was made with this vocabulary.
- * A stream without a token is a failure. */
+ * *reused tells which. A corpus that is an id stream itself is mapped where it lies, if it was made with this
+ * vocabulary. A stream without a token is a failure. */
 int idstream_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
                   const struct config *config, struct pool *pool, int *reused);
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */

@@ -90,7 +90,8 @@ static int64_t put_word(struct word_set *set, struct word_slot *slot, uint64_t h
     return (int64_t)set->size++;
 }
 
-int64_t word_set_add(struct word_set *set, uint64_t hash, const char *word, uint64_t length, uint64_t count, uint64_t first) {
+int64_t word_set_add(struct word_set *set, uint64_t hash, const char *word, uint64_t length, uint64_t count,
+                     uint64_t first) {
     if (set->size * 3 >= set->slot_count * 2 && grow_slots(set)) return -1;
     uint64_t mask = set->slot_count - 1, i = (uint32_t)hash & mask;
     for (; set->slots[i].entry; i = (i + 1) & mask) {
@@ -149,7 +150,8 @@ static int flush_shard(struct shard *shard, const struct tally *tally, const uin
     for (uint64_t i = 0; i < count && !result; i++) {
         const struct seen *seen = &tally->slots[slots[i]];
         if (i + 8 < count && shard->set.slot_count)
-            __builtin_prefetch(&shard->set.slots[(uint32_t)tally->slots[slots[i + 8]].hash & (shard->set.slot_count - 1)]);
+            __builtin_prefetch(
+                &shard->set.slots[(uint32_t)tally->slots[slots[i + 8]].hash & (shard->set.slot_count - 1)]);
         if (word_set_add(&shard->set, seen->hash, tally->block.bytes + seen->at, seen->length, seen->count,
                          tally->block.offset + seen->at) < 0)
             result = -1;
@@ -179,7 +181,8 @@ static int tally_add(struct counting *counting, struct tally *tally, const char 
     uint64_t hash = XXH3_64bits(word, length), i = hash & (TALLY_SLOTS - 1);
     for (; tally->slots[i].count; i = (i + 1) & (TALLY_SLOTS - 1)) {
         struct seen *seen = &tally->slots[i];
-        if (seen->hash != hash || seen->length != length || memcmp(tally->block.bytes + seen->at, word, length)) continue;
+        if (seen->hash != hash || seen->length != length || memcmp(tally->block.bytes + seen->at, word, length))
+            continue;
         seen->count++;
         return 0;
     }
@@ -200,7 +203,8 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id) {
     return length ? 0 : -1;
 }
 
-static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length, uint64_t line) {
+static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
+                      uint64_t line) {
     int added = tally_add(counting, tally, word, length);
     uint64_t id;
     if (added > 0 && counting->config->corpus_order == ORDER_GIVEN && vocab_given_id(word, length, &id))
@@ -216,8 +220,10 @@ static int count_tokens(struct counting *counting, struct tally *tally) {
     const char *word;
     corpus_cursor_start(&cursor, &tally->block);
     while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE) index = 0;
-        else if (vocab_part(format, index++) == PART_WORD && count_word(counting, tally, word, length, cursor.line)) return -1;
+        if (kind == TOKEN_NEWLINE)
+            index = 0;
+        else if (vocab_part(format, index++) == PART_WORD && count_word(counting, tally, word, length, cursor.line))
+            return -1;
     }
     return 0;
 }
@@ -283,12 +289,12 @@ static inline __attribute__((always_inline)) void swap(struct word_entry *a, str
     *b = kept;
 }
 
-/* Quicksort in place (qsort may take as much memory again), with middles picked by a hash so that no order of words is a
- * bad one. All keys differ: no two words are first met at one place. */
+/* Quicksort in place (qsort may take as much memory again), with middles picked by a hash so that no order of words is
+ * a bad one. All keys differ: no two words are first met at one place. */
 static void sort(struct word_entry *words, uint64_t size, before *less) {
     while (size > 16) {
-        uint64_t picked = (uint64_t)(((unsigned __int128)(size * 0x9E3779B97F4A7C15u) * size) >> 64), i = 0, j = size - 1;
-        swap(&words[0], &words[picked]);
+        uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
+        swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
         struct word_entry middle = words[0];
         for (;;) { /* Hoare's: both ends stop at the middle itself, so neither runs out */
             while (less(&words[i], &middle)) i++;
@@ -320,7 +326,8 @@ static const char *survivor_word(const struct counting *counting, const struct w
 }
 
 /* Sums over all words, and the most frequent one for the sentence where nothing stays. */
-static void add_up(const struct counting *counting, struct vocab *vocab, uint64_t least, uint64_t *staying, struct word_entry *top) {
+static void add_up(const struct counting *counting, struct vocab *vocab, uint64_t least, uint64_t *staying,
+                   struct word_entry *top) {
     *staying = 0;
     *top = (struct word_entry){0};
     for (uint64_t s = 0; s < SHARDS; s++) {
@@ -341,11 +348,12 @@ static int no_word(const struct counting *counting, const struct vocab *vocab, c
     const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[config->corpus_format];
     uint64_t length;
     if (!vocab->tokens && !isinf(config->min_rating))
-        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64 " bytes",
+        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
+                    " bytes",
                     config->corpus_path, config->min_rating, corpus_size(counting->corpus));
     if (!vocab->tokens)
-        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", config->corpus_path, format,
-                    corpus_size(counting->corpus));
+        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", config->corpus_path,
+                    format, corpus_size(counting->corpus));
     const char *word = survivor_word(counting, top, &length);
     return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
                 ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
@@ -408,8 +416,8 @@ static int digits_of(char out[24], uint64_t id) {
     return snprintf(out, 24, "%" PRIu64, id);
 }
 
-/* corpus.order = given: a row for every number up to the highest. Numbers that do not stay, or were never met, have a row
- * that counts 0. */
+/* corpus.order = given: a row for every number up to the highest. Numbers that do not stay, or were never met, have a
+ * row that counts 0. */
 static int fill_given(struct vocab *vocab, const struct counting *counting, const struct survivors *survivors) {
     uint64_t highest = 0, bytes = 0, used = 0, length, id = 0;
     char digits[24];
@@ -441,7 +449,8 @@ static int settle(struct counting *counting, struct vocab *vocab) {
     if (!staying) return no_word(counting, vocab, &top);
     if (gather(counting, least, staying, &survivors)) goto out;
     sort(survivors.words, survivors.size, by_count);
-    if (config->corpus_max_vocab && survivors.size > config->corpus_max_vocab) survivors.size = config->corpus_max_vocab;
+    if (config->corpus_max_vocab && survivors.size > config->corpus_max_vocab)
+        survivors.size = config->corpus_max_vocab;
     if (survivors.size > VOCAB_LIMIT) {
         fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
              survivors.size, VOCAB_LIMIT);
@@ -586,20 +595,23 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     for (digits = behind; digits && !is_blank(text[digits - 1]); digits--) continue;
     for (end = digits; end && is_blank(text[end - 1]); end--) continue;
     if (!behind) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
-    if (is_blank(*text)) return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
+    if (is_blank(*text))
+        return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
     if (!end)
-        return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number, shown(behind), text);
+        return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number,
+                    shown(behind), text);
     *out = (struct line){text, end, 0};
     for (uint64_t i = digits; i < behind; i++) {
         unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9 || __builtin_mul_overflow(out->count, 10, &out->count) || __builtin_add_overflow(out->count, digit, &out->count))
-            return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path, number,
-                        shown(behind - digits), text + digits);
+        if (digit > 9 || __builtin_mul_overflow(out->count, 10, &out->count) ||
+            __builtin_add_overflow(out->count, digit, &out->count))
+            return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path,
+                        number, shown(behind - digits), text + digits);
     }
     for (uint64_t i = 0; i < end; i++)
         if (is_blank(text[i]))
-            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count", path, number,
-                        shown(end), text);
+            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count",
+                        path, number, shown(end), text);
     return 0;
 }
 
@@ -614,8 +626,8 @@ static int take_lines(struct vocab *vocab, const char *path, const struct file_m
         append(vocab, id, &used, line.word, line.length);
         uint64_t slot = slot_of(vocab, XXH3_64bits(line.word, line.length), line.word, line.length);
         if (vocab->slots[slot])
-            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %u already", path, id + 1, shown(line.length),
-                        line.word, vocab->slots[slot]);
+            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %u already", path, id + 1,
+                        shown(line.length), line.word, vocab->slots[slot]);
         vocab->slots[slot] = (uint32_t)(id + 1);
         vocab->counts[id] = line.count;
         if (__builtin_add_overflow(vocab->tokens, line.count, &vocab->tokens))
@@ -637,11 +649,13 @@ int vocab_read(struct vocab *vocab, const char *path) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         at = newline ? newline + 1 : end;
     }
-    if (!lines) fail("vocabulary '%s' is empty; wanted lines of word TAB count", path);
+    if (!lines)
+        fail("vocabulary '%s' is empty; wanted lines of word TAB count", path);
     else if (lines > VOCAB_LIMIT)
         fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", path, lines, VOCAB_LIMIT);
     /* A word and its NUL take no more room than its line, but for a last one without a newline. */
-    else if (!open_arrays(vocab, lines, map.size + 1) && !open_index(vocab, lines)) result = take_lines(vocab, path, &map);
+    else if (!open_arrays(vocab, lines, map.size + 1) && !open_index(vocab, lines))
+        result = take_lines(vocab, path, &map);
     file_map_close(&map);
     if (result) vocab_release(vocab);
     return result;
@@ -723,7 +737,8 @@ const char *vocab_near(const struct vocab *vocab, const char *word) {
     }
     for (int equal = 0; equal < 2; equal++)
         for (uint64_t id = 0; id < vocab->size && count < NEAR_WORDS; id++)
-            if (equal ? vocab->counts[id] == least : vocab->counts[id] > least) names[count++] = vocab_word(vocab, id, NULL);
+            if (equal ? vocab->counts[id] == least : vocab->counts[id] > least)
+                names[count++] = vocab_word(vocab, id, NULL);
     const char *near = text_nearest(word, names, count);
     free(names);
     return near;

@@ -96,7 +96,8 @@ enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
 static void keeps_every_byte_of_a_token(void **state) {
     static const char odd[] = "a\0b \xFF\xFE\xC3( caf\xC3\xA9\r\n\r\n\n  x\ty\vz\fq \n\x80\0 \0\0 end";
-    for (int i = 0; i < BLOCKS; i++) trace_agrees(odd, sizeof odd - 1, blocks[i], scratch_file("odd", odd, sizeof odd - 1));
+    for (int i = 0; i < BLOCKS; i++)
+        trace_agrees(odd, sizeof odd - 1, blocks[i], scratch_file("odd", odd, sizeof odd - 1));
 }
 
 static void random_bytes_are_read_alike_at_every_block_size(void **state) {
@@ -346,7 +347,8 @@ static void damaged_packing_is_refused(packer *pack, const char *kind) {
         assert_int_equal(read_through(scratch_file("cut", packed, cuts[i])), -1);
         sentence_holds("cut' is cut short");
     }
-    packed[n / 2] ^= 0x55; /* both formats are read through; zstd's own checksum is off by default, its structure is not */
+    packed[n / 2] ^=
+        0x55; /* both formats are read through; zstd's own checksum is off by default, its structure is not */
     packed[n / 2 + 1] ^= 0x55;
     memcpy(packed + n, "garbage behind", 14);
     assert_int_equal(read_through(scratch_file("bad", packed, n + 14)), -1);
@@ -404,17 +406,21 @@ static const char *pairs_of(const char *text, double min_rating) {
 }
 
 static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
-    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\nu2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY), "u1:a;u1:b;u2:c;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\nu2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY),
+                        "u1:a;u1:b;u2:c;u2:d;u3:e;");
     assert_string_equal(pairs_of("u1 a 5\nu1 b 3.9\nu2 c 4\nu2 d -1\nu2 e 1e1\n", 4), "u1:a;u2:c;u2:e;");
     assert_string_equal(pairs_of("user,item,rating\n1,2,3\n", -INFINITY), "1:2;");
     assert_string_equal(pairs_of("", 1), "");
 }
 
 static void bad_pairs_name_their_line(void **state) {
-    assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY), "line 2: the rating 'rating' is not a number");
+    assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY),
+                        "line 2: the rating 'rating' is not a number");
     assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
-    assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY), "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
-    assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY), "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
+                        "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
+                        "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]");
     assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
     const char *empty = "line 1: a field is empty; wanted list, item[, rating]";
     assert_string_equal(pairs_of("1,,3\n", -INFINITY), empty);
@@ -422,7 +428,6 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1,2,\n", -INFINITY), empty);
     assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), empty);
 }
-
 
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)

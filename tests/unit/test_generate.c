@@ -131,7 +131,7 @@ static void papers_cite_their_field_nine_times_in_ten(void **state) {
         }
         assert_in_range(lines->count[l] - 1, 4, 43);
     }
-    /* 0.9 and a fifteenth of the rest; drawing anew where a citation is there already leaves the field a little more often. */
+    /* 0.9 and a fifteenth of the rest; drawing anew where a citation is there already leaves the field a little more. */
     assert_true(fabs((double)inside / (double)tokens - 0.9) < 0.012);
     free(cited);
     free(lines);
@@ -180,13 +180,14 @@ static void popularity_over_groups_is_as_stated(void **state) {
         for (int group = 0; group < GROUPS; group++) {
             int row = group * SIZE + member, size = group == 2 ? ROWS - 2 * SIZE : SIZE;
             if (member >= size) continue;
-            double anywhere = log1p(1.0 / (rank++ + 1)) / log(ROWS + 1), inside = log1p(1.0 / (member + 1)) / log(size + 1) / GROUPS;
+            double anywhere = log1p(1.0 / (rank++ + 1)) / log(ROWS + 1),
+                   inside = log1p(1.0 / (member + 1)) / log(size + 1) / GROUPS;
             double expected = 20.0 * LINES * (0.5 * anywhere + 0.5 * inside);
             chi += (counts[row] - expected) * (counts[row] - expected) / expected;
         }
     assert_int_equal(rank, ROWS);
-    /* Words of one sentence share a topic, so counts vary more than independent draws would: twice the mean is far below
-     * what a wrong law gives (thousands). */
+    /* Words of one sentence share a topic, so counts vary more than independent draws would: twice the mean is far
+     * below what a wrong law gives (thousands). */
     assert_true(chi < 2 * ROWS);
     free(lines);
 }
@@ -209,8 +210,13 @@ static void a_stream_is_the_text_in_ids(void **state) {
     static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
     struct pool *pool = pool_open(2);
     for (int kind = 0; kind < 3; kind++) {
-        struct config config = {.corpus_path = "here", .corpus_format = formats[kind], .corpus_max_sentence = 1000,
-                                .corpus_min_count = 1, .corpus_vocab = "", .min_rating = -INFINITY, .train_report_seconds = 1};
+        struct config config = {.corpus_path = "here",
+                                .corpus_format = formats[kind],
+                                .corpus_max_sentence = 1000,
+                                .corpus_min_count = 1,
+                                .corpus_vocab = "",
+                                .min_rating = -INFINITY,
+                                .train_report_seconds = 1};
         struct corpus *corpora[2] = {scratch_corpus(generated("c.txt", options(kind, 5000, 3000, 9)), 0),
                                      scratch_corpus(generated("c.ids", options(kind, 5000, 3000, 9)), 0)};
         struct vocab vocabs[2];
@@ -218,7 +224,8 @@ static void a_stream_is_the_text_in_ids(void **state) {
         int reused;
         for (int i = 0; i < 2; i++) {
             assert_int_equal(vocab_build(&vocabs[i], corpora[i], &config, pool), 0);
-            assert_int_equal(idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &config, pool, &reused), 0);
+            assert_int_equal(
+                idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &config, pool, &reused), 0);
             assert_int_equal(reused, i);
         }
         assert_int_equal(vocabs[1].size, 5000);
@@ -226,7 +233,8 @@ static void a_stream_is_the_text_in_ids(void **state) {
         for (uint64_t id = 1; id < vocabs[1].size; id++) assert_true(vocabs[1].counts[id - 1] >= vocabs[1].counts[id]);
         assert_int_equal(streams[1].tokens, streams[0].tokens);
         assert_int_equal(streams[1].sentences, streams[0].sentences);
-        for (uint64_t s = 0; s <= streams[0].sentences; s++) assert_int_equal(streams[1].starts[s], streams[0].starts[s]);
+        for (uint64_t s = 0; s <= streams[0].sentences; s++)
+            assert_int_equal(streams[1].starts[s], streams[0].starts[s]);
         for (uint64_t i = 0; i < streams[0].tokens; i++) {
             uint32_t a = streams[0].ids[i], b = streams[1].ids[i];
             assert_string_equal(vocab_word(&vocabs[0], a, NULL), vocab_word(&vocabs[1], b, NULL));

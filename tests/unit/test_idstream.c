@@ -19,8 +19,13 @@ static void sentence_holds(const char *part) {
 }
 
 static struct config plain_config(int format) {
-    return (struct config){.corpus_path = "here", .corpus_format = format, .corpus_max_sentence = 1000, .corpus_min_count = 1,
-                           .corpus_vocab = "", .min_rating = -INFINITY, .train_report_seconds = 1};
+    return (struct config){.corpus_path = "here",
+                           .corpus_format = format,
+                           .corpus_max_sentence = 1000,
+                           .corpus_min_count = 1,
+                           .corpus_vocab = "",
+                           .min_rating = -INFINITY,
+                           .train_report_seconds = 1};
 }
 
 /* A corpus with its vocabulary and its stream. */
@@ -88,7 +93,8 @@ static void encodes_as(const struct config *config, const char *text, const char
         close_case(&c);
         no_rest_is_left();
         char *bytes = file_read(in_scratch("ids"), &length);
-        if (!first) first = bytes, size = length;
+        if (!first)
+            first = bytes, size = length;
         else {
             assert_int_equal(length, size);
             assert_memory_equal(bytes, first, size);
@@ -356,7 +362,8 @@ static void nothing_in_the_vocabulary_is_a_failure(void **state) {
     config = plain_config(FORMAT_ADJACENCY);
     c = open_case(&config, scratch_text("corpus", "a\nb\n"), 2, 2);
     assert_int_equal(c.result, -1);
-    sentence_holds("no line of the corpus 'here' is left: none has its target and a context in the vocabulary of 2 words");
+    sentence_holds(
+        "no line of the corpus 'here' is left: none has its target and a context in the vocabulary of 2 words");
     close_case(&c);
     assert_false(file_exists(in_scratch("ids")));
     no_rest_is_left();

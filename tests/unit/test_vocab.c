@@ -16,8 +16,13 @@ static void sentence_holds(const char *part) {
 }
 
 static struct config plain_config(int format) {
-    return (struct config){.corpus_path = "here", .corpus_format = format, .corpus_max_sentence = 1000, .corpus_min_count = 1,
-                           .corpus_vocab = "", .min_rating = -INFINITY, .train_report_seconds = 1};
+    return (struct config){.corpus_path = "here",
+                           .corpus_format = format,
+                           .corpus_max_sentence = 1000,
+                           .corpus_min_count = 1,
+                           .corpus_vocab = "",
+                           .min_rating = -INFINITY,
+                           .train_report_seconds = 1};
 }
 
 /* Builds from a file's text with so many threads and bytes a block. */
@@ -110,7 +115,8 @@ static void given_numbers_are_the_ids(void **state) {
     built_as("joe 0\n", &config, "0:1 ");
     config.corpus_min_count = 2;
     built_as("joe 3 1 3\nann 11 3\n", &config, "0:0 1:0 2:0 3:3 ");
-    refused_as("joe 1 2\nann 5 4294967294\n", &config, "corpus' line 2: '4294967294' is not an id; corpus.order = given wants numbers from 0 to 4294967293");
+    refused_as("joe 1 2\nann 5 4294967294\n", &config,
+               "corpus' line 2: '4294967294' is not an id; corpus.order = given wants numbers from 0 to 4294967293");
     refused_as("joe 1 2\n\nann 5 x7 1\n", &config, "corpus' line 3: 'x7' is not an id");
     refused_as("joe -1\n", &config, "corpus' line 1: '-1' is not an id");
     config.corpus_min_count = 1;
@@ -210,7 +216,8 @@ static void a_word_set_numbers_words_as_they_come(void **state) {
     memset(word, 'x', sizeof word);
     for (int pass = 0; pass < 2; pass++)
         for (uint64_t length = 0; length < sizeof word; length++)
-            assert_int_equal(word_set_add(&set, 7, word, length, length, 100 - (uint64_t)pass), length); /* one hash for all */
+            assert_int_equal(word_set_add(&set, 7, word, length, length, 100 - (uint64_t)pass),
+                             length); /* one hash for all */
     for (uint64_t i = 0; i < sizeof word; i++) {
         uint64_t length;
         assert_memory_equal(word_set_word(&set, &set.entries[i], &length), word, i);
@@ -234,7 +241,8 @@ static void an_empty_corpus_says_why(void **state) {
     refused_as("a b 4\n", &config, "no pair with a rating of at least 4.5 (corpus.min_rating)");
     config = plain_config(FORMAT_TEXT);
     config.corpus_min_count = 5;
-    refused_as("a b a c", &config, "no word of the corpus comes 5 times (corpus.min_count): the most frequent of 3, 'a', comes 2 times");
+    refused_as("a b a c", &config,
+               "no word of the corpus comes 5 times (corpus.min_count): the most frequent of 3, 'a', comes 2 times");
 }
 
 static void a_bad_line_of_pairs_is_named(void **state) {
@@ -289,7 +297,8 @@ static void written_to_nowhere_is_a_failure(void **state) {
 }
 
 static void vocabularies_of_other_tools_are_read(void **state) {
-    static const char *const same[] = {"the\t12\nof\t7\n", "the 12\nof 7", "the\t12\r\nof\t7\r\n", "the\t12\r\nof 7\r", "the \t 12 \nof\t\t7"};
+    static const char *const same[] = {"the\t12\nof\t7\n", "the 12\nof 7", "the\t12\r\nof\t7\r\n", "the\t12\r\nof 7\r",
+                                       "the \t 12 \nof\t\t7"};
     for (int i = 0; i < 5; i++) {
         struct vocab vocab;
         assert_int_equal(vocab_read(&vocab, scratch_text("v", same[i])), 0);
@@ -352,7 +361,8 @@ static void the_fingerprint_knows_words_counts_and_order(void **state) {
 static void a_near_word_is_suggested_among_the_frequent(void **state) {
     struct vocab vocab;
     char *text = malloc(MANY * 32), *at = text;
-    for (int i = 0; i < MANY; i++) at += sprintf(at, "filler%06d\t%d\n", i, i < MANY / 2 ? 1 : 2); /* counts that do not fall */
+    for (int i = 0; i < MANY; i++)
+        at += sprintf(at, "filler%06d\t%d\n", i, i < MANY / 2 ? 1 : 2); /* counts that do not fall */
     at += sprintf(at, "mutex\t9\nmutey\t0\n");
     assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
     assert_string_equal(vocab_near(&vocab, "mutx"), "mutex");
