@@ -1,5 +1,5 @@
-/* cuda_bench: rows swapped between a table and a dense variable, timed; see bench.h. The kernel is what a gather or scatter
- * comes down to: a warp takes ROWS_AT_ONCE rows, a lane 16 bytes of each at a time.
+/* cuda_bench: rows swapped between a table and a dense variable, timed; see bench.h. The kernel is what a gather or
+ * scatter comes down to: a warp takes ROWS_AT_ONCE rows, a lane 16 bytes of each at a time.
  */
 #include <algorithm>
 #include <chrono>
@@ -17,9 +17,9 @@ enum { THREADS = 256, ROWS_AT_ONCE = 4, FILE_CHUNK = 4096 };
 
 /* One direction of a transfer: its ids, its variable, its stream. */
 struct way {
-    uint32_t *host_ids;                          /* pinned [rows] */
+    uint32_t *host_ids; /* pinned [rows] */
     gpu_array ids, places, sorted_ids, sorted_places, sort, dense;
-    char *staging[2];                            /* file place: pinned [FILE_CHUNK x stride] */
+    char *staging[2]; /* file place: pinned [FILE_CHUNK x stride] */
     cudaEvent_t staged[2];
     cudaStream_t stream;
 };
@@ -36,8 +36,8 @@ struct transfer {
 
 /* dense[places ? places[i] : i] = row ids[i], or back. */
 template <bool TO>
-__global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uint32_t *ids, const uint32_t *places, char *dense,
-                                                       uint64_t rows, uint32_t row_bytes) {
+__global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uint32_t *ids, const uint32_t *places,
+                                                       char *dense, uint64_t rows, uint32_t row_bytes) {
     uint32_t lane = threadIdx.x & 31;
     uint64_t warp = (blockIdx.x * (uint64_t)THREADS + threadIdx.x) / 32, warps = (uint64_t)gridDim.x * THREADS / 32;
     for (uint64_t first = warp * ROWS_AT_ONCE; first < rows; first += warps * ROWS_AT_ONCE) {
@@ -73,8 +73,9 @@ int bits_of(uint64_t rows) {
 
 int sort_ids(transfer *t, way *w) {
     size_t bytes = w->sort.bytes;
-    CK(cub::DeviceRadixSort::SortPairs(w->sort.data, bytes, (const uint32_t *)w->ids.data, (uint32_t *)w->sorted_ids.data,
-                                       (const uint32_t *)w->places.data, (uint32_t *)w->sorted_places.data, (int64_t)t->rows, 0,
+    CK(cub::DeviceRadixSort::SortPairs(w->sort.data, bytes, (const uint32_t *)w->ids.data,
+                                       (uint32_t *)w->sorted_ids.data, (const uint32_t *)w->places.data,
+                                       (uint32_t *)w->sorted_places.data, (int64_t)t->rows, 0,
                                        bits_of(t->table->view.rows), w->stream));
     return 0;
 }
@@ -89,8 +90,12 @@ int start_swap(transfer *t, bool to, unsigned blocks) {
         if (sort_ids(t, w)) return -1;
         ids = (const uint32_t *)w->sorted_ids.data, places = (const uint32_t *)w->sorted_places.data;
     }
-    if (to) swap_kernel<true><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows, view.span * 4);
-    else swap_kernel<false><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows, view.span * 4);
+    if (to)
+        swap_kernel<true><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows,
+                                                             view.span * 4);
+    else
+        swap_kernel<false><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows,
+                                                              view.span * 4);
     CK_LAUNCH("swap_kernel");
     return 0;
 }
@@ -176,12 +181,14 @@ int open_way(transfer *t, int which) {
     CK(cudaMemset(w->dense.data, 0, t->rows * stride));
     if (t->order == BENCH_SORTING) {
         size_t bytes = 0;
-        if (gpu_grow(b, &w->places, list, what) || gpu_grow(b, &w->sorted_ids, list, what) || gpu_grow(b, &w->sorted_places, list, what))
+        if (gpu_grow(b, &w->places, list, what) || gpu_grow(b, &w->sorted_ids, list, what) ||
+            gpu_grow(b, &w->sorted_places, list, what))
             return -1;
         count_kernel<<<(unsigned)((t->rows + THREADS - 1) / THREADS), THREADS>>>((uint32_t *)w->places.data, t->rows);
         CK_LAUNCH("count_kernel");
-        CK(cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint32_t *)NULL, (uint32_t *)NULL, (const uint32_t *)NULL,
-                                           (uint32_t *)NULL, (int64_t)t->rows, 0, bits_of(t->table->view.rows)));
+        CK(cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint32_t *)NULL, (uint32_t *)NULL,
+                                           (const uint32_t *)NULL, (uint32_t *)NULL, (int64_t)t->rows, 0,
+                                           bits_of(t->table->view.rows)));
         if (gpu_grow(b, &w->sort, bytes, what)) return -1;
     }
     for (int i = 0; i < 2 && t->table->stores[0].place == PLACE_FILE; i++) {
@@ -243,7 +250,9 @@ int cuda_bench_transfer(struct backend *backend, const struct bench_request *req
     t.rows = std::min(request->rows, request->table->view.rows);
     t.order = request->order;
     *times = {};
-    int result = open_way(&t, 0) || open_way(&t, 1) || time_it(&t, TO, &times->to) || time_it(&t, FROM, &times->from) ? -1 : 0;
+    CK(cudaSetDevice(backend->device));
+    int result =
+        open_way(&t, 0) || open_way(&t, 1) || time_it(&t, TO, &times->to) || time_it(&t, FROM, &times->from) ? -1 : 0;
     if (!result && t.table->stores[0].place != PLACE_FILE) result = time_it(&t, BOTH, &times->both);
     for (way &w : t.ways) close_way(&t, &w);
     return result;
@@ -253,6 +262,7 @@ int cuda_bench_limits(struct backend *backend, struct bench_limits *limits) {
     copies c = {{NULL, NULL}, {NULL, NULL}, (uint64_t)256 << 20};
     char *device;
     int result = 0;
+    CK(cudaSetDevice(backend->device));
     for (int i = 0; i < 2 && !result; i++)
         if (pinned_take(backend, &c.host[i], &device, c.bytes, "a measured copy") ||
             gpu_take(backend, (void **)&c.gpu[i], c.bytes, "a measured copy"))

@@ -1,20 +1,22 @@
 /* cuda_hogwild: word2vec's lock-free way on the GPU: windows of a text, trained as fast as the rows can be fetched.
  *
- *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them one after the other
+ *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them one after the
+ * other
  *
- * A position's rows live in registers: the T words of its window, the word in the middle and the negatives are read once,
- * all dot products are taken, and what each row gains is added to the table in one vector reduction a lane.
+ * A position's rows live in registers: the T words of its window, the word in the middle and the negatives are read
+ * once, all dot products are taken, and what each row gains is added to the table in one vector reduction a lane.
  *
- * The budget of one kept position at 128 columns, window 5 with shrink (6 words on average), 5 negatives, in instructions
- * of a warp: 36 dot products x 4 and their sums over the lanes by transposition (31 shuffles for 32 sums instead of 160)
- * 125 x 1.6 tiles, coefficients 30, gradients 36 x 8, draws 150 a tile, addresses, reads and adds 5 a row: about 1,100.
- * An H200 issues 924 G a second, so instructions allow some 500 M kept positions a second at 60% of that, and wiki16 at
- * 1e-4 keeps 45% of its words. What decides is traffic inside L2: with shared negatives 12 rows are read and added to,
- * 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds perhaps 2.
+ * The budget of one kept position at 128 columns, window 5 with shrink (6 words on average), 5 negatives, in
+ * instructions of a warp: 36 dot products x 4 and their sums over the lanes by transposition (31 shuffles for 32 sums
+ * instead of 160) 125 x 1.6 tiles, coefficients 30, gradients 36 x 8, draws 150 a tile, addresses, reads and adds 5 a
+ * row: about 1,100. An H200 issues 924 G a second, so instructions allow some 500 M kept positions a second at 60% of
+ * that, and wiki16 at 1e-4 keeps 45% of its words. What decides is traffic inside L2: with shared negatives 12 rows are
+ * read and added to, 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds
+ * perhaps 2.
  *
- * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but holds hot words back from
- * the others for eleven positions; with rows read and added at once a difference is old by one position's time, and a
- * multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
+ * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but holds hot words back
+ * from the others for eleven positions; with rows read and added at once a difference is old by one position's time,
+ * and a multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
  * multiprocessor of 132 must end one every 900 for 250 M a second). Few in flight is what keeps the quality: rows that
  * many positions touch at once move by differences of the same old row, and overshoot.
  */
@@ -25,12 +27,13 @@
 namespace {
 
 enum {
-    WARPS = 4,         /* of a block */
-    GRAIN = 64,        /* positions of a piece */
-    WIDEST = 32,       /* window that a piece has room for */
+    WARPS = 4,   /* of a block */
+    GRAIN = 64,  /* positions of a piece */
+    WIDEST = 32, /* window that a piece has room for */
     ROOM = GRAIN + 2 * (WIDEST + 31),
     LARGEST_ROW = 512, /* columns that registers hold */
-    ROWS_A_POSITION = 48, /* rows of a table for each position in flight, at least: small vocabularies keep their quality */
+    ROWS_A_POSITION =
+        48, /* rows of a table for each position in flight, at least: small vocabularies keep their quality */
 };
 
 /* Kept words around one piece, in order. */
@@ -71,7 +74,7 @@ __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count
 }
 
 /* The kept words of positions [first, end) and at least `window` kept ones each side of them, within their sentences.
- * Returns the index of the first own one; *own says how many there are. */
+ * Returns the index of the first own one, and from bit 16 on how many entries there are; *own: how many are own. */
 __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first, uint64_t end, uint32_t *own) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
@@ -100,7 +103,6 @@ __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first,
         seen += count - before;
     }
     __syncwarp();
-    /* A mark behind the last one, so that a window that reaches past it finds no neighbour. */
     return own_first | count << 16;
 }
 
@@ -110,7 +112,8 @@ __device__ uint32_t list_targets(piece &p, uint32_t at, uint32_t count, uint32_t
     __syncwarp();
     for (uint32_t base = 0; base < 2 * window; base += 32) {
         uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
-        bool there = i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* wraps below 0: too large */
+        bool there =
+            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* wraps below 0: too large */
         unsigned mask = __ballot_sync(ALL_LANES, there);
         if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
         found += __popc(mask);
@@ -121,9 +124,7 @@ __device__ uint32_t list_targets(piece &p, uint32_t at, uint32_t count, uint32_t
 
 /* ---- rows in registers ---- */
 
-template <int VEC> struct row {
-    float4 v[VEC];
-};
+template <int VEC> struct row { float4 v[VEC]; };
 
 template <int VEC, bool FAR>
 __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on) {
@@ -142,8 +143,10 @@ __device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &row
     for (int i = 0; i < VEC; i++) {
         uint32_t column = (i * 32 + lane_number()) * 4;
         if (column >= span) continue;
-        if (FAR && is_far(rows, id)) add_each(base + column, r.v[i]);
-        else add4(base + column, r.v[i]);
+        if (FAR && is_far(rows, id))
+            add_each(base + column, r.v[i]);
+        else
+            add4(base + column, r.v[i]);
     }
 }
 
@@ -170,8 +173,8 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
     return r;
 }
 
-/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, M the power of two from N on. Each round
- * hands half of a lane's values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
+/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, M the power of two from N on. Each
+ * round hands half of a lane's values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
 template <int N, int M> struct transposed_sum {
     static __device__ __forceinline__ float run(float (&v)[N]) {
         if constexpr (M == 1) {
@@ -215,7 +218,8 @@ __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, const posi
 }
 
 /* This lane's logit (number `lane` of TT x (NT + 1), the first of each target the positive) as rate x (y - sigmoid). */
-__device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive, bool positive) {
+__device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
+                                             bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (at.sampled) {
         sums.loss += alive ? loss_of(logit, y) : 0.0f;
@@ -224,7 +228,8 @@ __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &s
     return alive ? at.rate * coefficient_of(logit, y) : 0.0f;
 }
 
-/* One position whose pairs draw negatives of their own: word2vec's law. TT targets and NT negatives of each at a time. */
+/* One position whose pairs draw negatives of their own: word2vec's law. TT targets and NT negatives of each at a time.
+ */
 template <int VEC, int TT, int NT, bool FAR>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
@@ -354,7 +359,8 @@ template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
 };
 
-template <int VEC, bool PAIRS, bool FAR> __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
+template <int VEC, bool PAIRS, bool FAR>
+__global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
     __shared__ piece pieces[WARPS];
     piece &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
@@ -365,7 +371,8 @@ template <int VEC, bool PAIRS, bool FAR> __global__ void __launch_bounds__(WARPS
         if (number >= job.count || count == 0) break;
         uint64_t example = job.first + number, size = job.count - number < grain ? job.count - number : grain;
         uint64_t first = job.source.shuffle ? shuffle_at(&job.order, example) : example;
-        uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF, entries = found >> 16;
+        uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF,
+                      entries = found >> 16;
         for (uint32_t i = 0; i < own; i++, entry++) {
             uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
             position at;
@@ -378,8 +385,10 @@ template <int VEC, bool PAIRS, bool FAR> __global__ void __launch_bounds__(WARPS
             sums.examples += PAIRS ? at.targets : 1;
             sums.pairs += at.targets;
             if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
-            if (PAIRS) train_pairs<VEC, TT, NT, FAR>(job, at, p.targets, sums);
-            else train_shared<VEC, TT, NT, FAR>(job, at, p.targets, sums);
+            if (PAIRS)
+                train_pairs<VEC, TT, NT, FAR>(job, at, p.targets, sums);
+            else
+                train_shared<VEC, TT, NT, FAR>(job, at, p.targets, sums);
         }
         __syncwarp();
     }
@@ -422,8 +431,9 @@ int check_request(const hogwild_request *r) {
     if (o->rule != RULE_SGD && o->rule != RULE_ADAGRAD)
         return fail("train.update = hogwild knows optimizer.rule = sgd and adagrad only; use train.update = batch");
     if (o->momentum != 0 && o->rule == RULE_SGD)
-        return fail("train.update = hogwild on the GPU takes no optimizer.momentum (it is %g); use train.update = batch",
-                    o->momentum);
+        return fail(
+            "train.update = hogwild on the GPU takes no optimizer.momentum (it is %g); use train.update = batch",
+            o->momentum);
     const backend_table *tables[2] = {r->target, r->context};
     for (const backend_table *t : tables) {
         const part_view *parts[2] = {&t->view.weights, &t->view.state};
@@ -464,9 +474,10 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     uint64_t positives = window ? 1 : s.positives ? s.positives : longest - 1;
     uint64_t negatives = !window && s.per_pair ? positives * s.negatives : s.negatives;
     if (positives > UINT32_MAX / 2 || negatives > 1u << 21)
-        return fail("an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
-                    "negatives.per = example",
-                    (unsigned long long)positives, (unsigned long long)negatives);
+        return fail(
+            "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
+            "negatives.per = example",
+            (unsigned long long)positives, (unsigned long long)negatives);
     job->most_contexts = (uint32_t)(positives + negatives);
     job->most_targets = window ? 2 * s.window : 1;
     job->scratch_words = 2 * (uint64_t)job->most_contexts + job->most_targets;
@@ -523,6 +534,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     hogwild_job job;
     *result = {};
     if (request->count == 0) return 0;
+    CK(cudaSetDevice(backend->device));
     if (check_request(request) || open_memory(backend, &m)) return -1;
     make_job(backend, request, m, &job);
     CK(cudaMemsetAsync(m->device_totals, 0, sizeof *m->device_totals, backend->compute));

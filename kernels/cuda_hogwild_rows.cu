@@ -1,10 +1,10 @@
-/* cuda_hogwild_rows: the lock-free way for everything that the fast kernel of cuda_hogwild leaves out: lists and adjacency,
- * adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
+/* cuda_hogwild_rows: the lock-free way for everything that the fast kernel of cuda_hogwild leaves out: lists and
+ * adjacency, adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
  *
  *   a warp takes an example -> its rows' ids into scratch -> each target in turn against all contexts of the block
  *
- * Rows are read where they are needed, twice a block: for the logits and for the gradients. The order of draws and what is
- * left out are those of the CPU's cpu_examples.c.
+ * Rows are read where they are needed, twice a block: for the logits and for the gradients. The order of draws and what
+ * is left out are those of the CPU's cpu_examples.c.
  */
 #include "cuda_windows.cuh"
 
@@ -80,14 +80,17 @@ __device__ float move_of(const hogwild_job &job, float *state, float rate, float
 
 __device__ void move_columns(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t column, float rate,
                              float4 gradient, float4 weight) {
-    float *state = job.adagrad ? table_state(rows, id) + column : nullptr, *weights = weights_of<true>(rows, id) + column;
+    float *state = job.adagrad ? table_state(rows, id) + column : nullptr,
+          *weights = weights_of<true>(rows, id) + column;
     float4 move;
     move.x = move_of(job, state, rate, gradient.x, weight.x);
     move.y = move_of(job, state + 1, rate, gradient.y, weight.y);
     move.z = move_of(job, state + 2, rate, gradient.z, weight.z);
     move.w = move_of(job, state + 3, rate, gradient.w, weight.w);
-    if (is_far(rows, id)) add_each(weights, move);
-    else add4(weights, move);
+    if (is_far(rows, id))
+        add_each(weights, move);
+    else
+        add4(weights, move);
 }
 
 /* ---- training ---- */
@@ -124,10 +127,13 @@ __device__ void train_target(const hogwild_job &job, block &b, uint32_t target, 
 }
 
 /* The block whose targets and positives are listed: its negatives, then all its pairs. */
-__device__ void train_block(const hogwild_job &job, block &b, const uint32_t *targets, uint32_t negatives, hogwild_sums &sums) {
+__device__ void train_block(const hogwild_job &job, block &b, const uint32_t *targets, uint32_t negatives,
+                            hogwild_sums &sums) {
     b.c = b.positives;
-    if (job.source.distinct) add_distinct_negatives(job, b, negatives);
-    else add_negatives(job, b, negatives);
+    if (job.source.distinct)
+        add_distinct_negatives(job, b, negatives);
+    else
+        add_negatives(job, b, negatives);
     for (uint32_t i = 0; i < b.t; i++) train_target(job, b, targets[i], sums);
     uint64_t pairs = (uint64_t)b.t * b.positives;
     sums.examples++;
@@ -142,8 +148,8 @@ __device__ void train_block(const hogwild_job &job, block &b, const uint32_t *ta
 /* ---- windows ---- */
 
 /* Kept words from `at` down to `stop`, the nearest last at targets[wanted - 1]; returns how many. */
-__device__ uint32_t words_before(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
-                                 uint32_t wanted) {
+__device__ uint32_t words_before(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at,
+                                 uint64_t stop, uint32_t wanted) {
     uint32_t found = 0;
     while (at > stop && found < wanted) {
         bool there = lane_number() < at - stop;
@@ -158,8 +164,8 @@ __device__ uint32_t words_before(const hogwild_job &job, uint32_t *targets, uint
     return found < wanted ? found : wanted;
 }
 
-__device__ uint32_t words_after(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
-                                uint32_t wanted) {
+__device__ uint32_t words_after(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at,
+                                uint64_t stop, uint32_t wanted) {
     uint32_t found = 0;
     for (; at < stop && found < wanted; at += 32) {
         uint64_t position = at + lane_number();
@@ -185,7 +191,8 @@ __device__ void train_window(const hogwild_job &job, block &b, hogwild_sums &sum
     __syncwarp();
     b.positives = 1;
     b.t = s.per_pair ? 1 : count;
-    for (uint32_t i = 0; i < count; i += b.t, b.slot += s.negatives) train_block(job, b, targets + i, s.negatives, sums);
+    for (uint32_t i = 0; i < count; i += b.t, b.slot += s.negatives)
+        train_block(job, b, targets + i, s.negatives, sums);
 }
 
 /* ---- lists and adjacency ---- */
@@ -215,7 +222,8 @@ __device__ void train_list(const hogwild_job &job, block &b, hogwild_sums &sums)
     uint64_t list = by_position ? sentence_of(s, b.example) : b.example, start = s.starts[list];
     uint64_t count = s.starts[list + 1] - start, others = count - 1, target = 0;
     if (count < 2) return;
-    if (by_position) target = b.example - start;
+    if (by_position)
+        target = b.example - start;
     else if (s.mode == EXAMPLE_LIST)
         target = draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, b.example, job.epoch, 0), 0), count);
     uint64_t wanted = s.positives ? s.positives : others;
@@ -223,7 +231,8 @@ __device__ void train_list(const hogwild_job &job, block &b, hogwild_sums &sums)
     if (too_short && !s.short_repeat) return;
     const uint32_t *items = s.ids + start;
     if (lane_number() == 0) b.targets[0] = items[target];
-    if (s.positives) add_positives(job, b, items, others, target, (uint32_t)wanted, s.replacement || too_short);
+    if (s.positives)
+        add_positives(job, b, items, others, target, (uint32_t)wanted, s.replacement || too_short);
     else
         for (uint64_t i = lane_number(); i < others; i += 32) b.contexts[i] = items[i + (i >= target)];
     __syncwarp();
@@ -248,8 +257,10 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
         b.rate = fmaf(job.lr_slope, (float)number, job.lr_first);
         b.sampled = (number & job.sample_mask) == 0;
         if (held_out(job.source, b.example)) continue;
-        if (job.source.mode == EXAMPLE_WINDOW) train_window(job, b, sums);
-        else train_list(job, b, sums);
+        if (job.source.mode == EXAMPLE_WINDOW)
+            train_window(job, b, sums);
+        else
+            train_list(job, b, sums);
         __syncwarp();
     }
     give_sums(job.totals, &sums);

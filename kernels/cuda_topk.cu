@@ -1,13 +1,13 @@
-/* cuda_topk: exact nearest rows on the GPU: scores by cuBLAS in full float32, the best k by selection, slice after slice,
- * so that neither the base table nor all scores need fit the GPU.
+/* cuda_topk: exact nearest rows on the GPU: scores by cuBLAS in full float32, the best k by selection, slice after
+ * slice, so that neither the base table nor all scores need fit the GPU.
  *
  *   base slice -> GPU   (the next one on its way while this one is worked on)
  *   queries x slice     cublasSgemm, no TF32
  *   select              each query's k best of (its best so far + its scores), by radix selection over 64-bit keys
  *   at the end          a segmented sort puts each query's k in order
  *
- * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better
- * answer, ties going to the smaller row. 0 is no answer: a banned row, -infinity, not a number.
+ * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the
+ * better answer, ties going to the smaller row. 0 is no answer: a banned row, -infinity, not a number.
  */
 #include "cuda.cuh"
 
@@ -57,8 +57,8 @@ float score_of(answer_key key) {
 /* ---- kernels ---- */
 
 /* Takes each query's banned rows out of its scores of rows [first, first + rows). A block a query. */
-__global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts, const uint32_t *banned,
-                            uint64_t base) {
+__global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
+                            const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
     for (uint64_t i = low + threadIdx.x; i < end; i += blockDim.x)
         if (banned[i] >= first && banned[i] - first < rows) scores[blockIdx.x * rows + banned[i] - first] = -INFINITY;
@@ -76,8 +76,9 @@ struct choice {
     }
 };
 
-/* The k-th largest key, or 1 where fewer than k are answers. Digit by digit from the top: a histogram of those keys that
- * agree with the digits found, then the digit in which the k-th lies. Stops as soon as all that agree are wanted. */
+/* The k-th largest key, or 1 where fewer than k are answers. Digit by digit from the top: a histogram of those keys
+ * that agree with the digits found, then the digit in which the k-th lies. Stops as soon as all that agree are wanted.
+ */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;
@@ -177,7 +178,8 @@ int size_memory(backend *backend, topk_memory *m, const group &g) {
     uint64_t banned = r->banned_starts ? r->banned_starts[g.first + g.count] - r->banned_starts[g.first] : 0;
     int slices = g.slice < r->base_rows ? 2 : 1;
     for (int i = 0; i < slices; i++)
-        if (gpu_grow(backend, &m->base[i], g.slice * r->dim * sizeof(float), "a slice of the rows that are searched")) return -1;
+        if (gpu_grow(backend, &m->base[i], g.slice * r->dim * sizeof(float), "a slice of the rows that are searched"))
+            return -1;
     for (int i = 0; i < 2; i++)
         if (gpu_grow(backend, &m->best[i], g.count * g.k * sizeof(answer_key), "the answers of a search")) return -1;
     if (gpu_grow(backend, &m->queries, g.count * r->dim * sizeof(float), "the queries of a search")) return -1;
@@ -195,8 +197,8 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     CK(cudaMemsetAsync(m->best[0].data, 0, g.count * g.k * sizeof(answer_key), backend->compute));
     if (!r->banned_starts) return 0;
     uint64_t from = r->banned_starts[g.first], banned = r->banned_starts[g.first + g.count] - from;
-    CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t), cudaMemcpyHostToDevice,
-                       backend->compute));
+    CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t),
+                       cudaMemcpyHostToDevice, backend->compute));
     if (banned)
         CK(cudaMemcpyAsync(m->banned.data, r->banned + from, banned * sizeof(uint32_t), cudaMemcpyHostToDevice,
                            backend->compute));
@@ -210,18 +212,20 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
     float *scores = (float *)m->scores.data;
     for (uint64_t query = 0; query < g->count; query += g->chunk) {
         uint64_t queries = std::min(g->count - query, g->chunk);
-        cublasStatus_t status = cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim, &one, base,
-                                            (int)r->dim, (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero,
-                                            scores, (int)rows);
+        cublasStatus_t status = cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim,
+                                            &one, base, (int)r->dim, (const float *)m->queries.data + query * r->dim,
+                                            (int)r->dim, &zero, scores, (int)rows);
         if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(status, "cublasSgemm");
         if (r->banned_starts) {
-            mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(scores, first, rows, (const uint64_t *)m->starts.data + query,
-                                                                         (const uint32_t *)m->banned.data, r->banned_starts[g->first]);
+            mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
+                scores, first, rows, (const uint64_t *)m->starts.data + query, (const uint32_t *)m->banned.data,
+                r->banned_starts[g->first]);
             CK_LAUNCH("mask_kernel");
         }
         const answer_key *before = (const answer_key *)m->best[g->newest].data + query * g->k;
         answer_key *after = (answer_key *)m->best[!g->newest].data + query * g->k;
-        select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, rows, (uint32_t)first);
+        select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, rows,
+                                                                           (uint32_t)first);
         CK_LAUNCH("select_kernel");
     }
     g->newest = !g->newest;
@@ -234,8 +238,8 @@ int search_slices(backend *backend, topk_memory *m, group *g) {
     for (uint64_t first = 0; first < r->base_rows; first += g->slice, turn = !turn) {
         uint64_t rows = std::min(r->base_rows - first, g->slice);
         if (used[turn]) CK(cudaStreamWaitEvent(backend->in, m->used[turn], 0));
-        CK(cudaMemcpyAsync(m->base[turn].data, r->base + first * r->dim, rows * r->dim * sizeof(float), cudaMemcpyHostToDevice,
-                           backend->in));
+        CK(cudaMemcpyAsync(m->base[turn].data, r->base + first * r->dim, rows * r->dim * sizeof(float),
+                           cudaMemcpyHostToDevice, backend->in));
         CK(cudaEventRecord(m->arrived[turn], backend->in));
         CK(cudaStreamWaitEvent(backend->compute, m->arrived[turn], 0));
         if (search_slice(backend, m, g, (const float *)m->base[turn].data, first, rows)) return -1;
@@ -253,8 +257,8 @@ int sort_answers(backend *backend, topk_memory *m, group *g) {
     size_t bytes = 0;
     offsets_kernel<<<(unsigned)(g->count / 256 + 1), 256, 0, backend->compute>>>(offsets, g->count + 1, g->k);
     CK_LAUNCH("offsets_kernel");
-    CK(cub::DeviceSegmentedSort::SortKeysDescending(NULL, bytes, in, out, (int64_t)(g->count * g->k), (int64_t)g->count, offsets,
-                                                    offsets + 1, backend->compute));
+    CK(cub::DeviceSegmentedSort::SortKeysDescending(NULL, bytes, in, out, (int64_t)(g->count * g->k), (int64_t)g->count,
+                                                    offsets, offsets + 1, backend->compute));
     if (gpu_grow(backend, &m->sort, bytes, "a search's sort")) return -1;
     CK(cub::DeviceSegmentedSort::SortKeysDescending(m->sort.data, bytes, in, out, (int64_t)(g->count * g->k),
                                                     (int64_t)g->count, offsets, offsets + 1, backend->compute));
@@ -266,8 +270,8 @@ int fetch_answers(backend *backend, topk_memory *m, const group &g) {
     const topk_request *r = g.request;
     answer_key *keys = (answer_key *)mem_alloc(g.count * g.k, sizeof *keys, "the answers of a search");
     if (!keys) return -1;
-    cudaError_t error = cudaMemcpyAsync(keys, m->best[g.newest].data, g.count * g.k * sizeof *keys, cudaMemcpyDeviceToHost,
-                                        backend->compute);
+    cudaError_t error = cudaMemcpyAsync(keys, m->best[g.newest].data, g.count * g.k * sizeof *keys,
+                                        cudaMemcpyDeviceToHost, backend->compute);
     if (error == cudaSuccess) error = cudaStreamSynchronize(backend->compute);
     for (uint64_t q = 0; q < g.count && error == cudaSuccess; q++)
         for (uint64_t i = 0; i < r->k; i++) {
@@ -298,6 +302,7 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
         answer_nothing(request);
         return 0;
     }
+    CK(cudaSetDevice(backend->device));
     if (open_memory(backend, &m)) return -1;
     group g = {};
     g.request = request;
@@ -320,8 +325,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
 void cuda_topk_close(struct backend *backend) {
     topk_memory *m = (topk_memory *)backend->topk;
     if (!m) return;
-    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0], &m->best[1],
-                           &m->starts,  &m->banned,  &m->sort,    &m->offsets};
+    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0],
+                           &m->best[1], &m->starts,  &m->banned,  &m->sort,   &m->offsets};
     for (gpu_array *array : arrays) gpu_drop(backend, array);
     for (int i = 0; i < 2 && m->has_events; i++) {
         cudaEventDestroy(m->arrived[i]);

@@ -1,8 +1,9 @@
-/* cuda_windows: what the two lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a warp.
+/* cuda_windows: what the two lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
+ * warp.
  *
- * A row is spread over a warp: lane l holds columns 4 l .. 4 l + 3 and, for wider rows, every 128 columns after them. Rows
- * are read past the first cache (another warp may just have moved them) and moved by adding differences, four columns an
- * instruction, so that no update is lost however many warps meet on a row.
+ * A row is spread over a warp: lane l holds columns 4 l .. 4 l + 3 and, for wider rows, every 128 columns after them.
+ * Rows are read past the first cache (another warp may just have moved them) and moved by adding differences, four
+ * columns an instruction, so that no update is lost however many warps meet on a row.
  */
 #ifndef SPTX_CUDA_WINDOWS_CUH
 #define SPTX_CUDA_WINDOWS_CUH
@@ -161,8 +162,8 @@ __device__ __forceinline__ bool held_out(const struct example_source &s, uint64_
     return s.held_out && draw_word(s.seed, DRAW_HELD_OUT, example, 0) < s.held_out;
 }
 
-__device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example, uint32_t slot,
-                                                uint32_t attempt) {
+__device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example,
+                                                uint32_t slot, uint32_t attempt) {
     struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, slot / 2 + (attempt << 20));
     uint64_t bits = slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
     if (s.law == NEGATIVE_UNIGRAM) return draw_alias(bits, s.alias, s.rows);
@@ -170,7 +171,8 @@ __device__ __forceinline__ uint32_t negative_at(const struct example_source &s, 
     return (uint32_t)draw_below(bits, s.rows);
 }
 
-/* cuda_hogwild_rows.cu: everything that the fast kernel leaves out; `warps` is rounded down to whole blocks, at least one. */
+/* cuda_hogwild_rows.cu: everything that the fast kernel leaves out; `warps` is rounded down to whole blocks, at least
+ * one. */
 void hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
 
 #endif

@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    PHASE_STEPS = 20,     /* measured phase by phase */
-    SAMPLE_ROWS = 4096,   /* of a table that is checked */
+    PHASE_STEPS = 20,   /* measured phase by phase */
+    SAMPLE_ROWS = 4096, /* of a table that is checked */
 };
 static const double warm_share = 0.1;     /* of the asked time */
 static const double piece_seconds = 0.25; /* of one lock-free call */
@@ -28,8 +28,10 @@ static int choose_backend(const struct config *config, const struct backend_ops 
 }
 
 static struct backend_options options_of(const struct config *config) {
-    return (struct backend_options){.threads = (unsigned)config->device_threads, .index = (unsigned)config->device_index,
-                                    .depth = (unsigned)config->memory_depth, .gpu_budget = config->memory_gpu_budget};
+    return (struct backend_options){.threads = (unsigned)config->device_threads,
+                                    .index = (unsigned)config->device_index,
+                                    .depth = (unsigned)config->memory_depth,
+                                    .gpu_budget = config->memory_gpu_budget};
 }
 
 int bench_open(struct bench *bench, const struct config *config) {
@@ -49,7 +51,11 @@ void bench_close(struct bench *bench) {
 int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint32_t dim, const char *path,
                      struct backend_table **table) {
     uint32_t span = (dim + 3) / 4 * 4;
-    struct table_spec spec = {.name = "measured", .rows = rows, .weights = place, .state = place, .file_path = path,
+    struct table_spec spec = {.name = "measured",
+                              .rows = rows,
+                              .weights = place,
+                              .state = place,
+                              .file_path = path,
                               .layout = {.dim = dim, .span = span, .packed = (uint64_t)dim * sizeof(float)}};
     return bench->ops->table_open(bench->backend, &spec, table);
 }
@@ -58,15 +64,18 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
 
 static int check_sample(struct bench *bench, struct backend_table *table, uint64_t rows, uint32_t dim) {
     uint64_t count = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS, first = rows - count;
-    float *given = mem_alloc(count * dim, sizeof *given, "a sample of rows"), *got = mem_alloc(count * dim, sizeof *got, "a sample of rows");
+    float *given = mem_alloc(count * dim, sizeof *given, "a sample of rows"),
+          *got = mem_alloc(count * dim, sizeof *got, "a sample of rows");
     int result = -1;
     if (!given || !got) goto out;
     for (uint64_t i = 0; i < count * dim; i++) given[i] = (float)(i % 1000003);
     if (bench->ops->table_write(bench->backend, table, first, count, given) ||
         bench->ops->table_read(bench->backend, table, first, count, got))
         goto out;
-    if (memcmp(given, got, count * dim * sizeof *given)) fail("rows %" PRIu64 " to %" PRIu64 " came back otherwise than they were written", first, rows - 1);
-    else result = 0;
+    if (memcmp(given, got, count * dim * sizeof *given))
+        fail("rows %" PRIu64 " to %" PRIu64 " came back otherwise than they were written", first, rows - 1);
+    else
+        result = 0;
 out:
     free(given);
     free(got);
@@ -80,7 +89,8 @@ int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_
     double began = progress_now();
     int result = -1;
     *out = (struct bench_memory){.rows = rows, .dim = dim, .payload = rows * dim * sizeof(float)};
-    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table)) goto out;
+    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table))
+        goto out;
     out->opening = progress_now() - began;
     began = progress_now();
     if (check_sample(bench, table, rows, dim) || bench->ops->info(bench->backend, &after)) goto out;
@@ -145,7 +155,8 @@ out:
 
 /* places[] of the plan take the place of "auto"; their enums run alike. */
 static void settle_places(struct config *config, const struct plan *plan) {
-    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context, &config->memory_context_state};
+    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
+                     &config->memory_context_state};
     const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
     for (int i = 0; i < 4; i++)
         if (*wanted[i] == CONFIG_PLACE_AUTO) *wanted[i] = (int)settled[i];
@@ -187,8 +198,12 @@ static struct batch_request next_batch(struct training *t, uint64_t count) {
 }
 
 static struct step_request step_of(const struct training *t) {
-    return (struct step_request){.target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .lr = rate_at(t),
-                                 .behind = t->step, .mean = t->config->train_reduction == REDUCTION_MEAN};
+    return (struct step_request){.target = t->target.store,
+                                 .context = t->context.store,
+                                 .rule = &t->target.rule,
+                                 .lr = rate_at(t),
+                                 .behind = t->step,
+                                 .mean = t->config->train_reduction == REDUCTION_MEAN};
 }
 
 static void count_step(struct bench_training *out, const struct step_result *r) {
@@ -230,12 +245,13 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     double began = progress_now();
     clear_counts(out);
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
-        struct hogwild_request request = {.target = t->target.store, .context = t->context.store, .rule = &t->target.rule,
-                                          .lr_first = rate_at(t)};
+        struct hogwild_request request = {
+            .target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .lr_first = rate_at(t)};
         struct batch_request batch = next_batch(t, piece);
         struct hogwild_result r;
         double started = progress_now();
-        request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count, request.lr_last = rate_at(t);
+        request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
+        request.lr_last = rate_at(t);
         if (t->bench.ops->hogwild(t->bench.backend, &request, &r)) return -1;
         if (progress_now() - started < piece_seconds && batch.count == piece) piece *= 2;
         count_step(out, &(struct step_result){.loss = 0, .examples = r.examples, .pairs = r.pairs, .words = r.words});
@@ -262,9 +278,8 @@ static int measure_phases(struct training *t) {
         struct step_request step = step_of(t);
         struct batch_request batch = next_batch(t, t->batch);
         double began = progress_now();
-        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) ||
-            ops->gather(backend, 0, &step) || end_phase(t, PHASE_GATHER, &began) ||
-            ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
+        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) || ops->gather(backend, 0, &step) ||
+            end_phase(t, PHASE_GATHER, &began) || ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
             ops->scatter(backend, 0, &step) || end_phase(t, PHASE_SCATTER, &began) || ops->result(backend, 0, &result))
             return -1;
     }

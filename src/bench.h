@@ -13,7 +13,7 @@ struct bench {
     struct backend *backend;
     struct backend_info machine; /* when opened */
     int cuda;
-    struct bench_limits limits;  /* with CUDA */
+    struct bench_limits limits; /* with CUDA */
 };
 /* By device.* of a resolved config. The caller closes in any case. */
 int bench_open(struct bench *bench, const struct config *config);
@@ -34,13 +34,13 @@ struct bench_training {
     struct backend_info machine; /* with everything allocated */
     struct bench_limits limits;
     int cuda, hogwild;
-    double loading;         /* seconds from the call to the first step */
-    double seconds;         /* of the measured steps */
-    uint64_t steps;         /* measured; hogwild: calls */
+    double loading;                              /* seconds from the call to the first step */
+    double seconds;                              /* of the measured steps */
+    uint64_t steps;                              /* measured; hogwild: calls */
     uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
-    double loss_pair;       /* of the last ones measured */
-    double phase[PHASES];   /* seconds a step of each, one after the other, nothing overlapped; batch mode */
-    uint64_t phase_steps;   /* 0: not measured */
+    double loss_pair;                            /* of the last ones measured */
+    double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
+    uint64_t phase_steps; /* 0: not measured */
 };
 
 /* Runs the config's steps for about `seconds` after a tenth of that to warm up, or for `steps` steps where not 0. The
@@ -51,10 +51,10 @@ int bench_train(struct bench_training *out, struct config *config, double second
 
 struct bench_memory {
     uint64_t rows, dim;
-    uint64_t payload;              /* rows x dim x 4 */
+    uint64_t payload;               /* rows x dim x 4 */
     uint64_t host_bytes, gpu_bytes; /* that the table took, by the backend's count */
-    uint64_t resident;             /* by the system's */
-    double opening, checking;      /* seconds: to have it; to write and read back a sample of it */
+    uint64_t resident;              /* by the system's */
+    double opening, checking;       /* seconds: to have it; to write and read back a sample of it */
 };
 int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_memory *out);
 

@@ -31,12 +31,15 @@ static void print_command(const struct asked *asked) {
 static void print_escaped(const char *text) {
     for (; *text; text++) {
         if (*text == '"' || *text == '\\') putchar('\\');
-        if ((unsigned char)*text < ' ') printf("\\u%04x", *text);
-        else putchar(*text);
+        if ((unsigned char)*text < ' ')
+            printf("\\u%04x", *text);
+        else
+            putchar(*text);
     }
 }
 
-static void print_head(const struct asked *asked, const struct backend_info *machine, const struct bench_limits *limits, int cuda) {
+static void print_head(const struct asked *asked, const struct backend_info *machine, const struct bench_limits *limits,
+                       int cuda) {
     char date[32] = "", free_text[TEXT_ROOM];
     time_t now = time(NULL);
     struct tm parts;
@@ -50,18 +53,18 @@ static void print_head(const struct asked *asked, const struct backend_info *mac
         print_escaped(machine->link);
         printf("\", \"date\": \"%s\"", date);
         if (cuda)
-            printf(", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g", limits->to, limits->from,
-                   limits->both, limits->device);
+            printf(", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g", limits->to,
+                   limits->from, limits->both, limits->device);
         printf("}\n");
         return;
     }
     printf("command    sptx-w2v");
     print_command(asked);
-    printf("\ndevice     %s%s%s, %s of host memory available\ndate       %s\n", machine->name, *machine->link ? ", " : "", machine->link,
-           text_of_bytes(free_text, mem_available()), date);
+    printf("\ndevice     %s%s%s, %s of host memory available\ndate       %s\n", machine->name,
+           *machine->link ? ", " : "", machine->link, text_of_bytes(free_text, mem_available()), date);
     if (cuda)
-        printf("copies     to the GPU %.1f, from it %.1f, both at once %.1f, inside it (read and written) %.0f GB/s\n", limits->to / 1e9,
-               limits->from / 1e9, limits->both / 1e9, limits->device / 1e9);
+        printf("copies     to the GPU %.1f, from it %.1f, both at once %.1f, inside it (read and written) %.0f GB/s\n",
+               limits->to / 1e9, limits->from / 1e9, limits->both / 1e9, limits->device / 1e9);
     putchar('\n');
 }
 
@@ -78,8 +81,9 @@ struct line {
 };
 
 static void print_json_line(const struct line *l) {
-    printf("{\"bench\": \"transfer\", \"place\": \"%s\", \"order\": \"%s\", \"table_rows\": %" PRIu64 ", \"rows\": %" PRIu64
-           ", \"row_bytes\": %" PRIu64 ", \"to_seconds\": %.6g, \"from_seconds\": %.6g, \"sum_seconds\": %.6g, \"both_seconds\": %.6g}\n",
+    printf("{\"bench\": \"transfer\", \"place\": \"%s\", \"order\": \"%s\", \"table_rows\": %" PRIu64
+           ", \"rows\": %" PRIu64 ", \"row_bytes\": %" PRIu64
+           ", \"to_seconds\": %.6g, \"from_seconds\": %.6g, \"sum_seconds\": %.6g, \"both_seconds\": %.6g}\n",
            place_names[l->place], order_names[l->order], l->total, l->moved, l->row_bytes, l->times.to, l->times.from,
            l->times.to + l->times.from, l->times.both);
 }
@@ -87,7 +91,8 @@ static void print_json_line(const struct line *l) {
 static void print_table_line(const struct line *l) {
     double bytes = (double)(l->moved * l->row_bytes);
     printf("%-8s %-21s %9.3f %7.1f %9.3f %7.1f %9.3f", place_names[l->place], order_names[l->order], l->times.to * 1e3,
-           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9, (l->times.to + l->times.from) * 1e3);
+           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9,
+           (l->times.to + l->times.from) * 1e3);
     if (l->times.both > 0) printf(" %9.3f %7.1f", l->times.both * 1e3, 2 * bytes / l->times.both / 1e9);
     putchar('\n');
 }
@@ -96,8 +101,8 @@ static void print_sweep_line(const struct line *l) {
     double bytes = (double)(l->moved * l->row_bytes);
     char moved[TEXT_ROOM], span[TEXT_ROOM];
     printf("%12s x %-5" PRIu64 " %-10s %-21s %7.1f %7.1f %7.1f\n", text_of_count(moved, l->moved), l->row_bytes,
-           text_of_bytes(span, l->total * l->row_bytes), order_names[l->order], bytes / l->times.to / 1e9, bytes / l->times.from / 1e9,
-           2 * bytes / l->times.both / 1e9);
+           text_of_bytes(span, l->total * l->row_bytes), order_names[l->order], bytes / l->times.to / 1e9,
+           bytes / l->times.from / 1e9, 2 * bytes / l->times.both / 1e9);
 }
 
 static int measure_line(struct bench *bench, struct backend_table *table, struct line *line) {
@@ -110,14 +115,18 @@ static int print_table(const struct asked *asked, struct bench *bench, uint64_t 
     static const struct {
         enum place place;
         enum bench_order order;
-    } lines[] = {{PLACE_GPU, BENCH_RANDOM},   {PLACE_PINNED, BENCH_RANDOM}, {PLACE_PINNED, BENCH_SORTING},
-                 {PLACE_PINNED, BENCH_SORTED}, {PLACE_FILE, BENCH_RANDOM}};
+    } lines[] = {{PLACE_GPU, BENCH_RANDOM},
+                 {PLACE_PINNED, BENCH_RANDOM},
+                 {PLACE_PINNED, BENCH_SORTING},
+                 {PLACE_PINNED, BENCH_SORTED},
+                 {PLACE_FILE, BENCH_RANDOM}};
     uint64_t moved = rows < TABLE_MOVED ? rows : TABLE_MOVED;
     char moved_text[TEXT_ROOM], rows_text[TEXT_ROOM];
     if (!asked->json) {
         printf("%s rows of %" PRIu64 " float32 out of %s, to and from one variable on the GPU; medians of %d\n",
                text_of_count(moved_text, moved), dim, text_of_count(rows_text, rows), BENCH_REPEATS);
-        printf("%-8s %-21s %9s %7s %9s %7s %9s %9s %7s\n", "place", "ids", "to ms", "GB/s", "from ms", "GB/s", "sum ms", "both ms", "GB/s");
+        printf("%-8s %-21s %9s %7s %9s %7s %9s %9s %7s\n", "place", "ids", "to ms", "GB/s", "from ms", "GB/s", "sum ms",
+               "both ms", "GB/s");
     }
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct line line = {lines[i].place, rows, moved, dim * sizeof(float), lines[i].order, {0, 0, 0}};
@@ -143,7 +152,8 @@ static int sweep_table(const struct asked *asked, struct bench *bench, uint64_t 
         for (int order = BENCH_RANDOM; order <= BENCH_SORTING && !result; order++) {
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
             if (2 * moved[i] > rows) continue; /* the two ways take different rows */
-            if (!(result = measure_line(bench, table, &line))) (asked->json ? print_json_line : print_sweep_line)(&line);
+            if (!(result = measure_line(bench, table, &line)))
+                (asked->json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
         }
     bench->ops->table_close(bench->backend, table);
@@ -166,7 +176,8 @@ static int run_transfer(const struct asked *asked, const struct config *config) 
     struct bench bench;
     uint64_t rows = TABLE_ROWS, dim = TABLE_DIM, span = 16 * GIB;
     int result = -1;
-    if (command_count("bench", "rows", asked->rows, 2, 4294967294u, &rows) || command_count("bench", "dim", asked->dim, 4, 4096, &dim))
+    if (command_count("bench", "rows", asked->rows, 2, 4294967294u, &rows) ||
+        command_count("bench", "dim", asked->dim, 4, 4096, &dim))
         return -1;
     if (asked->span && (text_bytes(asked->span, &span) || span < GIB))
         return fail_usage("bench: --span = '%s' is not a size from 1GiB on", asked->span);
@@ -202,15 +213,17 @@ static double link_share(const struct bench_training *t) {
 }
 
 static void print_train_json(const struct bench_training *t) {
-    printf("{\"bench\": \"train\", \"update\": \"%s\", \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64 ", \"hot_rows\": %" PRIu64
-           ", \"loading_seconds\": %.4g, \"seconds\": %.6g, \"steps\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words\": %" PRIu64
+    printf("{\"bench\": \"train\", \"update\": \"%s\", \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
+           ", \"hot_rows\": %" PRIu64 ", \"loading_seconds\": %.4g, \"seconds\": %.6g, \"steps\": %" PRIu64
+           ", \"pairs\": %" PRIu64 ", \"words\": %" PRIu64
            ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %.6g, \"link_bytes\": %" PRIu64
            ", \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64,
-           t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading, t->seconds, t->steps,
-           t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds, t->loss_pair, t->link_bytes,
-           t->machine.gpu_used, t->machine.host_used);
+           t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading,
+           t->seconds, t->steps, t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds,
+           t->loss_pair, t->link_bytes, t->machine.gpu_used, t->machine.host_used);
     if (!t->hogwild && t->cuda)
-        printf(", \"memory_share\": %.4g, \"link_share\": %.4g, \"floor_pairs_per_second\": %.6g", memory_share(t), link_share(t), t->plan.floor_pairs);
+        printf(", \"memory_share\": %.4g, \"link_share\": %.4g, \"floor_pairs_per_second\": %.6g", memory_share(t),
+               link_share(t), t->plan.floor_pairs);
     for (int i = 0; i < PHASES && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
     printf("}\n");
 }
@@ -219,26 +232,30 @@ static void print_phases(const struct bench_training *t) {
     double sum = 0;
     for (int i = 0; i < PHASES; i++) sum += t->phase[i];
     printf("\na step's parts one after the other, nothing overlapped (%" PRIu64 " steps)\n", t->phase_steps);
-    for (int i = 0; i < PHASES; i++) printf("  %-10s %9.3f ms  %5.1f%%\n", phase_names[i], t->phase[i] * 1e3, sum > 0 ? 100 * t->phase[i] / sum : 0);
+    for (int i = 0; i < PHASES; i++)
+        printf("  %-10s %9.3f ms  %5.1f%%\n", phase_names[i], t->phase[i] * 1e3, sum > 0 ? 100 * t->phase[i] / sum : 0);
     printf("  %-10s %9.3f ms, overlapped %.3f\n", "sum", sum * 1e3, t->seconds / (double)t->steps * 1e3);
 }
 
 static void print_train(const struct bench_training *t) {
     char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
-    printf("tables     %s rows x %u, %s of the GPU, %s of the host, %s rows hot\n", text_of_count(a, t->plan.rows), t->plan.dim,
-           text_of_bytes(b, t->machine.gpu_used), text_of_bytes(c, t->machine.host_used),
+    printf("tables     %s rows x %u, %s of the GPU, %s of the host, %s rows hot\n", text_of_count(a, t->plan.rows),
+           t->plan.dim, text_of_bytes(b, t->machine.gpu_used), text_of_bytes(c, t->machine.host_used),
            text_of_count((char[TEXT_ROOM]){0}, t->plan.hot_rows));
     printf("loading    %.2f s\n", t->loading);
-    if (t->hogwild) printf("update     hogwild, %" PRIu64 " calls in %.2f s\n", t->steps, t->seconds);
+    if (t->hogwild)
+        printf("update     hogwild, %" PRIu64 " calls in %.2f s\n", t->steps, t->seconds);
     else
-        printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch), text_of_count(b, t->steps),
-               t->seconds, t->seconds / (double)t->steps * 1e3);
+        printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch),
+               text_of_count(b, t->steps), t->seconds, t->seconds / (double)t->steps * 1e3);
     printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / t->seconds));
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / t->seconds));
     printf("loss       %.4f a pair\n", t->loss_pair);
     if (!t->hogwild && t->cuda) {
-        printf("memory     %s a step (planned), %.1f%% of what copies reach\n", text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
-        printf("link       %s a step, %.1f%% of what copies reach both ways\n", text_of_bytes(a, (uint64_t)per_step(t, t->link_bytes)), 100 * link_share(t));
+        printf("memory     %s a step (planned), %.1f%% of what copies reach\n",
+               text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
+        printf("link       %s a step, %.1f%% of what copies reach both ways\n",
+               text_of_bytes(a, (uint64_t)per_step(t, t->link_bytes)), 100 * link_share(t));
         printf("floor      %s pairs/s, %.1f%% of it reached\n", text_of_rate(a, t->plan.floor_pairs),
                t->plan.floor_pairs > 0 ? 100 * (double)t->pairs / t->seconds / t->plan.floor_pairs : 0);
     }
@@ -266,15 +283,19 @@ static int run_memory(const struct asked *asked, const struct config *config) {
     uint64_t rows = 10000000, dim = 128;
     int result = -1;
     char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
-    if (command_count("bench", "rows", asked->rows, 1, 4294967294u, &rows) || command_count("bench", "dim", asked->dim, 1, 4096, &dim)) return -1;
+    if (command_count("bench", "rows", asked->rows, 1, 4294967294u, &rows) ||
+        command_count("bench", "dim", asked->dim, 1, 4096, &dim))
+        return -1;
     if (bench_open(&bench, config) || bench_memory(&bench, rows, (uint32_t)dim, &m)) goto out;
     print_head(asked, &bench.machine, &bench.limits, bench.cuda);
     if (asked->json)
-        printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64
-               ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64 ", \"opening_seconds\": %.4g}\n",
+        printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64
+               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64
+               ", \"opening_seconds\": %.4g}\n",
                m.rows, m.dim, m.payload, m.host_bytes, m.gpu_bytes, m.resident, m.opening);
     else
-        printf("table      %s rows x %" PRIu64 " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
+        printf("table      %s rows x %" PRIu64
+               " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
                text_of_count(a, m.rows), m.dim, text_of_bytes(b, m.payload), m.opening, text_of_bytes(c, m.host_bytes),
                text_of_bytes((char[TEXT_ROOM]){0}, m.resident), text_of_bytes((char[TEXT_ROOM]){0}, m.gpu_bytes));
     result = 0;
@@ -289,10 +310,14 @@ int cmd_bench(int argc, char **argv) {
     struct asked asked = {.argc = argc, .argv = argv, .file = "sptx-bench-rows"};
     const char *positional[argc], *settings[argc];
     int setting_count, result = -1;
-    const struct option options[] = {{.name = "json", .flag = &asked.json},       {.name = "brief", .flag = &asked.brief},
-                                     {.name = "rows", .text = &asked.rows},       {.name = "dim", .text = &asked.dim},
-                                     {.name = "span", .text = &asked.span},       {.name = "file", .text = &asked.file},
-                                     {.name = "seconds", .text = &asked.seconds}, {.name = "steps", .text = &asked.steps},
+    const struct option options[] = {{.name = "json", .flag = &asked.json},
+                                     {.name = "brief", .flag = &asked.brief},
+                                     {.name = "rows", .text = &asked.rows},
+                                     {.name = "dim", .text = &asked.dim},
+                                     {.name = "span", .text = &asked.span},
+                                     {.name = "file", .text = &asked.file},
+                                     {.name = "seconds", .text = &asked.seconds},
+                                     {.name = "steps", .text = &asked.steps},
                                      {0}};
     struct config config;
     int count = command_arguments(argc, argv, options, positional, settings, &setting_count);
@@ -305,7 +330,9 @@ int cmd_bench(int argc, char **argv) {
         return fail_usage("bench has no '%.100s'; it measures transfer, train or memory", asked.what);
     if (train && !asked.config_path) return fail_usage("bench train wants a CONFIG.ini");
     if (!command_config(&config, asked.config_path, settings, setting_count))
-        result = train ? run_train(&asked, &config) : transfer ? run_transfer(&asked, &config) : run_memory(&asked, &config);
+        result = train      ? run_train(&asked, &config)
+                 : transfer ? run_transfer(&asked, &config)
+                            : run_memory(&asked, &config);
     config_release(&config);
     return result;
 }
