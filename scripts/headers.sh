@@ -3,7 +3,7 @@
 #
 #   scripts/headers.sh OUT [DIRECTORY]     DIRECTORY: /usr/include
 #
-# The C library's and the kernel's own headers come first; at most 32 MB of others follow, so that a machine full of
+# The C library's and the kernel's own headers come first; at most 16 MB of others follow, so that a machine full of
 # libraries does not make a long corpus. Headers above 512 kB are tables of numbers: they are left out.
 set -euo pipefail
 out=${1:?usage: headers.sh OUT [DIRECTORY]}
@@ -18,7 +18,7 @@ list() {
     find "$root" -type f -name '*.h' -size -512k -printf '%s\t%P\n' | awk -F '\t' '
         { own = $2 ~ /^(([a-z0-9_]+-linux-gnu[a-z0-9]*\/)?(bits|sys|gnu|asm|c\+\+)\/|linux\/|asm-generic\/|net|arpa\/|rpc\/|[a-z0-9_]+\.h$)/ }
         { print (own ? 0 : 1) "\t" $1 "\t" $2 }' | sort -t "$(printf '\t')" -k1,1n -k3,3 |
-        awk -F '\t' '$1 == 1 { others += $2 } $1 == 0 || others < 32e6 { printf "%s%c", $3, 0 }'
+        awk -F '\t' '$1 == 1 { others += $2 } $1 == 0 || others < 16e6 { printf "%s%c", $3, 0 }'
 }
 
 words() {

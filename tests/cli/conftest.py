@@ -5,7 +5,9 @@ The program is build/sptx-w2v, or $SPTX_BIN. Every test works in a fresh directo
 import os
 import pathlib
 import random
+import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -36,7 +38,7 @@ class Program:
         done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.directory, stdin=subprocess.DEVNULL,
                               capture_output=True, encoding="utf-8", errors="surrogateescape", **options)
         if expect is not None:
-            assert done.returncode == expect, f"exit {done.returncode}, wanted {expect}\n{done.stdout}{done.stderr}"
+            assert done.returncode == expect, f"exit {done.returncode}, wanted {expect}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
         return done
 
     def refuses(self, *arguments, code=1, **options):
@@ -128,4 +130,51 @@ def trained(trained_once, tmp_path):
     return Program(tmp_path / "own")
 
 
-__all__ = ["Program", "sentences", "wait_for", "end"]
+# A run of a second or two with a handful of checkpoints, to be stopped in the middle.
+STOP_KEYS = {"train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
+             "run": {"checkpoint_every": "2000 steps"}}
+
+
+def lines_of_metrics(sptx, run="run"):
+    path = sptx.path(run, "metrics.jsonl")
+    return path.read_text().count("\n") if path.exists() else 0
+
+
+def checkpoints(sptx, run="run"):
+    names = os.listdir(sptx.path(run)) if sptx.path(run).exists() else []
+    return [name for name in names if re.fullmatch(r"checkpoint-\d+", name)]
+
+
+@pytest.fixture(scope="session")
+def whole_once(tmp_path_factory):
+    program = Program(tmp_path_factory.mktemp("whole"))
+    program.path("corpus.txt").write_text("\n".join(sentences(20000)) + "\n")
+    program("train", program.config("whole.ini", **STOP_KEYS), "--run.dir=whole")
+    return program
+
+
+@pytest.fixture(scope="session")
+def killed_once(whole_once, tmp_path_factory):
+    """Beside the whole run the same one, killed after its second checkpoint."""
+    program = Program(tmp_path_factory.mktemp("killed") / "own")
+    shutil.copytree(whole_once.directory, program.directory)
+    process = program.start("train", program.config(**STOP_KEYS))
+    assert wait_for(lambda: len(checkpoints(program)) >= 2 and program.path("run", "latest").exists(), process)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    assert program.tables() != program.tables("whole")
+    return program
+
+
+@pytest.fixture
+def whole(whole_once, tmp_path):
+    """A finished run in `whole`, with its corpus: what an interrupted one must come to."""
+    shutil.copytree(whole_once.directory, tmp_path / "own")
+    return Program(tmp_path / "own")
+
+
+@pytest.fixture
+def killed(killed_once, tmp_path):
+    shutil.copytree(killed_once.directory, tmp_path / "own")
+    return Program(tmp_path / "own")
+
