@@ -7,7 +7,10 @@ OPT    ?= -O3
 # gnu11: C11 with POSIX names. No -march here: cpu_rows.c is compiled once a level and picked at run time.
 CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
-LDLIBS   = -linih -lz -lzstd -lxxhash -lopenblas -lm
+# STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
+LIBS     = -linih -lz -lzstd -lxxhash -lopenblas
+LDLIBS   = $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) -lgfortran -lquadmath -Wl$(comma)-Bdynamic,$(LIBS)) -lm
+comma    = ,
 
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
@@ -29,7 +32,7 @@ OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/
 ifeq ($(CUDA),yes)
 CU   = $(wildcard kernels/*.cu)
 OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
-LDLIBS += -L$(CUDA_LIB) -lcublas_static -lcublasLt_static -lculibos -lcudart_static -lrt -ldl -lstdc++
+LDLIBS += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas -lcudart_static -lrt -ldl -lstdc++
 else
 ABSENT = $(wildcard kernels/*_absent.c)
 OBJ += $(ABSENT:%.c=$(BUILD)/%.o)

@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "report.h"
 #include "schedule.h"
+#include "session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,25 +20,13 @@ static const double piece_seconds = 0.25; /* of one lock-free call */
 
 /* ---- the machine ---- */
 
-static int choose_backend(const struct config *config, const struct backend_ops **ops) {
-    char why[256] = "";
-    int present = config->device_backend == BACKEND_CPU ? 0 : backend_cuda_present(why, sizeof why);
-    if (config->device_backend == BACKEND_CUDA && !present) return fail("device.backend = cuda: %s", why);
-    *ops = present ? &backend_cuda : &backend_cpu;
-    return 0;
-}
-
-static struct backend_options options_of(const struct config *config) {
-    return (struct backend_options){.threads = (unsigned)config->device_threads,
-                                    .index = (unsigned)config->device_index,
-                                    .depth = (unsigned)config->memory_depth,
-                                    .gpu_budget = config->memory_gpu_budget};
-}
-
 int bench_open(struct bench *bench, const struct config *config) {
-    struct backend_options options = options_of(config);
+    struct backend_options options = {.threads = (unsigned)config->device_threads,
+                                      .index = (unsigned)config->device_index,
+                                      .depth = (unsigned)config->memory_depth,
+                                      .gpu_budget = config->memory_gpu_budget};
     *bench = (struct bench){0};
-    if (choose_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
+    if (session_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
     bench->cuda = bench->ops == &backend_cuda;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;
     return bench->cuda ? cuda_bench_limits(bench->backend, &bench->limits) : 0;
@@ -108,78 +97,29 @@ out:
 
 struct training {
     struct config *config;
-    struct pool *pool;
-    struct corpus *corpus;
-    struct vocab vocab;
-    struct idstream stream;
-    struct examples examples;
-    struct bench bench;
-    struct table target, context;
+    struct session session;
+    const struct backend_ops *ops; /* the session's */
+    struct backend *backend;
     struct bench_training *out;
     uint64_t per_epoch, batch, total; /* examples */
     uint64_t epoch, position, step;
 };
 
-/* The encoded corpus, where train would keep it. */
-static int read_corpus(struct training *t) {
-    const struct config *c = t->config;
-    const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    char *ids = NULL, *words = NULL, **paths = NULL;
-    int result = -1, reused;
-    int64_t count = config_paths(c->corpus_path, &paths);
-    if (count < 0) return -1;
-    if (count == 0) {
-        fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
-        goto out;
-    }
-    if (!(t->corpus = corpus_open(paths, (uint64_t)count)) || file_make_directory(directory)) goto out;
-    if (!(ids = file_join(directory, "corpus.ids")) || !(words = file_join(directory, "corpus.vocab.tsv"))) goto out;
-    if (file_exists(words) && file_exists(ids) && !vocab_read(&t->vocab, words) &&
-        idstream_reuse(&t->stream, ids, idstream_fingerprint(t->corpus, &t->vocab, c))) {
-        result = 0;
-        goto out;
-    }
-    report_clear(); /* a cache that cannot be read is made anew */
-    vocab_release(&t->vocab);
-    if (vocab_build(&t->vocab, t->corpus, c, t->pool) || vocab_write(&t->vocab, words) ||
-        idstream_open(&t->stream, ids, t->corpus, &t->vocab, c, t->pool, &reused))
-        goto out;
-    result = 0;
-out:
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
-    free(ids);
-    free(words);
-    return result;
-}
-
-/* places[] of the plan take the place of "auto"; their enums run alike. */
-static void settle_places(struct config *config, const struct plan *plan) {
-    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
-                     &config->memory_context_state};
-    const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
-    for (int i = 0; i < 4; i++)
-        if (*wanted[i] == CONFIG_PLACE_AUTO) *wanted[i] = (int)settled[i];
-}
-
 static int prepare(struct training *t) {
     struct config *c = t->config;
-    struct bench *b = &t->bench;
-    if (!(t->pool = pool_open((unsigned)c->device_threads)) || bench_open(b, c) || read_corpus(t) ||
-        examples_init(&t->examples, c, &t->vocab, &t->stream) ||
-        planner_make(&t->out->plan, c, &t->vocab, &t->examples, &b->machine, b->cuda))
+    struct session *s = &t->session;
+    if (session_open(s, c)) return -1;
+    t->out->plan = s->plan;
+    t->out->cuda = s->ops == &backend_cuda;
+    if (session_tables(s) || (t->out->cuda && cuda_bench_limits(s->backend, &t->out->limits)) ||
+        table_fill(&s->target, c, s->pool) || table_fill(&s->context, c, s->pool))
         return -1;
-    if (!t->out->plan.fits) return fail("the run does not fit: %s", t->out->plan.advice);
-    settle_places(c, &t->out->plan);
-    t->batch = t->out->plan.batch;
-    t->per_epoch = example_count(&t->examples.source);
+    t->ops = s->ops;
+    t->backend = s->backend;
+    t->batch = s->plan.batch;
+    t->per_epoch = example_count(&s->examples.source);
     t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    if (b->ops->source(b->backend, &t->examples.source) ||
-        table_init(&t->target, TABLE_TARGET, c, t->vocab.size, t->out->plan.hot_rows, b->ops, b->backend, c->run_dir) ||
-        table_init(&t->context, TABLE_CONTEXT, c, t->vocab.size, 0, b->ops, b->backend, c->run_dir) ||
-        table_fill(&t->target, c, t->pool) || table_fill(&t->context, c, t->pool))
-        return -1;
-    return b->ops->info(b->backend, &t->out->machine);
+    return s->ops->info(s->backend, &t->out->machine);
 }
 
 static double rate_at(const struct training *t) {
@@ -198,9 +138,9 @@ static struct batch_request next_batch(struct training *t, uint64_t count) {
 }
 
 static struct step_request step_of(const struct training *t) {
-    return (struct step_request){.target = t->target.store,
-                                 .context = t->context.store,
-                                 .rule = &t->target.rule,
+    return (struct step_request){.target = t->session.target.store,
+                                 .context = t->session.context.store,
+                                 .rule = &t->session.target.rule,
                                  .lr = rate_at(t),
                                  .behind = t->step,
                                  .mean = t->config->train_reduction == REDUCTION_MEAN};
@@ -226,7 +166,7 @@ static int run_batches(struct training *t, double seconds, uint64_t steps) {
     int came, more;
     double began = progress_now();
     clear_counts(out);
-    pipeline_init(&pipeline, t->bench.ops, t->bench.backend, (unsigned)t->config->memory_depth);
+    pipeline_init(&pipeline, t->ops, t->backend, (unsigned)t->config->memory_depth);
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct step_request step = step_of(t);
         struct batch_request batch = next_batch(t, t->batch);
@@ -234,7 +174,7 @@ static int run_batches(struct training *t, double seconds, uint64_t steps) {
         if (came) count_step(out, &result);
     }
     while ((more = pipeline_next(&pipeline, &result)) > 0) count_step(out, &result);
-    if (more || t->bench.ops->drain(t->bench.backend)) return -1;
+    if (more || t->ops->drain(t->backend)) return -1;
     out->seconds = progress_now() - began;
     return 0;
 }
@@ -246,13 +186,13 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     clear_counts(out);
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct hogwild_request request = {
-            .target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .lr_first = rate_at(t)};
+            .target = t->session.target.store, .context = t->session.context.store, .rule = &t->session.target.rule, .lr_first = rate_at(t)};
         struct batch_request batch = next_batch(t, piece);
         struct hogwild_result r;
         double started = progress_now();
         request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
         request.lr_last = rate_at(t);
-        if (t->bench.ops->hogwild(t->bench.backend, &request, &r)) return -1;
+        if (t->ops->hogwild(t->backend, &request, &r)) return -1;
         if (progress_now() - started < piece_seconds && batch.count == piece) piece *= 2;
         count_step(out, &(struct step_result){.loss = 0, .examples = r.examples, .pairs = r.pairs, .words = r.words});
         if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
@@ -263,7 +203,7 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
 
 /* Waits, and adds what has passed since *began to a phase. */
 static int end_phase(struct training *t, enum bench_phase phase, double *began) {
-    if (t->bench.ops->drain(t->bench.backend)) return -1;
+    if (t->ops->drain(t->backend)) return -1;
     double now = progress_now();
     t->out->phase[phase] += now - *began;
     *began = now;
@@ -271,8 +211,8 @@ static int end_phase(struct training *t, enum bench_phase phase, double *began) 
 }
 
 static int measure_phases(struct training *t) {
-    const struct backend_ops *ops = t->bench.ops;
-    struct backend *backend = t->bench.backend;
+    const struct backend_ops *ops = t->ops;
+    struct backend *backend = t->backend;
     struct step_result result;
     for (int i = 0; i < PHASE_STEPS; i++) {
         struct step_request step = step_of(t);
@@ -295,26 +235,13 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
     return t->out->hogwild ? 0 : measure_phases(t);
 }
 
-static void release(struct training *t) {
-    table_release(&t->target);
-    table_release(&t->context);
-    bench_close(&t->bench);
-    examples_release(&t->examples);
-    idstream_close(&t->stream);
-    vocab_release(&t->vocab);
-    corpus_close(t->corpus);
-    pool_close(t->pool);
-}
-
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps) {
     struct training t = {.config = config, .out = out};
     double began = progress_now();
     *out = (struct bench_training){.hogwild = config->train_update == UPDATE_HOGWILD};
     int result = prepare(&t);
     out->loading = progress_now() - began;
-    out->cuda = t.bench.cuda;
-    out->limits = t.bench.limits;
     if (!result) result = measure(&t, seconds, steps);
-    release(&t);
+    session_close(&t.session);
     return result;
 }

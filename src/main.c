@@ -59,6 +59,7 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     keep_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
     signal(SIGPIPE,
            SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
     int result = run(argc, argv);

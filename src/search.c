@@ -2,15 +2,10 @@
 
 #include "memory.h"
 #include "report.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static const struct backend_ops *pick(const struct config *config) {
-    int wanted = config ? config->device_backend : BACKEND_AUTO;
-    if (wanted == BACKEND_AUTO) wanted = backend_cuda_present(NULL, 0) ? BACKEND_CUDA : BACKEND_CPU;
-    return wanted == BACKEND_CUDA ? &backend_cuda : &backend_cpu;
-}
 
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t restrict_rows, const struct config *config) {
@@ -23,7 +18,8 @@ int search_open(struct search *search, const struct model *model, enum model_vie
         options.gpu_budget = config->memory_gpu_budget;
     }
     search->base = model_matrix(model, among, search->rows, metric == METRIC_COSINE);
-    search->ops = pick(config);
+    search->ops = &backend_cpu;
+    if (config && session_backend(config, &search->ops)) return -1;
     if (!search->base || search->ops->open(&search->backend, &options)) {
         search->backend = NULL;
         search_close(search);

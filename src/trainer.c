@@ -6,10 +6,10 @@
 #include "examples.h"
 #include "memory.h"
 #include "pipeline.h"
-#include "planner.h"
 #include "progress.h"
 #include "report.h"
 #include "schedule.h"
+#include "session.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -37,15 +37,10 @@ struct tally {
 struct trainer {
     struct config *config;
     const char *run;
-    struct pool *pool;
-    struct corpus *corpus;
-    struct vocab vocab;
-    struct idstream stream;
-    struct examples examples;
-    const struct backend_ops *ops;
+    struct session session;
+    const struct backend_ops *ops; /* the session's */
     struct backend *backend;
-    struct table target, context;
-    struct plan plan;
+    struct table *target, *context;
     struct progress_state state;
     uint64_t vocab_fingerprint;
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
@@ -176,7 +171,7 @@ static int check_loss(const struct trainer *t, double loss) {
 static int write_checkpoint(struct trainer *t) {
     t->state.seconds = seconds_trained(t);
     if (t->ops->drain(t->backend) ||
-        checkpoint_write(t->run, &t->target, &t->context, &t->state, t->vocab_fingerprint, t->config->run_keep))
+        checkpoint_write(t->run, t->target, t->context, &t->state, t->vocab_fingerprint, t->config->run_keep))
         return -1;
     t->last_checkpoint = progress_now();
     t->last_checkpoint_step = t->state.step;
@@ -204,9 +199,9 @@ static int move_on(struct trainer *t, uint64_t count) {
 
 static int measure_held_out(struct trainer *t) {
     uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
-    struct step_request request = {.target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .loss_only = 1};
+    struct step_request request = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .loss_only = 1};
     struct step_result sum = {0}, got;
-    if (!t->examples.source.held_out) return 0;
+    if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->batch) {
         struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1};
         if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
@@ -276,7 +271,7 @@ static int train_batches(struct trainer *t) {
         if (batch.count > left) batch.count = left;
         if (batch.count > of_run) batch.count = of_run;
         lr = schedule_rate(t->config, share_done(t));
-        struct step_request step = {.target = t->target.store, .context = t->context.store, .rule = &t->target.rule, .lr = lr,
+        struct step_request step = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .lr = lr,
                                     .behind = t->state.step, .mean = t->config->train_reduction == REDUCTION_MEAN};
         if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
         t->state.step++;
@@ -294,7 +289,7 @@ static int train_batches(struct trainer *t) {
 /* ---- update = hogwild ---- */
 
 static int train_piece(struct trainer *t, uint64_t count, double *lr) {
-    struct hogwild_request request = {.target = t->target.store, .context = t->context.store, .rule = &t->target.rule,
+    struct hogwild_request request = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule,
                                       .epoch = (uint32_t)t->state.epoch, .first = t->state.position, .count = count};
     struct hogwild_result r;
     struct tally *a = &t->tally;
@@ -335,77 +330,29 @@ static int train_hogwild(struct trainer *t) {
 
 /* ---- getting ready ---- */
 
-static int choose_backend(struct trainer *t) {
-    char why[256] = "";
-    int present = t->config->device_backend == BACKEND_CPU ? 0 : backend_cuda_present(why, sizeof why);
-    if (t->config->device_backend == BACKEND_CUDA && !present) return fail("device.backend = cuda: %s", why);
-    t->ops = present ? &backend_cuda : &backend_cpu;
-    return 0;
-}
-
-/* The encoded corpus and its vocabulary, from the cache where both are there and fit, otherwise by counting and encoding. */
-static int read_corpus(struct trainer *t) {
-    const struct config *c = t->config;
-    const char *directory = *c->corpus_cache ? c->corpus_cache : t->run;
-    char *ids = NULL, *words = NULL, **paths = NULL;
-    int result = -1, reused = 0;
-    int64_t count = config_paths(c->corpus_path, &paths);
-    if (count < 0) return -1;
-    if (count == 0) return fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
-    if (!(t->corpus = corpus_open(paths, (uint64_t)count)) || file_make_directory(directory)) goto out;
-    if (!(ids = file_join(directory, "corpus.ids")) || !(words = file_join(directory, "corpus.vocab.tsv"))) goto out;
-    if (file_exists(words) && file_exists(ids) && !vocab_read(&t->vocab, words) &&
-        idstream_reuse(&t->stream, ids, idstream_fingerprint(t->corpus, &t->vocab, c))) {
-        note("corpus     reused from '%s'", ids);
-        result = 0;
-        goto out;
-    }
-    report_clear(); /* a cache that cannot be read is made anew */
-    vocab_release(&t->vocab);
-    if (vocab_build(&t->vocab, t->corpus, c, t->pool) || vocab_write(&t->vocab, words) ||
-        idstream_open(&t->stream, ids, t->corpus, &t->vocab, c, t->pool, &reused))
-        goto out;
-    result = 0;
-out:
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
-    free(ids);
-    free(words);
-    return result;
-}
-
-static void note_corpus(const struct trainer *t) {
+static void note_corpus(const struct session *s) {
     char rows[TEXT_ROOM], tokens[TEXT_ROOM], sentences[TEXT_ROOM];
-    note("corpus     %s tokens in %s %s, %s words", text_of_count(tokens, t->stream.tokens),
-         text_of_count(sentences, t->stream.sentences), t->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
-         text_of_count(rows, t->vocab.size));
+    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
+         text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
+         text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
 }
 
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
-    struct config *c = t->config;
-    struct backend_options options = {.threads = (unsigned)c->device_threads, .index = (unsigned)c->device_index,
-                                      .depth = (unsigned)c->memory_depth, .gpu_budget = c->memory_gpu_budget};
-    struct backend_info machine;
-    t->pool = pool_open((unsigned)c->device_threads);
-    if (!t->pool || choose_backend(t) || read_corpus(t)) return -1;
-    note_corpus(t);
-    t->vocab_fingerprint = vocab_fingerprint(&t->vocab);
-    if (examples_init(&t->examples, c, &t->vocab, &t->stream)) return -1;
-    options.batch_blocks = c->train_batch == COUNT_AUTO ? 0 : c->train_batch;
-    if (t->ops->open(&t->backend, &options) || t->ops->info(t->backend, &machine)) return -1;
-    if (planner_make(&t->plan, c, &t->vocab, &t->examples, &machine, t->ops == &backend_cuda)) return -1;
-    note("device     %s", machine.name);
-    planner_print(&t->plan, c, 0);
-    if (!t->plan.fits) return fail("the run does not fit: %s", t->plan.advice);
-    c->train_batch = t->batch = t->plan.batch;
-    t->examples_per_epoch = example_count(&t->examples.source);
-    if (count_run(t)) return -1;
-    if (t->ops->source(t->backend, &t->examples.source) ||
-        table_init(&t->target, TABLE_TARGET, c, t->vocab.size, t->plan.hot_rows, t->ops, t->backend, t->run) ||
-        table_init(&t->context, TABLE_CONTEXT, c, t->vocab.size, 0, t->ops, t->backend, t->run))
-        return -1;
-    return 0;
+    struct session *s = &t->session;
+    if (session_open(s, t->config)) return -1;
+    note_corpus(s);
+    note("device     %s", s->machine.name);
+    planner_print(&s->plan, t->config, 0);
+    if (session_tables(s)) return -1;
+    t->ops = s->ops;
+    t->backend = s->backend;
+    t->target = &s->target;
+    t->context = &s->context;
+    t->batch = s->plan.batch;
+    t->vocab_fingerprint = vocab_fingerprint(&s->vocab);
+    t->examples_per_epoch = example_count(&s->examples.source);
+    return count_run(t);
 }
 
 /* ---- the run directory ---- */
@@ -414,7 +361,7 @@ static int write_description(struct trainer *t) {
     char *config = file_join(t->run, "config.ini"), *vocab = file_join(t->run, "vocab.tsv");
     struct file_writer writer;
     int result = -1;
-    if (!config || !vocab || vocab_write(&t->vocab, vocab) || file_writer_open(&writer, config)) goto out;
+    if (!config || !vocab || vocab_write(&t->session.vocab, vocab) || file_writer_open(&writer, config)) goto out;
     if (config_write(t->config, 0, &writer)) {
         file_abandon(&writer);
         goto out;
@@ -487,7 +434,7 @@ out:
 
 static int load_tables(struct trainer *t, const char *checkpoint) {
     char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
-    int result = !target || !context || table_load(&t->target, target) || table_load(&t->context, context) ? -1 : 0;
+    int result = !target || !context || table_load(t->target, target) || table_load(t->context, context) ? -1 : 0;
     free(target);
     free(context);
     return result;
@@ -534,14 +481,7 @@ static void note_end(const struct trainer *t) {
 }
 
 static void release(struct trainer *t) {
-    table_release(&t->target);
-    table_release(&t->context);
-    if (t->backend) t->ops->close(t->backend);
-    examples_release(&t->examples);
-    idstream_close(&t->stream);
-    vocab_release(&t->vocab);
-    corpus_close(t->corpus);
-    pool_close(t->pool);
+    session_close(&t->session);
     free(t->metrics);
 }
 
@@ -561,18 +501,19 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         refuse_older(t.run, &older);
         goto out;
     }
-    if (checkpoint && older.finished && options->resume) {
-        note("'%s' is finished already, after %" PRIu64 " steps", t.run, older.step);
-        result = 0;
-        goto out;
-    }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
     if (file_make_directory(t.run) || !(t.metrics = file_join(t.run, "metrics.jsonl")) || prepare(&t)) goto out;
     if (checkpoint) {
         t.state = older;
-        if (check_same_run(&t, checkpoint, fingerprint) || load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
+        if (check_same_run(&t, checkpoint, fingerprint)) goto out;
+        if (older.finished && examples_done(&t) >= t.total) {
+            note("'%s' is finished already, after %" PRIu64 " steps", t.run, older.step);
+            result = 0;
+            goto out;
+        }
+        if (load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
         note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
-    } else if (table_fill(&t.target, config, t.pool) || table_fill(&t.context, config, t.pool) || remove_older(&t)) {
+    } else if (table_fill(t.target, config, t.session.pool) || table_fill(t.context, config, t.session.pool) || remove_older(&t)) {
         goto out;
     }
     begun = 1;

@@ -1,0 +1,36 @@
+/* session: what train, plan and bench all begin with: the machine, the corpus as ids, where examples come from, the plan,
+ * and the two tables. Nothing of a run is written but the encoded corpus (corpus.cache, or the run directory), which the
+ * next session reuses.
+ */
+#ifndef SPTX_SESSION_H
+#define SPTX_SESSION_H
+
+#include "planner.h"
+
+struct session {
+    struct config *config;
+    struct pool *pool;
+    struct corpus *corpus;
+    struct vocab vocab;
+    struct idstream stream;
+    int reused; /* 1: the encoded corpus was there already */
+    struct examples examples;
+    const struct backend_ops *ops;
+    struct backend *backend;
+    struct backend_info machine; /* before the tables */
+    struct plan plan;
+    struct table target, context; /* of session_tables() */
+};
+
+/* The backend that device.backend names, "auto" being the GPU where there is one. */
+int session_backend(const struct config *config, const struct backend_ops **ops);
+
+/* Opens everything but the tables. The plan is made and may say that the run does not fit. */
+int session_open(struct session *session, struct config *config);
+
+/* Refuses a plan that does not fit; puts the settled batch and places into the config; opens both tables (not filled). */
+int session_tables(struct session *session);
+
+void session_close(struct session *session); /* harmless on a zeroed one */
+
+#endif
