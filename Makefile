@@ -140,4 +140,6 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
+# What the compiler wrote about headers; nothing makes it (make would try its own rules on it).
+%.d: ;
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
