@@ -32,7 +32,7 @@ OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/
 ifeq ($(CUDA),yes)
 CU   = $(wildcard kernels/*.cu)
 OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
-LDLIBS += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas -lcudart_static -lrt -ldl -lstdc++
+LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -ldl -lstdc++
 else
 ABSENT = $(wildcard kernels/*_absent.c)
 OBJ += $(ABSENT:%.c=$(BUILD)/%.o)

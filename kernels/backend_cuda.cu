@@ -127,6 +127,7 @@ static void close_side(struct backend *b, struct side_arrays *a) {
     for (int i = 0; i < 2; i++)
         if (a->staging[i]) cudaFreeHost(a->staging[i]);
     if (a->host_ids) cudaFreeHost(a->host_ids);
+    if (a->host_counts) cudaFreeHost(a->host_counts);
 }
 
 static void close_stage(struct backend *b, struct stage *stage) {

@@ -140,12 +140,12 @@ struct side_arrays {
     struct gpu_array ids, block, distinct, distinct_ids, distinct_starts, order, items, longs;
     struct gpu_array forward;  /* [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
     struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
-    char *staging[2];          /* file place: pinned copy of the slots */
+    char *staging[2];          /* pinned copy of the slots, where the host's threads move the rows */
     uint64_t staging_bytes[2];
-    uint32_t *host_ids;        /* file place: pinned copy of the batch's distinct ids */
+    uint32_t *host_ids;        /* likewise: pinned copies of the batch's distinct ids */
     uint64_t host_ids_bytes;
-    uint64_t file_first, file_count; /* cold rows in host_ids */
-    int file_waiting[2];       /* staging holds rows that the working file does not have yet */
+    struct batch_counts *host_counts; /* and of its counts */
+    int staged[2];             /* staging holds rows that their places do not have yet */
 };
 
 struct stage {

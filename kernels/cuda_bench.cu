@@ -126,13 +126,17 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
+/* Blocks of each way when both go at once: writes over the link hold up the reads' requests, so they get fewer. */
+enum { BOTH_IN = 32, BOTH_OUT = 8 };
+
 int run_once(transfer *t, what which) {
-    unsigned blocks = (unsigned)t->backend->processors * 8;
+    unsigned alone = (unsigned)t->backend->processors * 8, in = which == BOTH ? BOTH_IN : alone,
+             out = which == BOTH ? BOTH_OUT : alone;
     if (t->table->stores[0].place == PLACE_FILE) {
         if (swap_file(t, which == TO)) return -1;
     } else {
-        if (which != FROM && start_swap(t, true, which == BOTH ? blocks / 2 : blocks)) return -1;
-        if (which != TO && start_swap(t, false, which == BOTH ? blocks / 2 : blocks)) return -1;
+        if (which != FROM && start_swap(t, true, in)) return -1;
+        if (which != TO && start_swap(t, false, out)) return -1;
     }
     CK(cudaStreamSynchronize(t->ways[0].stream));
     CK(cudaStreamSynchronize(t->ways[1].stream));

@@ -5,6 +5,12 @@
  *   forward  those that batches in flight held, their slots -> these, when the step before is done    compute stream
  *   scatter  slots -> host                                                                            out stream
  *
+ * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Where
+ * the host has threads to spare, a large batch's scatter is therefore one plain copy of the slots into pinned staging,
+ * whose rows the threads then put in their places (the last part of the batch); the gathers have the link's look-ups for
+ * themselves. A small batch is bound by what is launched, so there the GPU writes the rows home.
+ * Both ways' kernels are small on purpose: more of their blocks only take the step's memory bandwidth.
+ *
  * A batch is in flight from gather() until the host has seen the end of its scatter, so a row that the host may not have
  * yet is never read from it. Of several batches that hold a row the newest has its value: steps run one after another.
  */
@@ -13,7 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_THREADS = 256, ROW_BLOCKS = 64, SLOT_BITS = 28 };
+enum {
+    ROW_THREADS = 256,
+    GATHER_BLOCKS = 16,
+    SCATTER_BLOCKS = 4,
+    STAGING_BLOCKS = 8,
+    STAGING_THREADS = 8,       /* host threads from which on they scatter */
+    STAGING_BYTES = 8 << 20,   /* of a batch, likewise */
+    SLOT_BITS = 28
+};
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 
 /* ---- plan ---- */
@@ -91,6 +105,12 @@ template <bool OUT> static __global__ void move_records(struct record_move m) {
                 if (real[i]) (OUT ? home[i] : slot[i])[q] = value[i];
         }
     }
+}
+
+/* All records of the slots, end to end: staging is pinned memory of the same layout. */
+static __global__ void copy_slots(float4 *to, const float4 *from, uint64_t quads, const struct batch_counts *counts, int side) {
+    uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * quads, step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t q = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; q < all; q += step) to[q] = from[q];
 }
 
 struct all_slots {
@@ -197,17 +217,34 @@ static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
     return 0;
 }
 
-/* The batch's cold ids on the host; waits for its plan. */
+/* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
 static int fetch_ids(struct backend *b, struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
-    struct batch_counts counts;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
     if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, most * 4)) return -1;
-    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, b->prepare));
+    if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
+    CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, b->prepare));
     CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids.data, most * 4, cudaMemcpyDeviceToHost, b->prepare));
-    CK(cudaStreamSynchronize(b->prepare));
-    a->file_first = counts.cold_first[side];
-    a->file_count = counts.distinct[side] - counts.cold_first[side];
+    return 0;
+}
+
+/* Cold rows of a prepared batch, and their ids. */
+static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t **ids) {
+    *ids = a->host_ids + a->host_counts->cold_first[side];
+    return a->host_counts->distinct[side] - a->host_counts->cold_first[side];
+}
+
+/* Whether a store's rows come home through staging and the host's threads. */
+static int through_staging(const struct backend *b, const struct stage *stage, int side, int part) {
+    const struct backend_table *table = stage->tables[side];
+    if (table->stores[part].place == PLACE_FILE) return 1;
+    return host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(stage, side, table) * table->stores[part].stride >= STAGING_BYTES;
+}
+
+static int needs_ids(const struct backend *b, const struct stage *stage, int side) {
+    const struct backend_table *table = stage->tables[side];
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i]) && through_staging(b, stage, side, i)) return 1;
     return 0;
 }
 
@@ -216,11 +253,12 @@ static int fetch_ids(struct backend *b, struct stage *stage, int side) {
 static int gather_file(struct backend *b, struct stage *stage, int side, int part) {
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
-    uint64_t bytes = a->file_count * store->stride;
+    const uint32_t *ids;
+    CK(cudaStreamSynchronize(b->prepare));
+    uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
     if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], bytes) ||
-        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, a->host_ids + a->file_first,
-                    a->file_count, store->stride))
+        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
         return -1;
     CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
     return 0;
@@ -228,17 +266,15 @@ static int gather_file(struct backend *b, struct stage *stage, int side, int par
 
 static int gather_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
-    int fetched = 0;
     if (!most_cold(stage, side, table)) return 0;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
         if (!is_cold(store)) continue;
         if (store->place == PLACE_FILE) {
-            if (!fetched++ && fetch_ids(b, stage, side)) return -1;
             if (gather_file(b, stage, side, i)) return -1;
             continue;
         }
-        move_records<false><<<ROW_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(stage, side, i));
+        move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(stage, side, i));
         CK_LAUNCH("gather");
     }
     return 0;
@@ -260,7 +296,7 @@ int cuda_gather(struct backend *b, unsigned number, const struct step_request *r
     for (int side = 0; side < 2; side++)
         if (has_cold(stage->tables[side])) {
             cold = 1;
-            if (plan_side(b, stage, side)) return -1;
+            if (plan_side(b, stage, side) || (needs_ids(b, stage, side) && fetch_ids(b, stage, side))) return -1;
         }
     stage->cold = cold;
     stage->gathered = stage->busy = 1;
@@ -302,20 +338,36 @@ int cuda_forward(struct backend *b, struct stage *stage) {
 
 /* ---- scatter, and the end of a batch ---- */
 
+/* Slots -> staging. A block of one target has hardly fewer distinct targets than the batch has blocks: the copy engine
+ * takes them all, at no cost to the step. Otherwise a kernel that knows their number. */
+static int stage_out(struct backend *b, struct stage *stage, int side, int part) {
+    struct side_arrays *a = &stage->side[side];
+    const struct store *store = &stage->tables[side]->stores[part];
+    uint64_t most = most_cold(stage, side, stage->tables[side]) * store->stride;
+    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], most)) return -1;
+    a->staged[part] = 1;
+    if (stage->one_target && side == SIDE_TARGET) {
+        CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
+        return 0;
+    }
+    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((float4 *)a->staging[part], (const float4 *)a->slots[part].data,
+                                                           store->stride / 16, stage->counts, side);
+    CK_LAUNCH("copy_slots");
+    return 0;
+}
+
 static int scatter_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
-    struct side_arrays *a = &stage->side[side];
     if (!has_cold(table) || !most_cold(stage, side, table)) return 0;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
         if (!is_cold(store)) continue;
-        if (store->place != PLACE_FILE) {
-            move_records<true><<<ROW_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, i));
-            CK_LAUNCH("scatter");
-        } else if (a->file_count) {
-            CK(cudaMemcpyAsync(a->staging[i], a->slots[i].data, a->file_count * store->stride, cudaMemcpyDeviceToHost, b->out));
-            a->file_waiting[i] = 1;
+        if (through_staging(b, stage, side, i)) {
+            if (stage_out(b, stage, side, i)) return -1;
+            continue;
         }
+        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, i));
+        CK_LAUNCH("scatter");
     }
     return 0;
 }
@@ -331,24 +383,25 @@ int cuda_scatter(struct backend *b, unsigned number, const struct step_request *
     return 0;
 }
 
-/* Rows that have come down for a file go into it: the last part of a file row's scatter is the host's. */
-static int write_files(struct backend *b, struct stage *stage) {
+/* Rows that have come down to staging go to their places: the last part of their scatter is the host's. */
+static int put_home(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++) {
         struct side_arrays *a = &stage->side[side];
         for (int i = 0; i < 2; i++) {
-            if (!a->file_waiting[i]) continue;
-            a->file_waiting[i] = 0;
+            if (!a->staged[i]) continue;
+            a->staged[i] = 0;
             if (!stage->tables[side]) continue; /* closed since */
             const struct store *store = &stage->tables[side]->stores[i];
-            if (host_scatter(b->pool, store->host - store->gpu_rows * store->stride, a->staging[i], a->host_ids + a->file_first,
-                             a->file_count, store->stride))
+            const uint32_t *ids;
+            uint64_t count = cold_ids(a, side, &ids);
+            if (host_scatter(b->pool, store->host - store->gpu_rows * store->stride, a->staging[i], ids, count, store->stride))
                 return -1;
         }
     }
     return 0;
 }
 
-/* Older batches first: a row that two of them hold must keep the newer value in its file. */
+/* Older batches first: a row that two of them hold must keep the newer value. */
 int cuda_finish(struct backend *b, struct stage *stage) {
     while (stage->busy) {
         struct stage *oldest = stage;
@@ -357,7 +410,7 @@ int cuda_finish(struct backend *b, struct stage *stage) {
         CK(cudaEventSynchronize(oldest->prepared));
         if (oldest->cold) CK(cudaEventSynchronize(oldest->arrived));
         CK(cudaEventSynchronize(oldest->done));
-        if (write_files(b, oldest)) return -1;
+        if (put_home(b, oldest)) return -1;
         oldest->busy = 0;
     }
     CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never used */

@@ -11,9 +11,10 @@
  */
 #include "cuda.cuh"
 
+#include "cuda_blas.cuh"
+
 #include <algorithm>
 #include <cub/device/device_segmented_sort.cuh>
-#include <cublas_v2.h>
 
 namespace {
 
@@ -28,8 +29,8 @@ enum {
 };
 
 struct topk_memory {
+    const struct cuda_blas *calls; /* NULL until the handle is there */
     cublasHandle_t blas;
-    int has_blas;
     gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets;
     cudaEvent_t arrived[2], used[2];
     int has_events;
@@ -139,8 +140,19 @@ __global__ void offsets_kernel(uint64_t *offsets, uint64_t count, uint64_t step)
 
 /* ---- the call ---- */
 
-int blas_failed(cublasStatus_t status, const char *call) {
-    return fail("cuBLAS failed in %s: %s", call, cublasGetStatusString(status));
+int blas_failed(const struct cuda_blas *calls, cublasStatus_t status, const char *call) {
+    return fail("cuBLAS failed in %s: %s", call, calls->text(status));
+}
+
+int open_blas(backend *backend, topk_memory *m) {
+    const struct cuda_blas *calls = cuda_blas_load();
+    if (!calls) return -1;
+    cublasStatus_t status = calls->create(&m->blas);
+    if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(calls, status, "cublasCreate");
+    m->calls = calls;
+    calls->math(m->blas, CUBLAS_PEDANTIC_MATH);
+    calls->stream(m->blas, backend->compute);
+    return 0;
 }
 
 int open_memory(backend *backend, topk_memory **out) {
@@ -149,13 +161,7 @@ int open_memory(backend *backend, topk_memory **out) {
         if (!backend->topk) return -1;
     }
     topk_memory *m = (topk_memory *)backend->topk;
-    if (!m->has_blas) {
-        cublasStatus_t status = cublasCreate(&m->blas);
-        if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(status, "cublasCreate");
-        m->has_blas = 1;
-        cublasSetMathMode(m->blas, CUBLAS_PEDANTIC_MATH);
-        cublasSetStream(m->blas, backend->compute);
-    }
+    if (!m->calls && open_blas(backend, m)) return -1;
     for (int i = 0; i < 2 && !m->has_events; i++) {
         CK(cudaEventCreateWithFlags(&m->arrived[i], cudaEventDisableTiming));
         CK(cudaEventCreateWithFlags(&m->used[i], cudaEventDisableTiming));
@@ -212,10 +218,11 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
     float *scores = (float *)m->scores.data;
     for (uint64_t query = 0; query < g->count; query += g->chunk) {
         uint64_t queries = std::min(g->count - query, g->chunk);
-        cublasStatus_t status = cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim,
-                                            &one, base, (int)r->dim, (const float *)m->queries.data + query * r->dim,
-                                            (int)r->dim, &zero, scores, (int)rows);
-        if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(status, "cublasSgemm");
+        cublasStatus_t status = m->calls->sgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim,
+                                                &one, base, (int)r->dim,
+                                                (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero,
+                                                scores, (int)rows);
+        if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(m->calls, status, "cublasSgemm");
         if (r->banned_starts) {
             mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
                 scores, first, rows, (const uint64_t *)m->starts.data + query, (const uint32_t *)m->banned.data,
@@ -332,7 +339,7 @@ void cuda_topk_close(struct backend *backend) {
         cudaEventDestroy(m->arrived[i]);
         cudaEventDestroy(m->used[i]);
     }
-    if (m->has_blas) cublasDestroy(m->blas);
+    if (m->calls) m->calls->destroy(m->blas);
     free(m);
     backend->topk = NULL;
 }

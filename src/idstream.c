@@ -152,8 +152,11 @@ uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *v
                         (uint64_t)config->corpus_format,
                         config->corpus_format == FORMAT_TEXT ? config->corpus_max_sentence : 0,
                         (uint64_t)(config->corpus_order == ORDER_GIVEN && !has_vocab),
+                        has_vocab ? 0 : config->corpus_min_count,
+                        has_vocab ? 0 : config->corpus_max_vocab,
+                        has_vocab ? 0 : (uint64_t)config->corpus_order,
                         0};
-    if (config->corpus_format == FORMAT_PAIRS) memcpy(&facts[6], &config->min_rating, sizeof config->min_rating);
+    if (config->corpus_format == FORMAT_PAIRS) memcpy(&facts[9], &config->min_rating, sizeof config->min_rating);
     return XXH3_64bits(facts, sizeof facts);
 }
 

@@ -28,7 +28,7 @@ int idstream_open(struct idstream *stream, const char *path, struct corpus *corp
                   const struct config *config, struct pool *pool, int *reused);
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
 
-/* What the stream of this corpus, these keys and this vocabulary is checked by. */
+/* What the stream of this corpus, these keys (those that make the vocabulary too) and this vocabulary is checked by. */
 uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct config *config);
 
 /* Whether `path` maps as a stream with this fingerprint: 1 with *stream open, 0 otherwise (no sentence is kept). */

@@ -269,6 +269,14 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
     return (uint64_t)(stage * (double)p->config->memory_depth + gradients);
 }
 
+/* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
+static uint64_t cuda_staging_bytes(const struct planning *p) {
+    const struct plan *plan = p->plan;
+    double rows = p->touches.targets * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+                  plan->batch_contexts * (double)off_gpu_row(plan, plan->context, plan->context_state);
+    return (uint64_t)(rows * (double)p->config->memory_depth);
+}
+
 static uint64_t stage_bytes(const struct planning *p) {
     return p->cuda ? cuda_stage_bytes(p) : cpu_stage_bytes(p);
 }
@@ -395,7 +403,7 @@ static void sum_up(struct planning *p) {
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     plan->host_available = mem_available() + held;
     if (p->cuda) {
-        plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + p->threads * CPU_WORKER;
+        plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + p->threads * CPU_WORKER + cuda_staging_bytes(p);
         plan->gpu_needed = gpu_fixed(p) + plan->hot_rows * pinned_row(plan);
         plan->gpu_available = p->budget;
     } else {

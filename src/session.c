@@ -37,8 +37,9 @@ static int open_corpus(struct session *s) {
 }
 
 static int reuse_corpus(struct session *s, const char *ids, const char *words) {
+    const char *given = s->config->corpus_vocab; /* may have changed since: it is read, not our copy of it */
     if (!file_exists(ids) || !file_exists(words)) return 0;
-    if (!vocab_read(&s->vocab, words) &&
+    if (!vocab_read(&s->vocab, *given ? given : words) &&
         idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, s->config)))
         return 1;
     report_clear(); /* a cache that cannot be read is made anew */

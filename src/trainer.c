@@ -520,6 +520,9 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     if (write_description(&t)) goto out;
     result = train(&t);
     if (!result) note_end(&t);
+    if (!result && !t.state.pairs)
+        warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
+             "examples.subsample too strong for a small corpus");
 out:
     free(checkpoint);
     release(&t);
