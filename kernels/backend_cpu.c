@@ -81,7 +81,8 @@ static void close_table(struct backend_table *table) {
 
 static int table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **out) {
     const struct record_layout *layout = &spec->layout;
-    uint64_t weights = layout->span * sizeof(float), state = layout->slots * weights + layout->counted * sizeof(uint32_t);
+    uint64_t weights = layout->span * sizeof(float),
+             state = layout->slots * weights + layout->counted * sizeof(uint32_t);
     struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
     table->spec = *spec;
@@ -114,7 +115,8 @@ static int check_rows(const struct backend_table *table, uint64_t first, uint64_
     return 0;
 }
 
-static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {
+static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
+                      void *packed) {
     const struct record_layout *layout = &table->spec.layout;
     char *out = packed;
     if (check_rows(table, first, count)) return -1;
@@ -123,7 +125,8 @@ static int table_read(struct backend *backend, struct backend_table *table, uint
         memcpy(out, cpu_weights(table, (uint32_t)row), columns);
         for (uint32_t i = 0; i < layout->slots; i++)
             memcpy(out + (1 + i) * columns, cpu_slots(table, (uint32_t)row) + (uint64_t)i * layout->span, columns);
-        if (layout->counted) memcpy(out + (1 + layout->slots) * columns, cpu_updates(table, (uint32_t)row), sizeof(uint32_t));
+        if (layout->counted)
+            memcpy(out + (1 + layout->slots) * columns, cpu_updates(table, (uint32_t)row), sizeof(uint32_t));
     }
     return 0;
 }
@@ -138,7 +141,8 @@ static int table_write(struct backend *backend, struct backend_table *table, uin
         memcpy(cpu_weights(table, (uint32_t)row), in, columns);
         for (uint32_t i = 0; i < layout->slots; i++)
             memcpy(cpu_slots(table, (uint32_t)row) + (uint64_t)i * layout->span, in + (1 + i) * columns, columns);
-        if (layout->counted) memcpy(cpu_updates(table, (uint32_t)row), in + (1 + layout->slots) * columns, sizeof(uint32_t));
+        if (layout->counted)
+            memcpy(cpu_updates(table, (uint32_t)row), in + (1 + layout->slots) * columns, sizeof(uint32_t));
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-/* cpu_batch: a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so that the
- * arrays are the same for any number of workers. */
+/* cpu_batch: a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so that
+ * the arrays are the same for any number of workers. */
 #include "cpu.h"
 
 #include "../src/memory.h"
@@ -45,8 +45,7 @@ static int lay_out_chunks(void *context, unsigned worker) {
             block[i].targets += at.targets;
             block[i].contexts += at.contexts;
         }
-        if (from->targets)
-            memcpy(stage->all.target + at.targets, from->target, from->targets * sizeof *from->target);
+        if (from->targets) memcpy(stage->all.target + at.targets, from->target, from->targets * sizeof *from->target);
         if (from->contexts)
             memcpy(stage->all.context + at.contexts, from->context, from->contexts * sizeof *from->context);
     }
@@ -67,7 +66,8 @@ static int index_batch(struct cpu_stage *stage) {
     if (mem_grow(&stage->logit_starts, &stage->logit_start_room, b->count, sizeof(uint64_t), "a batch's examples") ||
         mem_grow(&stage->losses, &stage->loss_room, b->count, sizeof(double), "a batch's losses") ||
         mem_grow(&stage->target_block, &stage->target_block_room, b->targets, sizeof(uint64_t), "a batch's targets") ||
-        mem_grow(&stage->context_block, &stage->context_block_room, b->contexts, sizeof(uint64_t), "a batch's contexts"))
+        mem_grow(&stage->context_block, &stage->context_block_room, b->contexts, sizeof(uint64_t),
+                 "a batch's contexts"))
         return -1;
     stage->result = (struct step_result){.words = stage->words, .examples = b->count};
     b->logits = 0;
@@ -160,8 +160,8 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
     }
     stage->target_starts[b->count] = b->targets;
     stage->context_starts[b->count] = b->contexts;
-    *view = (struct batch_view){b->count,          stage->target_starts, stage->context_starts,
-                                stage->positives,  b->target,            b->context};
+    *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
+                                b->context};
     return 0;
 }
 

@@ -48,9 +48,12 @@ static void end_block(struct cpu_blocks *b, struct cpu_block *block) {
 
 static uint32_t draw_negative(const struct example_source *s, uint64_t bits) {
     switch (s->law) {
-    case NEGATIVE_UNIGRAM: return draw_alias(bits, s->alias, s->rows);
-    case NEGATIVE_LOG_UNIFORM: return draw_log_uniform(bits, s->rows, s->log2_rows);
-    default: return (uint32_t)draw_below(bits, s->rows);
+    case NEGATIVE_UNIGRAM:
+        return draw_alias(bits, s->alias, s->rows);
+    case NEGATIVE_LOG_UNIFORM:
+        return draw_log_uniform(bits, s->rows, s->log2_rows);
+    default:
+        return (uint32_t)draw_below(bits, s->rows);
     }
 }
 
@@ -72,7 +75,8 @@ static void add_negatives(const struct example_source *s, struct cpu_blocks *b, 
     for (uint32_t i = slot; i < slot + count; i++) {
         for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
             uint32_t index = i / 2 + (attempt << 20);
-            if (index != drawn_index) drawn = draw_at(s->seed, DRAW_NEGATIVE, example, epoch, index), drawn_index = index;
+            if (index != drawn_index)
+                drawn = draw_at(s->seed, DRAW_NEGATIVE, example, epoch, index), drawn_index = index;
             uint32_t id = draw_negative(s, draw_pair(drawn, i & 1));
             if (s->exclude && (among(id, contexts, positives) || (!window && id == target))) continue;
             if (s->distinct && among(id, contexts + positives, block->c - positives)) continue;
@@ -99,15 +103,17 @@ static uint64_t sentence_of(const struct example_source *s, uint64_t position) {
     uint64_t low = 0, high = s->sentences;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (s->starts[middle] <= position) low = middle;
-        else high = middle;
+        if (s->starts[middle] <= position)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
 
 /* The id that stands at a corpus position in this epoch, or DRAW_NONE where subsampling drops it. */
-static uint32_t kept_id(const struct example_source *s, const struct sentence *sentence, uint64_t position, uint32_t epoch,
-                        struct draw4 *drawn, uint64_t *drawn_group) {
+static uint32_t kept_id(const struct example_source *s, const struct sentence *sentence, uint64_t position,
+                        uint32_t epoch, struct draw4 *drawn, uint64_t *drawn_group) {
     uint64_t place = position;
     if (s->shuffle_items) place = sentence->start + shuffle_at(&sentence->items, position - sentence->start);
     uint32_t id = s->ids[place];
@@ -125,8 +131,8 @@ static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
 }
 
 /* The kept words at positions [first, end) of one sentence, and up to `window` kept ones on each side. */
-static int fill_piece(const struct example_source *s, struct cpu_piece *p, const struct sentence *sentence, uint64_t first,
-                      uint64_t end, uint32_t epoch) {
+static int fill_piece(const struct example_source *s, struct cpu_piece *p, const struct sentence *sentence,
+                      uint64_t first, uint64_t end, uint32_t epoch) {
     struct draw4 drawn;
     uint64_t group = UINT64_MAX, room = end - first + 2 * (uint64_t)s->window;
     if (mem_grow(&p->id, &p->room, room, sizeof *p->id, "a sentence") ||
@@ -236,18 +242,22 @@ static int add_row(const struct example_source *s, struct cpu_blocks *b, const u
     int too_short = count - 1 < wanted;
     if (too_short && !s->short_repeat) return 0;
     if (wanted > UINT32_MAX / 2)
-        return fail("a list of %llu items is too long for one example; set examples.positives", (unsigned long long)count);
+        return fail("a list of %llu items is too long for one example; set examples.positives",
+                    (unsigned long long)count);
     uint64_t negatives = s->per_pair ? wanted * s->negatives : s->negatives;
     if (negatives > 1u << 21)
-        return fail("an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
-                    "negatives.per = example",
-                    (unsigned long long)wanted, (unsigned long long)negatives);
+        return fail(
+            "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
+            "negatives.per = example",
+            (unsigned long long)wanted, (unsigned long long)negatives);
     struct cpu_block *block = begin_block(b, 1, wanted + negatives);
     if (!block) return -1;
     b->target[block->targets] = items[target];
     block->t = 1;
-    if (s->positives == 0) add_positives_all(b, block, items, count, target);
-    else add_positives(s, b, block, items, count, target, s->positives, s->replacement || too_short, epoch, example);
+    if (s->positives == 0)
+        add_positives_all(b, block, items, count, target);
+    else
+        add_positives(s, b, block, items, count, target, s->positives, s->replacement || too_short, epoch, example);
     block->positives = block->c;
     add_negatives(s, b, block, epoch, example, 0, (uint32_t)negatives);
     end_block(b, block);

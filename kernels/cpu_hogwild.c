@@ -1,8 +1,8 @@
 /* cpu_hogwild: word2vec's lock-free way. Workers take stretches of examples and change rows as they go, without locks:
  * two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
  *
- * A block is trained as one: its logits come from the rows as they stand, then every row of it moves once. The rows of a
- * few blocks ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
+ * A block is trained as one: its logits come from the rows as they stand, then every row of it moves once. The rows of
+ * a few blocks ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
  */
 #include "cpu.h"
 
@@ -12,10 +12,10 @@
 #include <string.h>
 
 enum {
-    STRETCH = 4096,    /* examples that a worker takes at a time, at one lr */
-    PIECE = 256,       /* examples whose blocks are built together */
-    AHEAD = 3,         /* blocks whose rows are on their way */
-    LOSS_EVERY = 16,   /* blocks to one whose loss is measured */
+    STRETCH = 4096,  /* examples that a worker takes at a time, at one lr */
+    PIECE = 256,     /* examples whose blocks are built together */
+    AHEAD = 3,       /* blocks whose rows are on their way */
+    LOSS_EVERY = 16, /* blocks to one whose loss is measured */
 };
 
 struct hogwild {
@@ -44,8 +44,10 @@ static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *b
 }
 
 static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t span) {
-    return mem_grow(&scratch->rows, &scratch->row_room, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows, "row pointers") ||
-                   mem_grow(&scratch->logits, &scratch->logit_room, (uint64_t)block->t * block->c, sizeof(float), "logits") ||
+    return mem_grow(&scratch->rows, &scratch->row_room, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
+                    "row pointers") ||
+                   mem_grow(&scratch->logits, &scratch->logit_room, (uint64_t)block->t * block->c, sizeof(float),
+                            "logits") ||
                    mem_grow(&scratch->gradient, &scratch->gradient_room, ((uint64_t)block->t + 1) * span, sizeof(float),
                             "gradients") ||
                    mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "gradients")
@@ -62,8 +64,8 @@ static void move_narrow(const struct hogwild *run, const struct cpu_block *block
 }
 
 /* Blocks of many: eight contexts at a time against the old targets, whose moves are summed beside them. */
-static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, float **targets,
-                      float **contexts, float *logits, float lr) {
+static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
+                      float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     float **moves = contexts + block->c, factors[64 * CPU_ROWS_CONTEXTS];
     rows->coefficients(logits, block->t, block->c, block->positives, -lr);
@@ -92,13 +94,13 @@ static void move_by_rule(const struct hogwild *run, struct cpu_scratch *scratch,
     rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++)
-        rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1, (const float *const *)contexts,
-                      block->c, run->dim);
+        rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1,
+                      (const float *const *)contexts, block->c, run->dim);
     for (uint32_t c = 0; c < block->c; c++) {
         memset(context_gradient, 0, run->span * sizeof(float));
         rows->combine(context_gradient, logits + c, block->c, (const float *const *)targets, block->t, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, 0, request->context, blocks->context[block->contexts + c], context_gradient,
-                       scratch->unused_slot, memo);
+        cpu_apply_rule(rows, request->rule, lr, 0, request->context, blocks->context[block->contexts + c],
+                       context_gradient, scratch->unused_slot, memo);
     }
     for (uint32_t t = 0; t < block->t; t++)
         cpu_apply_rule(rows, request->rule, lr, 0, request->target, blocks->target[block->targets + t],
@@ -112,10 +114,12 @@ static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, c
     struct hogwild_result *part = &scratch->part;
     if (grow_scratch(scratch, block, run->span)) return -1;
     float **targets = scratch->rows, **contexts = targets + block->t, *logits = scratch->logits;
-    for (uint32_t t = 0; t < block->t; t++) targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
+    for (uint32_t t = 0; t < block->t; t++)
+        targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c; c++)
         contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
-    rows->dots((const float *const *)targets, block->t, (const float *const *)contexts, block->c, run->dim, logits, block->c);
+    rows->dots((const float *const *)targets, block->t, (const float *const *)contexts, block->c, run->dim, logits,
+               block->c);
     if (part->examples++ % LOSS_EVERY == 0) {
         part->loss += rows->loss(logits, block->t, block->c, block->positives);
         part->sampled_examples++;
@@ -123,15 +127,19 @@ static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, c
         part->sampled_terms += (uint64_t)block->t * block->c;
     }
     part->pairs += (uint64_t)block->t * block->positives;
-    if (!run->plain) move_by_rule(run, scratch, blocks, block, targets, contexts, logits, lr, memo);
-    else if (block->c <= CPU_ROWS_CONTEXTS) move_narrow(run, block, targets, contexts, logits, lr);
-    else move_wide(run, scratch, block, targets, contexts, logits, lr);
+    if (!run->plain)
+        move_by_rule(run, scratch, blocks, block, targets, contexts, logits, lr, memo);
+    else if (block->c <= CPU_ROWS_CONTEXTS)
+        move_narrow(run, block, targets, contexts, logits, lr);
+    else
+        move_wide(run, scratch, block, targets, contexts, logits, lr);
     return 0;
 }
 
 /* ---- a worker ---- */
 
-static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count, float lr) {
+static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count,
+                       float lr) {
     struct cpu_blocks *blocks = &scratch->blocks;
     struct cpu_memo memo = {0};
     cpu_blocks_clear(blocks);
@@ -153,7 +161,8 @@ static int train_stretches(void *context, unsigned worker) {
     while (pool_take(&run->taken, request->count, STRETCH, &at, &end)) {
         double lr = request->lr_first + (request->lr_last - request->lr_first) * ((double)at / (double)request->count);
         for (; at < end; at += PIECE)
-            if (train_piece(run, scratch, request->first + at, end - at < PIECE ? end - at : PIECE, (float)lr)) return -1;
+            if (train_piece(run, scratch, request->first + at, end - at < PIECE ? end - at : PIECE, (float)lr))
+                return -1;
     }
     return 0;
 }

@@ -1,5 +1,6 @@
-/* cpu_rows: see cpu_rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines, and
- * the flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so there is one source.
+/* cpu_rows: see cpu_rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines,
+ * and the flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so there is one
+ * source.
  */
 #include "cpu_rows.h"
 
@@ -27,8 +28,8 @@ INLINE float sum_lanes(vec v) {
     return lane[0];
 }
 
-INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim, float *out,
-                      uint64_t stride) {
+INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim,
+                      float *out, uint64_t stride) {
     vec sum[TILE][TILE] = {{{0}}};
     uint32_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
@@ -73,7 +74,8 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: in float32 the digits that it loses are below those of the sum it joins. */
+            /* sigmoid(s) - 1 by subtraction: in float32 the digits that it loses are below those of the sum it joins.
+             */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }
@@ -95,8 +97,8 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
     return linear + logs + log(product);
 }
 
-static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count,
-                    uint32_t dim) {
+static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows,
+                    uint64_t count, uint32_t dim) {
     uint64_t i = 0;
     for (; i + 4 <= count; i += 4) {
         const float *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
@@ -111,8 +113,8 @@ static void combine(float *restrict sum, const float *factors, uint64_t stride, 
     }
 }
 
-INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, const int nc,
-                           uint32_t dim, const float *factors) {
+INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts,
+                           const int nc, uint32_t dim, const float *factors) {
     uint32_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
         vec old[CPU_ROWS_CONTEXTS], fresh[CPU_ROWS_CONTEXTS];
@@ -150,15 +152,32 @@ INLINE void update_columns(const float *const *targets, float *const *moved, uin
 static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,
                    uint32_t dim, const float *factors) {
     switch (nc) {
-    case 1: update_columns(targets, moved, nt, contexts, 1, dim, factors); break;
-    case 2: update_columns(targets, moved, nt, contexts, 2, dim, factors); break;
-    case 3: update_columns(targets, moved, nt, contexts, 3, dim, factors); break;
-    case 4: update_columns(targets, moved, nt, contexts, 4, dim, factors); break;
-    case 5: update_columns(targets, moved, nt, contexts, 5, dim, factors); break;
-    case 6: update_columns(targets, moved, nt, contexts, 6, dim, factors); break;
-    case 7: update_columns(targets, moved, nt, contexts, 7, dim, factors); break;
-    case 8: update_columns(targets, moved, nt, contexts, 8, dim, factors); break;
-    default: break;
+    case 1:
+        update_columns(targets, moved, nt, contexts, 1, dim, factors);
+        break;
+    case 2:
+        update_columns(targets, moved, nt, contexts, 2, dim, factors);
+        break;
+    case 3:
+        update_columns(targets, moved, nt, contexts, 3, dim, factors);
+        break;
+    case 4:
+        update_columns(targets, moved, nt, contexts, 4, dim, factors);
+        break;
+    case 5:
+        update_columns(targets, moved, nt, contexts, 5, dim, factors);
+        break;
+    case 6:
+        update_columns(targets, moved, nt, contexts, 6, dim, factors);
+        break;
+    case 7:
+        update_columns(targets, moved, nt, contexts, 7, dim, factors);
+        break;
+    case 8:
+        update_columns(targets, moved, nt, contexts, 8, dim, factors);
+        break;
+    default:
+        break;
     }
 }
 
@@ -171,10 +190,10 @@ static void update(const float *const *targets, float *const *moved, uint32_t nt
 RULES(RULE_LOOP)
 #undef RULE_LOOP
 
-#define JOIN_(a, b)             a##b
-#define JOIN(a, b)              JOIN_(a, b)
-#define QUOTE_(a)               #a
-#define QUOTE(a)                QUOTE_(a)
+#define JOIN_(a, b)                  a##b
+#define JOIN(a, b)                   JOIN_(a, b)
+#define QUOTE_(a)                    #a
+#define QUOTE(a)                     QUOTE_(a)
 #define RULE_ENTRY(name, enumerator) [enumerator] = row_##name,
 
 extern const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL);

@@ -4,8 +4,8 @@
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
- * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which
- * sorts that row's occurrences; sums have one order, so the number of workers changes nothing.
+ * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers),
+ * which sorts that row's occurrences; sums have one order, so the number of workers changes nothing.
  */
 #include "cpu.h"
 
@@ -37,8 +37,8 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
         memo->behind[entry] = behind + 1;
         memo->step[entry] = rule_prepare(rule, lr, behind);
     }
-    rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0], role[1],
-                           role[2]);
+    rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0],
+                           role[1], role[2]);
 }
 
 /* ---- 1: by block ---- */
@@ -49,7 +49,8 @@ static int measure_block(struct step *step, uint64_t number, struct cpu_scratch 
     const struct cpu_block *block = &stage->all.block[number];
     const uint32_t *targets = stage->all.target + block->targets, *contexts = stage->all.context + block->contexts;
     float *logits = stage->coefficients + stage->logit_starts[number];
-    if (mem_grow(&scratch->rows, &scratch->row_room, (uint64_t)block->t + block->c, sizeof *scratch->rows, "row pointers"))
+    if (mem_grow(&scratch->rows, &scratch->row_room, (uint64_t)block->t + block->c, sizeof *scratch->rows,
+                 "row pointers"))
         return -1;
     const float **target_rows = (const float **)scratch->rows, **context_rows = target_rows + block->t;
     for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
@@ -77,7 +78,8 @@ static int measure_blocks(void *context, unsigned worker) {
 
 /* ---- 2 and 3: by row ---- */
 
-/* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order). */
+/* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order).
+ */
 static int64_t sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
                                 unsigned workers, uint64_t rows) {
     uint64_t n = 0;
@@ -127,7 +129,8 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     const struct cpu_block *block = &stage->all.block[number];
     const uint32_t *targets = stage->all.target + block->targets;
     for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
-    step->backend->rows->combine(scratch->gradient, stage->coefficients + stage->logit_starts[number] + (occurrence - block->contexts),
+    step->backend->rows->combine(scratch->gradient,
+                                 stage->coefficients + stage->logit_starts[number] + (occurrence - block->contexts),
                                  block->c, target_rows, block->t, step->dim);
 }
 
@@ -150,8 +153,8 @@ static int update_contexts(void *context, unsigned worker) {
         memset(scratch->gradient, 0, step->span * sizeof(float));
         for (; i < n && scratch->keys[i] >> 32 == row; i++)
             add_context_occurrence(step, scratch, (uint32_t)scratch->keys[i], (const float **)scratch->rows);
-        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind, step->request->context,
-                       row, scratch->gradient, scratch->unused_slot, &memo);
+        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
+                       step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
     }
     return 0;
 }
@@ -178,8 +181,8 @@ static int update_targets(void *context, unsigned worker) {
             }
             gradient = scratch->gradient;
         }
-        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind, step->request->target,
-                       row, gradient, scratch->unused_slot, &memo);
+        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
+                       step->request->target, row, gradient, scratch->unused_slot, &memo);
         i = end;
     }
     return 0;
@@ -187,7 +190,10 @@ static int update_targets(void *context, unsigned worker) {
 
 int cpu_step(struct backend *backend, unsigned number, const struct step_request *request) {
     struct cpu_stage *stage = &backend->stage[number];
-    struct step step = {.backend = backend, .stage = stage, .request = request, .dim = request->target->spec.layout.dim,
+    struct step step = {.backend = backend,
+                        .stage = stage,
+                        .request = request,
+                        .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};
     uint64_t blocks = stage->all.count;
     step.scale = request->mean && blocks ? (float)(1.0 / (double)blocks) : 1.0f;

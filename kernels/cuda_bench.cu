@@ -126,12 +126,13 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
-/* Blocks of each way when both go at once: writes over the link hold up the reads' requests, so they get fewer. */
+/* Blocks of each way when both go over the link at once: writes over it hold up the reads' requests, so they get fewer. */
 enum { BOTH_IN = 32, BOTH_OUT = 8 };
 
 int run_once(transfer *t, what which) {
-    unsigned alone = (unsigned)t->backend->processors * 8, in = which == BOTH ? BOTH_IN : alone,
-             out = which == BOTH ? BOTH_OUT : alone;
+    unsigned alone = (unsigned)t->backend->processors * 8;
+    bool shared = which == BOTH && t->table->stores[0].place == PLACE_PINNED;
+    unsigned in = shared ? BOTH_IN : alone, out = shared ? BOTH_OUT : alone;
     if (t->table->stores[0].place == PLACE_FILE) {
         if (swap_file(t, which == TO)) return -1;
     } else {

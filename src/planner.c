@@ -21,25 +21,25 @@ enum {
     /* CPU, bytes in a stage (kernels/cpu.h): two copies of a block with its indices; of an id with its block */
     CPU_BLOCK = 2 * 32 + 8 + 8,
     CPU_OCCURRENCE = 2 * 4 + 8,
-    CPU_SORT = 16,              /* an occurrence's key and its double, once for all stages */
-    CPU_GRAIN = 128,            /* examples of a chunk */
-    CPU_CHUNK = 32 << 10,       /* what growing a chunk's arrays leaves between them */
+    CPU_SORT = 16,        /* an occurrence's key and its double, once for all stages */
+    CPU_GRAIN = 128,      /* examples of a chunk */
+    CPU_CHUNK = 32 << 10, /* what growing a chunk's arrays leaves between them */
     /* CUDA, bytes in a stage: ids, keys, two sorted orders with their doubles, run starts */
     CUDA_BLOCK = 64,
     CUDA_OCCURRENCE = 48,
-    HOGWILD_BATCH = 131072,     /* positions of a piece: between two looks at clock and signals */
-    CPU_WINDOW_BATCH = 8192,    /* positions */
-    CPU_ROW_BATCH = 1024,       /* lists, lines */
+    HOGWILD_BATCH = 131072,  /* positions of a piece: between two looks at clock and signals */
+    CPU_WINDOW_BATCH = 8192, /* positions */
+    CPU_ROW_BATCH = 1024,    /* lists, lines */
     CUDA_BATCH = 16384,
     SMALLEST_BATCH = 256,
 };
-#define CPU_LARGEST 1.06         /* the largest of a run's window batches, as stages grow to it, over the mean one */
-#define CPU_BASE    (13 * MIB)   /* the program, its libraries, buffers of files */
-#define CPU_WORKER  (1 * MIB)    /* a thread's stack and scratch */
-#define CUDA_BASE   (320 * MIB)  /* host side of the CUDA runtime */
-#define GPU_RESERVE (512 * MIB)  /* of what is free, where memory.gpu_budget is auto */
-#define GPU_STREAM  (64 * MIB)   /* two chunks of the id stream */
-#define GPU_STAGE_SHARE 4        /* stages may take a quarter of the budget before train.batch is halved */
+#define CPU_LARGEST     1.06        /* the largest of a run's window batches, as stages grow to it, over the mean one */
+#define CPU_BASE        (13 * MIB)  /* the program, its libraries, buffers of files */
+#define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
+#define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
+#define GPU_RESERVE     (512 * MIB) /* of what is free, where memory.gpu_budget is auto */
+#define GPU_STREAM      (64 * MIB)  /* two chunks of the id stream */
+#define GPU_STAGE_SHARE 4           /* stages may take a quarter of the budget before train.batch is halved */
 
 /* One NVIDIA H200 host, measured: bytes a second. */
 static const double link_each_way = 55e9, device_memory = 4250e9;
@@ -143,16 +143,16 @@ static double total(const double *values) {
 
 struct touches {
     double targets, positives, negatives; /* of a batch, repeats counted */
-    double target_draws, positive_draws;  /* those that are independent: a word is the target of all windows around it */
+    double target_draws, positive_draws; /* those that are independent: a word is the target of all windows around it */
 };
 
 /* What the touches of a batch are drawn from. Targets and positives come from the corpus, each place once an epoch:
  * a row with count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from their law. */
 struct urn {
-    double places;         /* kept tokens of the corpus */
-    double lines;          /* adjacency: its targets are the first of each line */
+    double places; /* kept tokens of the corpus */
+    double lines;  /* adjacency: its targets are the first of each line */
     double rows;
-    double chance[POOLS];  /* of a row of the pool to be one negative */
+    double chance[POOLS]; /* of a row of the pool to be one negative */
 };
 
 static void unigram_chances(double *chance, const struct pools *pools, double power) {
@@ -166,15 +166,19 @@ static void unigram_chances(double *chance, const struct pools *pools, double po
 }
 
 /* `all`: the pools of the whole vocabulary. */
-static void fill_urn(struct urn *urn, const struct pools *all, const struct config *config, const struct examples *examples) {
+static void fill_urn(struct urn *urn, const struct pools *all, const struct config *config,
+                     const struct examples *examples) {
     const struct example_source *source = &examples->source;
     urn->places = total(all->kept);
     urn->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
     urn->rows = (double)source->rows;
-    if (source->law == NEGATIVE_UNIGRAM) unigram_chances(urn->chance, all, config->negatives_power);
+    if (source->law == NEGATIVE_UNIGRAM)
+        unigram_chances(urn->chance, all, config->negatives_power);
     else
         for (int i = 0; i < POOLS; i++)
-            urn->chance[i] = source->law == NEGATIVE_UNIFORM ? 1 / urn->rows : all->rows[i] > 0 ? all->drawn[i] / all->rows[i] : 0;
+            urn->chance[i] = source->law == NEGATIVE_UNIFORM ? 1 / urn->rows
+                             : all->rows[i] > 0              ? all->drawn[i] / all->rows[i]
+                                                             : 0;
 }
 
 /* (1 - share)^times */
@@ -196,7 +200,8 @@ static double distinct_targets(const struct pools *pools, const struct urn *urn,
     double sum = 0;
     for (int i = 0; i < POOLS; i++) {
         if (pools->rows[i] == 0) continue;
-        double none = urn->lines > 0 ? line_missed(urn, touches.target_draws) : corpus_missed(urn, pools, i, touches.target_draws);
+        double none = urn->lines > 0 ? line_missed(urn, touches.target_draws)
+                                     : corpus_missed(urn, pools, i, touches.target_draws);
         sum += pools->rows[i] * (1 - none);
     }
     return sum;
@@ -249,7 +254,8 @@ static uint64_t cpu_stage_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
     double contexts = p->touches.positives + p->touches.negatives, targets = p->touches.targets;
     double stage = plan->batch_blocks * CPU_BLOCK + (targets + contexts) * CPU_OCCURRENCE +
-                   plan->batch_blocks * p->expected.targets * p->expected.contexts * 4 + targets * plan->layout.span * 4.0;
+                   plan->batch_blocks * p->expected.targets * p->expected.contexts * 4 +
+                   targets * plan->layout.span * 4.0;
     double sort = (targets > contexts ? targets : contexts) * CPU_SORT;
     uint64_t examples = example_count(&p->examples->source);
     if (p->examples->source.mode == EXAMPLE_WINDOW && plan->batch < examples) stage *= CPU_LARGEST;
@@ -284,11 +290,11 @@ static uint64_t stage_bytes(const struct planning *p) {
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->examples->source.mode == EXAMPLE_WINDOW;
-    plan->batch = asked          ? p->config->train_batch
-                  : p->hogwild   ? HOGWILD_BATCH
-                  : p->cuda      ? CUDA_BATCH
-                  : window       ? CPU_WINDOW_BATCH
-                                 : CPU_ROW_BATCH;
+    plan->batch = asked        ? p->config->train_batch
+                  : p->hogwild ? HOGWILD_BATCH
+                  : p->cuda    ? CUDA_BATCH
+                  : window     ? CPU_WINDOW_BATCH
+                               : CPU_ROW_BATCH;
     expect_batch(p);
     while (!asked && p->cuda && plan->batch > SMALLEST_BATCH && stage_bytes(p) > p->budget / GPU_STAGE_SHARE) {
         plan->batch /= 2;
@@ -313,7 +319,8 @@ static void settle_asked_places(struct planning *p) {
     measure_tables(p->plan, p->cuda);
 }
 
-/* "auto": on the GPU where it fits beside all that is there already. Contexts come first: a step touches more of them. */
+/* "auto": on the GPU where it fits beside all that is there already. Contexts come first: a step touches more of them.
+ */
 static void settle_auto_places(struct planning *p) {
     const struct config *config = p->config;
     struct plan *plan = p->plan;
@@ -365,7 +372,8 @@ static double hot_hits(const struct planning *p) {
 
 /* ---- traffic ---- */
 
-/* Bytes that every step must move: each distinct record read and written once, each further touch reading its weights. */
+/* Bytes that every step must move: each distinct record read and written once, each further touch reading its weights.
+ */
 static void measure_traffic(struct planning *p) {
     struct plan *plan = p->plan;
     double weights = 4.0 * plan->layout.span, contexts = p->touches.positives + p->touches.negatives;
@@ -378,10 +386,9 @@ static void measure_traffic(struct planning *p) {
     if (!p->cuda) return;
     struct pools *cold = &p->pools; /* the whole vocabulary's are not needed any more */
     fill_pools(cold, p->vocab, p->examples, plan->hot_rows);
-    double rows = distinct_targets(cold, &p->urn, p->touches) *
-                      (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                  distinct_contexts(cold, &p->urn, p->touches) *
-                      (double)off_gpu_row(plan, plan->context, plan->context_state);
+    double rows =
+        distinct_targets(cold, &p->urn, p->touches) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+        distinct_contexts(cold, &p->urn, p->touches) * (double)off_gpu_row(plan, plan->context, plan->context_state);
     plan->link_bytes = 2 * rows;
     double seconds = fmax(rows / link_each_way, plan->memory_bytes / device_memory);
     plan->floor_pairs = seconds > 0 ? plan->batch_pairs / seconds : 0;
@@ -418,17 +425,21 @@ static void advise_host(struct planning *p) {
     uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
     uint64_t room = plan->host_available > rest ? plan->host_available - rest : 0;
     uint64_t dim = tables ? (uint64_t)((double)plan->dim * ((double)room / (double)tables)) / 4 * 4 : 0;
-    int n = snprintf(plan->advice, sizeof plan->advice, "it needs %s of memory and %s can be had: ",
-                     text_of_bytes(need, plan->host_needed), text_of_bytes(have, plan->host_available));
+    int n = snprintf(plan->advice, sizeof plan->advice,
+                     "it needs %s of memory and %s can be had: ", text_of_bytes(need, plan->host_needed),
+                     text_of_bytes(have, plan->host_available));
     char *at = plan->advice + n;
     size_t left = sizeof plan->advice - (size_t)n;
     if (rest > plan->host_available || plan->stage_bytes > plan->host_available / 2)
         snprintf(at, left, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
     else if (dim >= 4)
-        snprintf(at, left, "lower model.dim to %" PRIu64 ", or keep tables in files (memory.target = file, "
-                 "memory.target_state = file; the same keys for context)", dim);
+        snprintf(at, left,
+                 "lower model.dim to %" PRIu64 ", or keep tables in files (memory.target = file, "
+                 "memory.target_state = file; the same keys for context)",
+                 dim);
     else
-        snprintf(at, left, "keep tables in files (memory.target = file, memory.target_state = file; the same keys for "
+        snprintf(at, left,
+                 "keep tables in files (memory.target = file, memory.target_state = file; the same keys for "
                  "context), or lower corpus.max_vocab");
 }
 
@@ -446,14 +457,16 @@ static void advise_gpu(struct planning *p) {
     uint64_t fixed = gpu_fixed(p), over = fixed > p->budget ? fixed - p->budget : 0;
     uint64_t others = plan->gpu_bytes + plan->draw_bytes + GPU_STREAM, whole = example_count(&p->examples->source);
     uint64_t asked = plan->batch < whole ? plan->batch : whole, batch = asked;
-    int n = snprintf(plan->advice, sizeof plan->advice, "it needs %s of the GPU and %s can be had: ",
-                     text_of_bytes(need, plan->gpu_needed), text_of_bytes(have, p->budget));
+    int n = snprintf(plan->advice, sizeof plan->advice,
+                     "it needs %s of the GPU and %s can be had: ", text_of_bytes(need, plan->gpu_needed),
+                     text_of_bytes(have, p->budget));
     char *at = plan->advice + n;
     size_t left = sizeof plan->advice - (size_t)n;
     uint64_t stages_room = p->budget > others ? p->budget - others : 0;
     while (batch > SMALLEST_BATCH && plan->stage_bytes / asked * batch > stages_room) batch /= 2;
     if (over == 0)
-        snprintf(at, left, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", (p->budget - fixed) / pinned_row(plan));
+        snprintf(at, left, "lower memory.hot_rows to %" PRIu64 ", or set it to auto",
+                 (p->budget - fixed) / pinned_row(plan));
     else if (targets_on_gpu(plan) >= over)
         snprintf(at, left, "set memory.target = pinned and memory.target_state = pinned");
     else if (contexts_on_gpu(plan) >= over)
@@ -461,7 +474,9 @@ static void advise_gpu(struct planning *p) {
     else if (stages_room > 0 && batch < asked)
         snprintf(at, left, "lower train.batch to %" PRIu64, batch);
     else if (plan->gpu_bytes)
-        snprintf(at, left, "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
+        snprintf(
+            at, left,
+            "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
     else
         snprintf(at, left, "raise memory.gpu_budget, or lower train.batch or memory.depth");
 }
@@ -470,8 +485,10 @@ static void judge(struct planning *p) {
     struct plan *plan = p->plan;
     int host = plan->host_needed <= plan->host_available, gpu = plan->gpu_needed <= plan->gpu_available;
     plan->fits = host && gpu;
-    if (!host) advise_host(p);
-    else if (!gpu) advise_gpu(p);
+    if (!host)
+        advise_host(p);
+    else if (!gpu)
+        advise_gpu(p);
 }
 
 /* ---- all ---- */
@@ -504,8 +521,8 @@ static void make(struct planning *p) {
     measure_traffic(p);
 }
 
-int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab, const struct examples *examples,
-                 const struct backend_info *machine, int cuda) {
+int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab,
+                 const struct examples *examples, const struct backend_info *machine, int cuda) {
     *plan = (struct plan){0};
     struct planning *p = mem_zalloc(1, sizeof *p, "the plan");
     if (!p) return -1;
@@ -531,8 +548,10 @@ static void line(int to_stdout, const char *name, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (to_stdout) printf("%-16s %s\n", name, text);
-    else note("%-16s %s", name, text);
+    if (to_stdout)
+        printf("%-16s %s\n", name, text);
+    else
+        note("%-16s %s", name, text);
 }
 
 static const char *place_name(const struct plan *plan, enum place place) {
@@ -541,11 +560,15 @@ static const char *place_name(const struct plan *plan, enum place place) {
     return plan->gpu_available ? "pinned on the host" : "in memory";
 }
 
-static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes, int shared) {
+static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes,
+                       int shared) {
     char text[TEXT_ROOM];
-    if (bytes) line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
-    else if (shared && (plan->layout.slots || plan->layout.counted)) line(to_stdout, name, "%10s  in the same records", "");
-    else line(to_stdout, name, "%10s", "none");
+    if (bytes)
+        line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
+    else if (shared && (plan->layout.slots || plan->layout.counted))
+        line(to_stdout, name, "%10s  in the same records", "");
+    else
+        line(to_stdout, name, "%10s", "none");
 }
 
 static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const char *remark) {
@@ -556,46 +579,54 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM], d[TEXT_ROOM];
     const char *unit = config->examples_mode == MODE_WINDOW ? "positions"
-                       : config->examples_mode == MODE_LIST && config->examples_targets == TARGETS_ALL ? "list positions"
-                       : config->examples_mode == MODE_LIST                                            ? "lists"
-                                                                                                       : "lines";
+                       : config->examples_mode == MODE_LIST && config->examples_targets == TARGETS_ALL
+                           ? "list positions"
+                       : config->examples_mode == MODE_LIST ? "lists"
+                                                            : "lines";
     if (config->train_update == UPDATE_HOGWILD) {
         line(to_stdout, "a step", "lock-free, in pieces of %s %s", text_of_count(a, plan->batch), unit);
         return;
     }
     line(to_stdout, "a step", "%s %s: %s examples, %s pairs", text_of_count(a, plan->batch), unit,
          text_of_count(b, (uint64_t)(plan->batch_blocks + 0.5)), text_of_count(c, (uint64_t)(plan->batch_pairs + 0.5)));
-    line(to_stdout, "  distinct rows", "%s targets, %s contexts", text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
+    line(to_stdout, "  distinct rows", "%s targets, %s contexts",
+         text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
          text_of_count(b, (uint64_t)(plan->batch_contexts + 0.5)));
     line(to_stdout, "  traffic", "%s of memory%s%s%s", text_of_bytes(a, (uint64_t)plan->memory_bytes),
          plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
          plan->gpu_available ? " over the link, both ways" : "");
     if (plan->floor_pairs > 0)
         line(to_stdout, "  at most", "%s pairs/s, where %s is full", text_of_rate(d, plan->floor_pairs),
-             plan->link_bytes / 2 / link_each_way > plan->memory_bytes / device_memory ? "the link" : "the GPU's memory");
+             plan->link_bytes / 2 / link_each_way > plan->memory_bytes / device_memory ? "the link"
+                                                                                       : "the GPU's memory");
 }
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_ROOM], b[TEXT_ROOM];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
-         config->examples_mode == MODE_WINDOW ? "sentences" : config->examples_mode == MODE_LIST ? "lists" : "lines");
-    line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s", text_of_count(a, plan->rows),
-         plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
+         config->examples_mode == MODE_WINDOW ? "sentences"
+         : config->examples_mode == MODE_LIST ? "lists"
+                                              : "lines");
+    line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
+         text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");
     print_part(plan, to_stdout, "target", plan->target, plan->target_bytes, 0);
     print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
-    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes, plan->one_record_context);
+    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
+               plan->one_record_context);
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
     print_bytes(to_stdout, "work", plan->stage_bytes, "batches in flight and threads' scratch");
     print_bytes(to_stdout, "corpus ids", plan->stream_bytes, "a mapped file, given back where memory is short");
     if (plan->gpu_available) {
-        line(to_stdout, "hot rows", "%s of %s on the GPU too: %.1f%% of target touches", text_of_count(a, plan->hot_rows),
-             text_of_count(b, plan->rows), 100 * plan->hot_hits);
-        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed), text_of_bytes(b, plan->gpu_available));
+        line(to_stdout, "hot rows", "%s of %s on the GPU too: %.1f%% of target touches",
+             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), 100 * plan->hot_hits);
+        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed),
+             text_of_bytes(b, plan->gpu_available));
     }
-    line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed), text_of_bytes(b, plan->host_available));
+    line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
+         text_of_bytes(b, plan->host_available));
     print_bytes(to_stdout, "resident", plan->host_needed + plan->stream_bytes, "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);

@@ -55,9 +55,9 @@ static int read_corpus(struct session *s) {
     int result = -1, mapped;
     if (!ids || !words || open_corpus(s)) goto out;
     s->reused = reuse_corpus(s, ids, words);
-    if (!s->reused && (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, c, s->pool) ||
-                       vocab_write(&s->vocab, words) ||
-                       idstream_open(&s->stream, ids, s->corpus, &s->vocab, c, s->pool, &mapped)))
+    if (!s->reused &&
+        (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, c, s->pool) ||
+         vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, c, s->pool, &mapped)))
         goto out;
     result = 0;
 out:
@@ -90,7 +90,8 @@ int session_tables(struct session *s) {
     settle_places(c, &s->plan);
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
-                   table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir)
+                   table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,
+                              c->run_dir)
                ? -1
                : 0;
 }

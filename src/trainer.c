@@ -1,5 +1,5 @@
-/* trainer: see trainer.h. The order is the promise: nothing in the run directory changes before everything that can fail
- * cheaply has been done, and an old run is taken away only when the first step of the new one can begin. */
+/* trainer: see trainer.h. The order is the promise: nothing in the run directory changes before everything that can
+ * fail cheaply has been done, and an old run is taken away only when the first step of the new one can begin. */
 #include "trainer.h"
 
 #include "checkpoint.h"
@@ -79,13 +79,16 @@ static double seconds_trained(const struct trainer *t) {
 /* How many examples the run has: epochs and steps, whichever ends first. An epoch's last batch may be short. */
 static int count_run(struct trainer *t) {
     const struct config *c = t->config;
-    uint64_t per_epoch = (t->examples_per_epoch + t->batch - 1) / t->batch, by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
+    uint64_t per_epoch = (t->examples_per_epoch + t->batch - 1) / t->batch, by_epochs = UINT64_MAX,
+             by_steps = UINT64_MAX;
     if (c->train_epochs && __builtin_mul_overflow(c->train_epochs, t->examples_per_epoch, &by_epochs))
         return fail("train.epochs = %" PRIu64 " makes more examples than 2^64", c->train_epochs);
     if (c->train_steps) {
         uint64_t epochs = c->train_steps / per_epoch, left = c->train_steps % per_epoch;
-        if (__builtin_mul_overflow(epochs, t->examples_per_epoch, &by_steps)) by_steps = UINT64_MAX;
-        else by_steps += left * t->batch;
+        if (__builtin_mul_overflow(epochs, t->examples_per_epoch, &by_steps))
+            by_steps = UINT64_MAX;
+        else
+            by_steps += left * t->batch;
     }
     t->total = by_epochs < by_steps ? by_epochs : by_steps;
     return 0;
@@ -108,18 +111,21 @@ static void watch_plateau(struct trainer *t, double per_term) {
                  : "; raise optimizer.lr or make the initial weights larger");
 }
 
-static int write_metrics(struct trainer *t, double loss, double loss_pair, double lr, double words_rate, double pairs_rate) {
+static int write_metrics(struct trainer *t, double loss, double loss_pair, double lr, double words_rate,
+                         double pairs_rate) {
     char line[512];
-    int n = snprintf(line, sizeof line,
-                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, \"loss_pair\": %.6g, "
-                     "\"lr\": %.6g, \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, "
-                     "\"pairs_per_second\": %.6g, \"link_bytes\": %" PRIu64 ", \"seconds\": %.3f}\n",
-                     t->state.step, t->state.epoch, share_done(t), loss, loss_pair, lr, t->state.words, t->state.pairs,
-                     words_rate, pairs_rate, t->tally.link_bytes, seconds_trained(t));
+    int n =
+        snprintf(line, sizeof line,
+                 "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, \"loss_pair\": %.6g, "
+                 "\"lr\": %.6g, \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, "
+                 "\"pairs_per_second\": %.6g, \"link_bytes\": %" PRIu64 ", \"seconds\": %.3f}\n",
+                 t->state.step, t->state.epoch, share_done(t), loss, loss_pair, lr, t->state.words, t->state.pairs,
+                 words_rate, pairs_rate, t->tally.link_bytes, seconds_trained(t));
     return file_append(t->metrics, line, (uint64_t)n);
 }
 
-static void show_line(const struct trainer *t, double loss, double loss_pair, double lr, double words_rate, double pairs_rate) {
+static void show_line(const struct trainer *t, double loss, double loss_pair, double lr, double words_rate,
+                      double pairs_rate) {
     char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
     double done = share_done(t), spent = progress_now() - t->began_training, gained = done;
     text_of_rate(words, words_rate);
@@ -134,7 +140,8 @@ static void show_line(const struct trainer *t, double loss, double loss_pair, do
     report_live(line);
 }
 
-/* Loss as the notebooks print it (summed over the row, averaged over the examples) and a pair; rates; then a new tally. */
+/* Loss as the notebooks print it (summed over the row, averaged over the examples) and a pair; rates; then a new tally.
+ */
 static int report(struct trainer *t, double lr) {
     struct tally *a = &t->tally;
     double passed = progress_now() - a->began;
@@ -199,7 +206,8 @@ static int move_on(struct trainer *t, uint64_t count) {
 
 static int measure_held_out(struct trainer *t) {
     uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
-    struct step_request request = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .loss_only = 1};
+    struct step_request request = {
+        .target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .loss_only = 1};
     struct step_result sum = {0}, got;
     if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->batch) {
@@ -216,11 +224,12 @@ static int measure_held_out(struct trainer *t) {
     double loss = sum.loss / (double)sum.examples, loss_pair = sum.loss / (double)sum.pairs;
     char line[256];
     int n = snprintf(line, sizeof line,
-                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
+                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
+                     ", \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
                      "\"held_out_examples\": %" PRIu64 "}\n",
                      t->state.step, t->state.epoch, loss, loss_pair, sum.examples);
-    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss, loss_pair, sum.examples,
-         t->state.epoch);
+    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss, loss_pair,
+         sum.examples, t->state.epoch);
     return file_append(t->metrics, line, (uint64_t)n);
 }
 
@@ -271,8 +280,12 @@ static int train_batches(struct trainer *t) {
         if (batch.count > left) batch.count = left;
         if (batch.count > of_run) batch.count = of_run;
         lr = schedule_rate(t->config, share_done(t));
-        struct step_request step = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .lr = lr,
-                                    .behind = t->state.step, .mean = t->config->train_reduction == REDUCTION_MEAN};
+        struct step_request step = {.target = t->target->store,
+                                    .context = t->context->store,
+                                    .rule = &t->target->rule,
+                                    .lr = lr,
+                                    .behind = t->state.step,
+                                    .mean = t->config->train_reduction == REDUCTION_MEAN};
         if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
         t->state.step++;
         int epoch_ended = move_on(t, batch.count);
@@ -289,8 +302,12 @@ static int train_batches(struct trainer *t) {
 /* ---- update = hogwild ---- */
 
 static int train_piece(struct trainer *t, uint64_t count, double *lr) {
-    struct hogwild_request request = {.target = t->target->store, .context = t->context->store, .rule = &t->target->rule,
-                                      .epoch = (uint32_t)t->state.epoch, .first = t->state.position, .count = count};
+    struct hogwild_request request = {.target = t->target->store,
+                                      .context = t->context->store,
+                                      .rule = &t->target->rule,
+                                      .epoch = (uint32_t)t->state.epoch,
+                                      .first = t->state.position,
+                                      .count = count};
     struct hogwild_result r;
     struct tally *a = &t->tally;
     uint64_t done = examples_done(t);
@@ -319,7 +336,8 @@ static int train_hogwild(struct trainer *t) {
         double started = progress_now();
         if (train_piece(t, count, &lr)) return -1;
         double took = progress_now() - started;
-        if (count == piece) piece = took > 2 * piece_seconds && piece > 16384 ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
+        if (count == piece)
+            piece = took > 2 * piece_seconds && piece > 16384 ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
         int epoch_ended = move_on(t, count);
         t->state.step = examples_done(t) / t->batch;
         stop = between_pieces(t, epoch_ended);
@@ -379,7 +397,8 @@ static int remove_older(struct trainer *t) {
     int64_t count = file_list(t->run, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        int old = !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
+        int old =
+            !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
         char *path = old ? file_join(t->run, names[i]) : NULL;
         if (path && file_remove_tree(path)) result = -1;
         free(path);
@@ -422,7 +441,8 @@ static int check_same_run(struct trainer *t, const char *checkpoint, uint64_t fi
         goto out;
     }
     if (fingerprint != t->vocab_fingerprint) {
-        fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over", checkpoint);
+        fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
+             checkpoint);
         goto out;
     }
     result = 0;
@@ -461,7 +481,8 @@ static int train(struct trainer *t) {
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
     if (stopped > 0)
-        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64 " is written in '%s', and --resume goes on from it",
+        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
+                    " is written in '%s', and --resume goes on from it",
                     t->state.step, 100 * share_done(t), t->state.step, t->run);
     return stopped;
 }
@@ -486,8 +507,10 @@ static void release(struct trainer *t) {
 }
 
 static int refuse_older(const char *run, const struct progress_state *state) {
-    if (state->finished) return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
-    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over", run, state->step);
+    if (state->finished)
+        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over",
+                run, state->step);
 }
 
 int trainer_run(struct config *config, const struct trainer_options *options) {
@@ -495,7 +518,9 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     struct progress_state older = {0};
     uint64_t fingerprint = 0;
     int found = 0, result = -1, begun = 0, existed = file_exists(config->run_dir);
-    char *checkpoint = existed && !(options->overwrite && !options->resume) ? checkpoint_newest(t.run, &older, &fingerprint, &found) : NULL;
+    char *checkpoint = existed && !(options->overwrite && !options->resume)
+                           ? checkpoint_newest(t.run, &older, &fingerprint, &found)
+                           : NULL;
     if (found < 0) goto out;
     if (checkpoint && !options->resume) {
         refuse_older(t.run, &older);
@@ -513,7 +538,8 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         }
         if (load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
         note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
-    } else if (table_fill(t.target, config, t.session.pool) || table_fill(t.context, config, t.session.pool) || remove_older(&t)) {
+    } else if (table_fill(t.target, config, t.session.pool) || table_fill(t.context, config, t.session.pool) ||
+               remove_older(&t)) {
         goto out;
     }
     begun = 1;

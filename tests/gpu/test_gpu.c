@@ -676,15 +676,20 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     free(c.starts);
 }
 
+/* Everything on the GPU; targets and their state pinned, none of their rows hot; the same with a tenth of them hot. */
 static void speed(void) {
     static const struct shape shapes[] = {{"2.83M x 400 adamax", 2829853, 400, RULE_ADAMAX}, {"14.9M x 188 sgd", 14886544, 188, RULE_SGD}};
     for (int i = 0; i < 2; i++) {
-        measure_speed(&shapes[i], PLACES[0], 3, 16384, 0);
-        measure_speed(&shapes[i], PLACES[1], 3, 16384, 0);
+        struct placing hot[2] = {PLACES[1][0], PLACES[1][1]};
+        hot[0].hot_rows = shapes[i].rows / 10;
+        for (uint64_t batch = 16384; batch <= 32768; batch *= 2) {
+            measure_speed(&shapes[i], PLACES[0], 3, batch, 0);
+            measure_speed(&shapes[i], PLACES[1], 3, batch, 0);
+            measure_speed(&shapes[i], PLACES[1], 5, batch, 0);
+            measure_speed(&shapes[i], hot, 5, batch, 0);
+        }
         measure_speed(&shapes[i], PLACES[1], 3, 4096, 0);
         measure_speed(&shapes[i], PLACES[1], 3, 512, 0);
-        if (i == 0) measure_speed(&shapes[i], PLACES[1], 3, 16384, 1);
-        if (i == 1) measure_speed(&shapes[i], PLACES[1], 1, 16384, 0);
     }
 }
 

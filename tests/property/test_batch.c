@@ -29,9 +29,20 @@ static struct example_source corpus(void) {
     for (int i = 1; i < SENTENCES; i++) starts[i] = starts[i - 1] + 1 + (uint64_t)(rand() % 49);
     starts[SENTENCES] = TOKENS;
     for (int i = 0; i < ROWS; i++) keep[i] = i < 10 ? 0x60000000u : UINT32_MAX;
-    return (struct example_source){.ids = ids, .starts = starts, .tokens = TOKENS, .sentences = SENTENCES, .rows = ROWS,
-                                   .mode = EXAMPLE_WINDOW, .window = 4, .shrink = 1, .keep = keep, .positives = 3,
-                                   .negatives = NEGATIVES, .exclude = 1, .law = NEGATIVE_UNIFORM, .seed = 11};
+    return (struct example_source){.ids = ids,
+                                   .starts = starts,
+                                   .tokens = TOKENS,
+                                   .sentences = SENTENCES,
+                                   .rows = ROWS,
+                                   .mode = EXAMPLE_WINDOW,
+                                   .window = 4,
+                                   .shrink = 1,
+                                   .keep = keep,
+                                   .positives = 3,
+                                   .negatives = NEGATIVES,
+                                   .exclude = 1,
+                                   .law = NEGATIVE_UNIFORM,
+                                   .seed = 11};
 }
 
 static struct backend *open_cpu(unsigned threads) {
@@ -105,11 +116,13 @@ static void batches_do_not_depend_on_their_bounds(void **state) {
         for (uint64_t e = 0; e < count; e++) {
             struct batch_view b = make(single, 1, e, 1, 0);
             for (uint64_t k = 0; k < b.blocks; k++, block++) {
-                uint64_t t = b.target_starts[k + 1] - b.target_starts[k], c = b.context_starts[k + 1] - b.context_starts[k];
+                uint64_t t = b.target_starts[k + 1] - b.target_starts[k],
+                         c = b.context_starts[k + 1] - b.context_starts[k];
                 assert_int_equal(a.target_starts[block + 1] - a.target_starts[block], t);
                 assert_int_equal(a.context_starts[block + 1] - a.context_starts[block], c);
                 assert_memory_equal(a.target_ids + a.target_starts[block], b.target_ids + b.target_starts[k], t * 4);
-                assert_memory_equal(a.context_ids + a.context_starts[block], b.context_ids + b.context_starts[k], c * 4);
+                assert_memory_equal(a.context_ids + a.context_starts[block], b.context_ids + b.context_starts[k],
+                                    c * 4);
             }
         }
         assert_int_equal(block, a.blocks);
@@ -124,7 +137,9 @@ static void epochs_differ(void **state) {
     backend_cpu.source(a, &source);
     backend_cpu.source(b, &source);
     struct batch_view first = make(a, 0, 0, TOKENS, 0), second = make(b, 1, 0, TOKENS, 0);
-    uint64_t n = first.context_starts[first.blocks] < second.context_starts[second.blocks] ? first.context_starts[first.blocks] : second.context_starts[second.blocks];
+    uint64_t n = first.context_starts[first.blocks] < second.context_starts[second.blocks]
+                     ? first.context_starts[first.blocks]
+                     : second.context_starts[second.blocks];
     assert_memory_not_equal(first.context_ids, second.context_ids, n * 4);
     backend_cpu.close(a);
     backend_cpu.close(b);
@@ -157,7 +172,9 @@ static void windows_are_word2vecs(void **state) {
             for (uint32_t slot = 0; slot < s.negatives; slot++) {
                 uint32_t id = kept[m];
                 for (uint32_t attempt = 0; id == kept[m]; attempt++)
-                    id = (uint32_t)draw_below(draw_pair(draw_at(s.seed, DRAW_NEGATIVE, at[m], 3, slot / 2 + (attempt << 20)), slot % 2), ROWS);
+                    id = (uint32_t)draw_below(
+                        draw_pair(draw_at(s.seed, DRAW_NEGATIVE, at[m], 3, slot / 2 + (attempt << 20)), slot % 2),
+                        ROWS);
                 assert_int_equal(c[1 + slot], id);
             }
             block++;
@@ -217,17 +234,24 @@ struct model {
 static struct model open_model(unsigned threads, struct rule_options rule, enum place place, enum place state_place) {
     struct model m = {.backend = open_cpu(threads), .rule = rule};
     struct rule_slot slots[RULE_SLOTS];
-    m.layout = (struct record_layout){.dim = DIM, .span = DIM, .slots = (uint32_t)rule_slots(&rule, slots), .counted = (uint32_t)rule.count_rows};
+    m.layout = (struct record_layout){
+        .dim = DIM, .span = DIM, .slots = (uint32_t)rule_slots(&rule, slots), .counted = (uint32_t)rule.count_rows};
     m.layout.packed = (1 + m.layout.slots) * DIM * 4 + m.layout.counted * 4;
     char *packed = calloc(ROWS, m.layout.packed);
     srand(3);
     for (int side = 0; side < 2; side++) {
         char path[64];
         snprintf(path, sizeof path, "/tmp/sptx-property-%d-%d", (int)getpid(), side);
-        struct table_spec spec = {.name = side ? "context" : "target", .rows = ROWS, .layout = m.layout, .weights = place, .state = state_place, .file_path = path};
+        struct table_spec spec = {.name = side ? "context" : "target",
+                                  .rows = ROWS,
+                                  .layout = m.layout,
+                                  .weights = place,
+                                  .state = state_place,
+                                  .file_path = path};
         assert_int_equal(backend_cpu.table_open(m.backend, &spec, &m.table[side]), 0);
         for (int row = 0; row < ROWS; row++)
-            for (int j = 0; j < DIM; j++) ((float *)(packed + (uint64_t)row * m.layout.packed))[j] = (float)rand() / (float)RAND_MAX - 0.5f;
+            for (int j = 0; j < DIM; j++)
+                ((float *)(packed + (uint64_t)row * m.layout.packed))[j] = (float)rand() / (float)RAND_MAX - 0.5f;
         assert_int_equal(backend_cpu.table_write(m.backend, m.table[side], 0, ROWS, packed), 0);
     }
     free(packed);
@@ -238,7 +262,8 @@ static void train_model(struct model *m, const struct example_source *source, ui
     backend_cpu.source(m->backend, source);
     for (uint64_t first = 0, step = 0; first < end; first += batch, step++) {
         struct batch_request request = {0, first, end - first < batch ? end - first : batch, 0};
-        struct step_request go = {.target = m->table[0], .context = m->table[1], .rule = &m->rule, .lr = 0.01, .behind = step, .mean = 1};
+        struct step_request go = {
+            .target = m->table[0], .context = m->table[1], .rule = &m->rule, .lr = 0.01, .behind = step, .mean = 1};
         struct step_result result;
         unsigned stage = step % 3;
         assert_int_equal(backend_cpu.make_batch(m->backend, stage, &request), 0);
@@ -253,23 +278,37 @@ static void train_model(struct model *m, const struct example_source *source, ui
 static char *read_model(struct model *m) {
     char *packed = malloc(2 * ROWS * m->layout.packed);
     for (int side = 0; side < 2; side++)
-        assert_int_equal(backend_cpu.table_read(m->backend, m->table[side], 0, ROWS, packed + side * ROWS * m->layout.packed), 0);
+        assert_int_equal(
+            backend_cpu.table_read(m->backend, m->table[side], 0, ROWS, packed + side * ROWS * m->layout.packed), 0);
     return packed;
 }
 
 static void steps_do_not_depend_on_workers_or_places(void **state) {
     struct example_source source[16];
     for (int i = 0, n = variants(source); i < n; i++) {
-        struct rule_options rule = {.rule = i % RULE_COUNT, .eps = 1e-8, .rho = 0.9, .alpha = 0.9, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01,
-                                    .eta_minus = 0.5, .eta_plus = 1.2, .step_min = 1e-6, .step_max = 50, .t0 = 1e6};
+        struct rule_options rule = {.rule = i % RULE_COUNT,
+                                    .eps = 1e-8,
+                                    .rho = 0.9,
+                                    .alpha = 0.9,
+                                    .beta1 = 0.9,
+                                    .beta2 = 0.999,
+                                    .lr = 0.01,
+                                    .eta_minus = 0.5,
+                                    .eta_plus = 1.2,
+                                    .step_min = 1e-6,
+                                    .step_max = 50,
+                                    .t0 = 1e6};
         rule.count_rows = rule_counts(&rule);
         char *want = NULL;
         for (int threads = 1; threads <= 3; threads++) {
-            struct model m = open_model((unsigned)threads, rule, threads == 2 ? PLACE_FILE : PLACE_PINNED, threads == 3 ? PLACE_FILE : PLACE_GPU);
+            struct model m = open_model((unsigned)threads, rule, threads == 2 ? PLACE_FILE : PLACE_PINNED,
+                                        threads == 3 ? PLACE_FILE : PLACE_GPU);
             train_model(&m, &source[i], 50, example_count(&source[i]));
             char *got = read_model(&m);
-            if (want) assert_memory_equal(want, got, 2 * ROWS * m.layout.packed);
-            else want = got, got = NULL;
+            if (want)
+                assert_memory_equal(want, got, 2 * ROWS * m.layout.packed);
+            else
+                want = got, got = NULL;
             free(got);
             backend_cpu.close(m.backend);
         }
@@ -286,7 +325,8 @@ static void step_sums_duplicates(void **state) {
     char *packed = read_model(&m);
     for (int side = 0; side < 2; side++)
         for (int r = 0; r < ROWS; r++)
-            for (int j = 0; j < DIM; j++) old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
+            for (int j = 0; j < DIM; j++)
+                old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
     memcpy(fresh, old, sizeof old);
     free(packed);
     backend_cpu.source(m.backend, &source);
@@ -297,11 +337,13 @@ static void step_sums_duplicates(void **state) {
     for (uint64_t b = 0; b < v.blocks; b++)
         for (uint64_t t = v.target_starts[b]; t < v.target_starts[b + 1]; t++)
             for (uint64_t c = v.context_starts[b]; c < v.context_starts[b + 1]; c++) {
-                double *u = old[0][v.target_ids[t]], *w = old[1][v.context_ids[c]], s = 0, y = c - v.context_starts[b] < v.positives[b];
+                double *u = old[0][v.target_ids[t]], *w = old[1][v.context_ids[c]], s = 0,
+                       y = c - v.context_starts[b] < v.positives[b];
                 for (int j = 0; j < DIM; j++) s += u[j] * w[j];
                 double g = 0.02 * (1 / (1 + exp(-s)) - y);
                 loss += log1p(exp(s)) - y * s;
-                for (int j = 0; j < DIM; j++) fresh[0][v.target_ids[t]][j] -= g * w[j], fresh[1][v.context_ids[c]][j] -= g * u[j];
+                for (int j = 0; j < DIM; j++)
+                    fresh[0][v.target_ids[t]][j] -= g * w[j], fresh[1][v.context_ids[c]][j] -= g * u[j];
             }
     assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);
     assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
@@ -310,7 +352,8 @@ static void step_sums_duplicates(void **state) {
     for (int side = 0; side < 2; side++)
         for (int r = 0; r < ROWS; r++)
             for (int j = 0; j < DIM; j++)
-                assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] - fresh[side][r][j]) < 2e-5);
+                assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
+                                 fresh[side][r][j]) < 2e-5);
     free(packed);
     backend_cpu.close(m.backend);
 }
@@ -324,10 +367,16 @@ static void hogwild_learns(void **state) {
             struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
             struct hogwild_result first, last;
             uint64_t count = example_count(&source[i]);
-            struct hogwild_request request = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .count = count, .lr_first = 0.05, .lr_last = 0.05};
+            struct hogwild_request request = {.target = m.table[0],
+                                              .context = m.table[1],
+                                              .rule = &m.rule,
+                                              .count = count,
+                                              .lr_first = 0.05,
+                                              .lr_last = 0.05};
             backend_cpu.source(m.backend, &source[i]);
             assert_int_equal(backend_cpu.hogwild(m.backend, &request, &first), 0);
-            for (request.epoch = 1; request.epoch < 40; request.epoch++) assert_int_equal(backend_cpu.hogwild(m.backend, &request, &last), 0);
+            for (request.epoch = 1; request.epoch < 40; request.epoch++)
+                assert_int_equal(backend_cpu.hogwild(m.backend, &request, &last), 0);
             assert_true(first.pairs > 0 && first.sampled_terms > 0);
             assert_true(last.loss / (double)last.sampled_terms < 0.97 * first.loss / (double)first.sampled_terms);
             backend_cpu.close(m.backend);

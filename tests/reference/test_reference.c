@@ -1,10 +1,11 @@
-/* test_reference FILE...: runs known answers of the optimizers through a backend and prints the worst error of each file.
+/* test_reference FILE...: runs known answers of the optimizers through a backend and prints the worst error of each
+ * file.
  *
- * A file holds '# optimizer NAME {JSON} bias_correction MODE reduction KIND', then blocks "name d0 [d1]" of numbers: shape
- * (V D B P N STEPS), first tables, ids of every step, and what must come out: losses, tables, state, update counts. The
- * error is relative to the block's largest entry; past 2e-5 the file fails. SPTX_BACKEND=cuda runs them on the GPU,
- * SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads.
- * Closes with 'N passed, N failed'; exit code 1 where any failed, 2 without files. */
+ * A file holds '# optimizer NAME {JSON} bias_correction MODE reduction KIND', then blocks "name d0 [d1]" of numbers:
+ * shape (V D B P N STEPS), first tables, ids of every step, and what must come out: losses, tables, state, update
+ * counts. The error is relative to the block's largest entry; past 2e-5 the file fails. SPTX_BACKEND=cuda runs them on
+ * the GPU, SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads. Closes
+ * with 'N passed, N failed'; exit code 1 where any failed, 2 without files. */
 #include "../../kernels/backend.h"
 #include "../../src/file.h"
 #include "../../src/memory.h"
@@ -56,7 +57,9 @@ static int read_block(struct known *known, char **at) {
     for (uint64_t i = 0; i < block->count; i++) {
         char *next;
         block->value[i] = strtod(*at, &next);
-        if (next == *at) return fail("'%s': block %s ends after %" PRIu64 " of %" PRIu64 " numbers", known->path, block->name, i, block->count);
+        if (next == *at)
+            return fail("'%s': block %s ends after %" PRIu64 " of %" PRIu64 " numbers", known->path, block->name, i,
+                        block->count);
         *at = next;
     }
     while (**at == '\n' || **at == ' ') (*at)++;
@@ -93,13 +96,19 @@ static int read_rule(struct known *known) {
         const char *name;
         int rule;
         double lr, eps, alpha, decay;
-    } kinds[] = {{"SGD", RULE_SGD, 1e-3, 1e-8, 0, 0},         {"Adagrad", RULE_ADAGRAD, 1e-2, 1e-10, 0, 0},
-                 {"Adadelta", RULE_ADADELTA, 1, 1e-6, 0, 0},   {"RMSprop", RULE_RMSPROP, 1e-2, 1e-8, 0.99, 0},
-                 {"Adam", RULE_ADAM, 1e-3, 1e-8, 0, 0},        {"AdamW", RULE_ADAMW, 1e-3, 1e-8, 0, 1e-2},
-                 {"SparseAdam", RULE_SPARSE_ADAM, 1e-3, 1e-8, 0, 0}, {"Adamax", RULE_ADAMAX, 2e-3, 1e-8, 0, 0},
-                 {"ASGD", RULE_ASGD, 1e-2, 1e-8, 0.75, 0},     {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0}};
+    } kinds[] = {{"SGD", RULE_SGD, 1e-3, 1e-8, 0, 0},
+                 {"Adagrad", RULE_ADAGRAD, 1e-2, 1e-10, 0, 0},
+                 {"Adadelta", RULE_ADADELTA, 1, 1e-6, 0, 0},
+                 {"RMSprop", RULE_RMSPROP, 1e-2, 1e-8, 0.99, 0},
+                 {"Adam", RULE_ADAM, 1e-3, 1e-8, 0, 0},
+                 {"AdamW", RULE_ADAMW, 1e-3, 1e-8, 0, 1e-2},
+                 {"SparseAdam", RULE_SPARSE_ADAM, 1e-3, 1e-8, 0, 0},
+                 {"Adamax", RULE_ADAMAX, 2e-3, 1e-8, 0, 0},
+                 {"ASGD", RULE_ASGD, 1e-2, 1e-8, 0.75, 0},
+                 {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0}};
     char name[32], mode[16] = "global", reduction[16] = "sum";
-    if (sscanf(known->header, "# optimizer %31s", name) != 1) return fail("'%s' does not begin with '# optimizer NAME'", known->path);
+    if (sscanf(known->header, "# optimizer %31s", name) != 1)
+        return fail("'%s' does not begin with '# optimizer NAME'", known->path);
     const char *at = strstr(known->header, "bias_correction ");
     if (at) sscanf(at, "bias_correction %15s", mode);
     at = strstr(known->header, "reduction ");
@@ -152,7 +161,8 @@ static int read_known(struct known *known, const char *path) {
     const double *s = shape->value;
     known->rows = (uint64_t)s[0], known->dim = (uint64_t)s[1], known->examples = (uint64_t)s[2];
     known->positives = (uint64_t)s[3], known->negatives = (uint64_t)s[4], known->steps = (uint64_t)s[5];
-    const char *const needed[] = {"target_init", "context_init", "target_ids", "context_ids", "losses", "target_final", "context_final"};
+    const char *const needed[] = {"target_init", "context_init", "target_ids",   "context_ids",
+                                  "losses",      "target_final", "context_final"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!find(known, needed[i])) return fail("'%s' has no block '%s'", path, needed[i]);
     return read_rule(known);
@@ -179,8 +189,12 @@ static const char *const side_names[2] = {"target", "context"};
 static int open_table(struct run *run, const struct known *known, int side, const char *directory) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", directory, side_names[side]);
-    struct table_spec spec = {.name = side_names[side], .rows = known->rows, .layout = run->layout, .weights = run->place,
-                              .state = run->place, .file_path = path};
+    struct table_spec spec = {.name = side_names[side],
+                              .rows = known->rows,
+                              .layout = run->layout,
+                              .weights = run->place,
+                              .state = run->place,
+                              .file_path = path};
     struct rule_slot slots[RULE_SLOTS];
     int count = rule_slots(&known->rule, slots);
     if (run->ops->table_open(run->backend, &spec, &run->table[side])) return -1;
@@ -198,7 +212,8 @@ static int open_table(struct run *run, const struct known *known, int side, cons
     return result;
 }
 
-static void compare(struct run *run, const char *name, const struct block *want, const float *got, uint64_t stride, uint64_t columns) {
+static void compare(struct run *run, const char *name, const struct block *want, const float *got, uint64_t stride,
+                    uint64_t columns) {
     double largest = 0, worst = 0;
     for (uint64_t i = 0; i < want->count; i++)
         if (fabs(want->value[i]) > largest) largest = fabs(want->value[i]);
@@ -236,7 +251,8 @@ static int compare_table(struct run *run, const struct known *known, int side) {
         uint32_t counted;
         memcpy(&counted, packed + (row + 1) * run->layout.packed - sizeof counted, sizeof counted);
         if (counted != (uint32_t)updates->value[row]) {
-            fail("'%s': %s row %" PRIu64 " was updated %u times, not %.0f", known->path, side_names[side], row, counted, updates->value[row]);
+            fail("'%s': %s row %" PRIu64 " was updated %u times, not %.0f", known->path, side_names[side], row, counted,
+                 updates->value[row]);
             goto out;
         }
     }
@@ -248,8 +264,10 @@ out:
 
 static int run_steps(struct run *run, const struct known *known) {
     uint64_t each = known->positives + known->negatives, examples = known->examples;
-    uint64_t *target_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch"), *context_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch");
-    uint32_t *positives = mem_alloc(examples, sizeof(uint32_t), "a batch"), *targets = mem_alloc(examples, sizeof(uint32_t), "a batch"),
+    uint64_t *target_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch"),
+             *context_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch");
+    uint32_t *positives = mem_alloc(examples, sizeof(uint32_t), "a batch"),
+             *targets = mem_alloc(examples, sizeof(uint32_t), "a batch"),
              *contexts = mem_alloc(examples * each, sizeof(uint32_t), "a batch");
     float *losses = mem_alloc(known->steps, sizeof(float), "losses");
     int result = -1;
@@ -264,8 +282,12 @@ static int run_steps(struct run *run, const struct known *known) {
         for (uint64_t b = 0; b < examples; b++) targets[b] = (uint32_t)target_ids[s * examples + b];
         for (uint64_t i = 0; i < examples * each; i++) contexts[i] = (uint32_t)context_ids[s * examples * each + i];
         struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts};
-        struct step_request request = {.target = run->table[0], .context = run->table[1], .rule = &known->rule, .lr = known->lr,
-                                       .behind = s, .mean = known->mean};
+        struct step_request request = {.target = run->table[0],
+                                       .context = run->table[1],
+                                       .rule = &known->rule,
+                                       .lr = known->lr,
+                                       .behind = s,
+                                       .mean = known->mean};
         struct step_result got;
         unsigned stage = (unsigned)(s % 3);
         if (run->ops->set_batch(run->backend, stage, &view) || run->ops->gather(run->backend, stage, &request) ||
@@ -294,9 +316,11 @@ static int run_known(const char *path, const struct backend_ops *ops, enum place
     if (!made) fail("cannot make a directory under /tmp");
     if (!made || read_known(&known, path)) goto out;
     run.layout = table_layout(&known.rule, (uint32_t)known.dim);
-    struct backend_options options = {.threads = threads, .depth = 3, .gpu_budget = UINT64_MAX, .batch_blocks = known.examples};
-    if (ops->open(&run.backend, &options) || open_table(&run, &known, 0, directory) || open_table(&run, &known, 1, directory) ||
-        run_steps(&run, &known) || ops->drain(run.backend) || compare_table(&run, &known, 0) || compare_table(&run, &known, 1))
+    struct backend_options options = {
+        .threads = threads, .depth = 3, .gpu_budget = UINT64_MAX, .batch_blocks = known.examples};
+    if (ops->open(&run.backend, &options) || open_table(&run, &known, 0, directory) ||
+        open_table(&run, &known, 1, directory) || run_steps(&run, &known) || ops->drain(run.backend) ||
+        compare_table(&run, &known, 0) || compare_table(&run, &known, 1))
         goto out;
     result = run.worst <= tolerance ? 0 : 1;
     printf("%s  worst error %.2e in %s  %s\n", result ? "FAIL" : "ok  ", run.worst, run.worst_name, path);
@@ -316,7 +340,9 @@ out:
 int main(int argc, char **argv) {
     const char *backend = getenv("SPTX_BACKEND"), *place = getenv("SPTX_PLACE"), *threads = getenv("SPTX_THREADS");
     const struct backend_ops *ops = backend && !strcmp(backend, "cuda") ? &backend_cuda : &backend_cpu;
-    enum place where = place && !strcmp(place, "gpu") ? PLACE_GPU : place && !strcmp(place, "file") ? PLACE_FILE : PLACE_PINNED;
+    enum place where = place && !strcmp(place, "gpu")    ? PLACE_GPU
+                       : place && !strcmp(place, "file") ? PLACE_FILE
+                                                         : PLACE_PINNED;
     int failed = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: test_reference FILE...\n");
