@@ -157,24 +157,29 @@ char *text_strip(char *text) {
     return text;
 }
 
+/* Insertions, deletions, changes and swaps of neighbours between two words (optimal string alignment). */
 static unsigned edits(const char *a, const char *b) {
     enum { LONGEST = 63 };
     size_t n = strlen(a), m = strlen(b);
-    unsigned row[LONGEST + 1];
+    unsigned rows[3][LONGEST + 1], *before = rows[0], *above = rows[1], *row = rows[2];
     if (n > LONGEST || m > LONGEST) return 1000;
-    for (size_t j = 0; j <= m; j++) row[j] = (unsigned)j;
+    for (size_t j = 0; j <= m; j++) above[j] = (unsigned)j;
     for (size_t i = 1; i <= n; i++) {
-        unsigned corner = row[0];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= m; j++) {
-            unsigned above = row[j], best = corner + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best) best = above + 1;
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            corner = above;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
             row[j] = best;
         }
+        unsigned *oldest = before;
+        before = above;
+        above = row;
+        row = oldest;
     }
-    return row[m];
+    return above[m];
 }
 
 const char *text_nearest(const char *word, const char *const *names, size_t count) {

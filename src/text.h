@@ -23,7 +23,7 @@ char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 
-/* The entry of names[count] with the fewest single-letter edits from `word`, or NULL where none is near enough to help. */
+/* The entry of names[count] with the fewest edits of one letter, or swaps of two, from `word`, or NULL where none is near enough to help. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

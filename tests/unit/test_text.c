@@ -188,6 +188,8 @@ static void nearest_name(void **state) {
     assert_string_equal(text_nearest("plans", names, 4), "plan");
     assert_string_equal(text_nearest("nearst", names, 4), "nearest");
     assert_string_equal(text_nearest("export", names, 4), "export");
+    assert_string_equal(text_nearest("plna", names, 4), "plan"); /* a swap is one edit */
+    assert_string_equal(text_nearest("dmi", (const char *const[]){"dim"}, 1), "dim");
     assert_null(text_nearest("quux", names, 4));
     assert_null(text_nearest("", names, 4));
     assert_null(text_nearest("train", names, 0));
