@@ -205,10 +205,11 @@ struct rule_case {
     struct rule_options options;
 };
 
-/* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded. */
+/* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded (rmsprop most: its
+ * first steps divide by a tenth of the gradient's own size). */
 static struct rule_options options_of(int rule) {
     return (struct rule_options){
-        .rule = rule, .eps = 1e-3, .rho = 0.9, .alpha = rule == RULE_ASGD ? 0.75 : 0.99, .beta1 = 0.9,
+        .rule = rule, .eps = rule == RULE_RMSPROP ? 1e-2 : 1e-3, .rho = 0.9, .alpha = rule == RULE_ASGD ? 0.75 : 0.99, .beta1 = 0.9,
         .beta2 = 0.999, .lambd = 1e-4, .t0 = 2, .eta_minus = 0.5, .eta_plus = 1.2, .step_min = 1e-6, .step_max = 50, .lr = 0.05,
     };
 }
