@@ -158,8 +158,7 @@ struct step_result {
 };
 
 /* word2vec's lock-free way over examples [first, first + count): lr falls linearly from lr_first to lr_last. The loss is
- * measured on a sample of the blocks; `terms`, `pairs` and `examples` of the result speak of that sample when `sampled`
- * are asked for through loss / terms, and of all blocks otherwise: see hogwild_result. */
+ * measured on a sample of the blocks, which the sampled_ counts of the result speak of. */
 struct hogwild_request {
     struct backend_table *target, *context;
     const struct rule_options *rule;

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* The corpus is counted and encoded as train does it, into the same files, so that a train that follows begins at once. */
+/* The corpus is counted and encoded as train does it, into the same files, so that a train that follows begins at once.
+ */
 static int print_plan(struct config *config) {
     struct session session;
     int result = session_open(&session, config);
