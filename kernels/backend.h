@@ -31,7 +31,6 @@ struct backend_options {
     unsigned index;        /* which GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
     uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
-    uint64_t batch_blocks; /* most examples that a batch holds; 0 where no batch will be made */
 };
 
 struct backend_info {

@@ -169,7 +169,6 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     if (!b) return -1;
     b->ops = &backend_cuda;
     b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
-    b->batch_blocks = options->batch_blocks;
     int failed = open_device(b, options) || open_streams(b);
     for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
     failed = failed || !(b->pool = host_pool_open(options->threads));

@@ -198,7 +198,7 @@ struct backend {
     unsigned depth;
     int processors; /* SMs */
     char name[128];
-    uint64_t gpu_budget, gpu_used, host_used, batch_blocks;
+    uint64_t gpu_budget, gpu_used, host_used;
     cudaStream_t prepare, in, compute, out;
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];

@@ -17,8 +17,7 @@ static int open_backend(struct session *s) {
     struct backend_options options = {.threads = (unsigned)c->device_threads,
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
-                                      .gpu_budget = c->memory_gpu_budget,
-                                      .batch_blocks = c->train_batch == COUNT_AUTO ? 0 : c->train_batch};
+                                      .gpu_budget = c->memory_gpu_budget};
     if (session_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }

@@ -317,7 +317,7 @@ static int run_known(const char *path, const struct backend_ops *ops, enum place
     if (!made || read_known(&known, path)) goto out;
     run.layout = table_layout(&known.rule, (uint32_t)known.dim);
     struct backend_options options = {
-        .threads = threads, .depth = 3, .gpu_budget = UINT64_MAX, .batch_blocks = known.examples};
+        .threads = threads, .depth = 3, .gpu_budget = UINT64_MAX};
     if (ops->open(&run.backend, &options) || open_table(&run, &known, 0, directory) ||
         open_table(&run, &known, 1, directory) || run_steps(&run, &known) || ops->drain(run.backend) ||
         compare_table(&run, &known, 0) || compare_table(&run, &known, 1))

@@ -11,11 +11,7 @@
 
 #include <cmocka.h>
 
-static void sentence_holds(const char *part) {
-    if (!strstr(report_sentence(), part)) print_error("'%s' lacks '%s'\n", report_sentence(), part);
-    assert_non_null(strstr(report_sentence(), part));
-    report_clear();
-}
+#include "sentence.h"
 
 static struct generate_options options(enum generate_kind kind, uint64_t rows, uint64_t lists, uint32_t seed) {
     return (struct generate_options){kind, rows, lists, seed};

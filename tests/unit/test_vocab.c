@@ -9,21 +9,8 @@
 
 #include <cmocka.h>
 
-static void sentence_holds(const char *part) {
-    if (!strstr(report_sentence(), part)) print_error("'%s' lacks '%s'\n", report_sentence(), part);
-    assert_non_null(strstr(report_sentence(), part));
-    report_clear();
-}
-
-static struct config plain_config(int format) {
-    return (struct config){.corpus_path = "here",
-                           .corpus_format = format,
-                           .corpus_max_sentence = 1000,
-                           .corpus_min_count = 1,
-                           .corpus_vocab = "",
-                           .min_rating = -INFINITY,
-                           .train_report_seconds = 1};
-}
+#include "plain_config.h"
+#include "sentence.h"
 
 /* Builds from a file's text with so many threads and bytes a block. */
 static int build(struct vocab *vocab, const struct config *config, char *path, unsigned threads, uint64_t block) {

@@ -1,0 +1,8 @@
+/* The sentence of a failure, looked at and cleared. Included by tests after cmocka.h. */
+#include "../../src/report.h"
+
+static void sentence_holds(const char *part) {
+    if (!strstr(report_sentence(), part)) print_error("'%s' lacks '%s'\n", report_sentence(), part);
+    assert_non_null(strstr(report_sentence(), part));
+    report_clear();
+}
