@@ -101,18 +101,23 @@ static int open_streams(struct backend *b) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     CK(cudaStreamCreateWithPriority(&b->prepare, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(&b->beside, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
-    CK(cudaEventCreateWithFlags(&b->sized, cudaEventDisableTiming));
-    CK(cudaEventCreateWithFlags(&b->last_forward, cudaEventDisableTiming));
-    CK(cudaHostAlloc(&b->measured, MEASURED_BYTES, cudaHostAllocMapped));
+    cudaEvent_t *events[] = {&b->forked, &b->joined, &b->sized, &b->last_forward};
+    for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    CK(cudaHostAlloc((void **)&b->measured, EXAMPLES_MEASURED_BYTES, cudaHostAllocMapped));
     return 0;
 }
 
 static int open_stage(struct backend *b, struct stage *stage) {
     cudaEvent_t *events[4] = {&stage->prepared, &stage->arrived, &stage->stepped, &stage->done};
-    if (gpu_take(b, (void **)&stage->counts, sizeof *stage->counts, "a batch's counts")) return -1;
+    if (gpu_take(b, (void **)&stage->counts, sizeof *stage->counts, "a batch's counts") ||
+        gpu_take(b, (void **)&stage->request, sizeof *stage->request, "a batch's request"))
+        return -1;
+    CK(cudaMallocHost((void **)&stage->request_host, sizeof *stage->request_host));
+    memset(stage->request_host, 0, sizeof *stage->request_host);
     CK(cudaMemset(stage->counts, 0, sizeof *stage->counts));
     CK(cudaHostAlloc((void **)&stage->result, sizeof *stage->result, cudaHostAllocMapped));
     memset(stage->result, 0, sizeof *stage->result);
@@ -139,15 +144,20 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (int i = 0; i < 4; i++)
         if (events[i]) cudaEventDestroy(events[i]);
     gpu_give(b, stage->counts, sizeof *stage->counts);
+    gpu_give(b, stage->request, sizeof *stage->request);
+    if (stage->request_host) cudaFreeHost(stage->request_host);
+    if (stage->making) cudaGraphExecDestroy(stage->making);
     if (stage->result) cudaFreeHost(stage->result);
     for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
 }
 
 static void close_backend(struct backend *b) {
     if (!b) return;
-    struct gpu_array *arrays[] = {&b->scratch.sizes, &b->scratch.offsets, &b->scratch.iota,       &b->scratch.keys, &b->scratch.ranks,
-                                  &b->scratch.temporary, &b->gradients,   &b->context_gradients,  &b->partials,     &b->corrections};
-    cudaStream_t streams[4] = {b->prepare, b->in, b->compute, b->out};
+    struct scratch *s = &b->scratch;
+    struct gpu_array *arrays[] = {&s->sizes,    &s->offsets,  &s->scanning,   &s->iota,       &s->keys[0],   &s->keys[1],           &s->ranks[0],
+                                  &s->ranks[1], &s->sorting[0], &s->sorting[1], &b->gradients, &b->context_gradients, &b->partials, &b->corrections};
+    cudaStream_t streams[] = {b->prepare, b->beside, b->in, b->compute, b->out};
+    cudaEvent_t events[] = {b->forked, b->joined, b->sized, b->last_forward};
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);
@@ -155,10 +165,10 @@ static void close_backend(struct backend *b) {
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
     if (b->measured) cudaFreeHost(b->measured);
-    if (b->sized) cudaEventDestroy(b->sized);
-    if (b->last_forward) cudaEventDestroy(b->last_forward);
-    for (int i = 0; i < 4; i++)
-        if (streams[i]) cudaStreamDestroy(streams[i]);
+    for (cudaEvent_t event : events)
+        if (event) cudaEventDestroy(event);
+    for (cudaStream_t stream : streams)
+        if (stream) cudaStreamDestroy(stream);
     host_pool_close(b->pool);
     free(b);
 }

@@ -1,6 +1,6 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
  *
- *   prepare stream   ids, distinct rows, orders of batch k+1            (cuda_batch.cu)
+ *   prepare stream   ids, distinct rows, orders of batch k+1            (cuda_batch.cu: cuda_examples.cu, cuda_index.cu)
  *   in stream        its cold rows, host -> slots                       (cuda_rows.cu)
  *   compute stream   forward shared rows from batches in flight; step k (cuda_rows.cu, cuda_step.cu)
  *   out stream       rows of batch k-1, slots -> host; its result       (cuda_rows.cu)
@@ -122,10 +122,14 @@ struct side_view {
 /* What the host does not need to know to go on; written by the GPU. */
 struct batch_counts {
     uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
+    uint32_t blocks, targets, contexts, terms; /* what the batch has; batch_sizes says at least as much */
+    uint32_t too_long;                         /* positives of an example that is, or 0 */
+    unsigned long long pairs;
     unsigned long long empty_terms; /* terms of slots left out */
 };
 
-/* What the host does know, after the batch's sizes were summed. */
+/* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
+ * bound, known before anything is drawn, so that the host waits for nothing; otherwise the sums of measuring. */
 struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
@@ -148,14 +152,31 @@ struct side_arrays {
     int staged[2];             /* staging holds rows that their places do not have yet */
 };
 
+/* What the kernels that make examples are told of a batch. */
+struct example_request {
+    struct example_source source; /* pointers are the GPU's */
+    struct shuffle order;         /* of the epoch's examples, where the source shuffles */
+    uint64_t first, count;
+    uint32_t epoch;
+    int held_out;
+};
+
+/* A captured graph makes batches of one count of examples, as long as no array has moved. */
+struct graph_key {
+    uint64_t layout, count;
+};
+
 struct stage {
     int built, busy;   /* has a batch; something of it may still run */
     int gathered;      /* gather() was called for this batch: its slots hold rows */
     int cold;          /* some of its rows come from the host */
     uint64_t sequence; /* order of gather() */
     struct backend_table *tables[2]; /* whose rows lie in the slots */
-    struct batch_sizes sizes;
-    uint64_t pairs, words;
+    struct batch_sizes sizes, room; /* room: what arrays are grown to, so that later batches fit in them */
+    uint64_t words;
+    struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
+    cudaGraphExec_t making;         /* of making a batch, or NULL */
+    struct graph_key making_key, last_key; /* last_key: of the last batch that was made without it */
     int one_target; /* every block has T == 1 */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
@@ -171,8 +192,6 @@ struct stage {
 
 /* ---- the backend ---- */
 
-enum { MEASURED_BYTES = 128 };
-
 /* The source with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
 struct cuda_source {
     struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
@@ -185,9 +204,9 @@ struct cuda_source {
     int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
 };
 
-/* Sorting and scanning work here; used by the prepare stream alone. */
+/* Sorting and scanning work here; used by the prepare stream, and a side's by what runs beside it. */
 struct scratch {
-    struct gpu_array sizes, offsets, iota, keys, ranks, temporary;
+    struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
     uint64_t iota_count;
 };
 
@@ -199,7 +218,9 @@ struct backend {
     int processors; /* SMs */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
-    cudaStream_t prepare, in, compute, out;
+    uint64_t layout; /* changes when an array moves: captured graphs hold its address */
+    cudaStream_t prepare, beside, in, compute, out; /* beside: the other side of a batch, within its making */
+    cudaEvent_t forked, joined;
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct scratch scratch;
@@ -208,7 +229,7 @@ struct backend {
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
     int corrections_ready;
-    void *measured; /* pinned, mapped, MEASURED_BYTES: make_batch reads a batch's sizes here */
+    struct measured *measured; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;
     void *hogwild; /* cuda_hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
@@ -229,9 +250,27 @@ void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
-/* cuda_batch.cu */
+/* cuda_source.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 void cuda_source_drop(struct backend *backend);
+
+/* cuda_examples.cu. Both are only enqueued, on the prepare stream, and read stage->request. */
+enum { EXAMPLES_MEASURED_BYTES = 64 }; /* struct measured has at most so many */
+/* Whether the host can know what `count` examples make at most, and soon enough close to it: 1 with *bound, or 0. */
+int cuda_examples_bound(const struct example_source *source, uint64_t count, struct batch_sizes *bound);
+int cuda_examples_reserve(struct backend *backend, uint64_t count);
+/* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
+int cuda_examples_measure(struct backend *backend, struct stage *stage, int padded);
+int cuda_examples_fill(struct backend *backend, struct stage *stage);
+/* Waits for the sizes that measuring came to; -1 after fail() where an example is too long. */
+int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
+int cuda_check_sizes(uint64_t contexts, uint64_t terms);
+
+/* cuda_index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on prepare and, for one side, beside it. */
+int cuda_index_reserve(struct backend *backend, const struct batch_sizes *room, uint64_t rows);
+int cuda_index(struct backend *backend, struct stage *stage, uint64_t rows);
+
+/* cuda_batch.cu */
 int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);

@@ -62,6 +62,7 @@ int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const c
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, room, what)) return -1;
     array->bytes = room;
+    b->layout++;
     return 0;
 }
 

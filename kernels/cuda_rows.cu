@@ -148,8 +148,9 @@ static uint64_t hot_of(const struct backend_table *table) {
     return table->spec.rows;
 }
 
-static uint64_t most_cold(const struct stage *stage, int side, const struct backend_table *table) {
-    uint64_t named = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts, cold = table->spec.rows - hot_of(table);
+/* The most cold rows that a batch of such sizes can name. */
+static uint64_t most_cold(const struct batch_sizes *sizes, int side, const struct backend_table *table) {
+    uint64_t named = side == SIDE_TARGET ? sizes->targets : sizes->contexts, cold = table->spec.rows - hot_of(table);
     return named < cold ? named : cold;
 }
 
@@ -178,11 +179,11 @@ static int plan_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
     struct side_arrays *a = &stage->side[side];
     const uint32_t *ids = (const uint32_t *)a->distinct_ids.data;
-    uint64_t rows = most_cold(stage, side, table);
+    uint64_t rows = most_cold(&stage->sizes, side, table), room = most_cold(&stage->room, side, table);
     if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
-    if (gpu_grow(b, &a->forward, rows * 4, "a batch's rows")) return -1;
+    if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
     for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], rows * table->stores[i].stride, "rows in flight")) return -1;
+        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
     if (!rows) return 0;
     find_cold<<<1, 1, 0, b->prepare>>>(ids, hot_of(table), stage->counts, side);
     CK_LAUNCH("find_cold");
@@ -221,7 +222,8 @@ static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
 static int fetch_ids(struct backend *b, struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
-    if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, most * 4)) return -1;
+    uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
+    if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
     if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
     CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, b->prepare));
     CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids.data, most * 4, cudaMemcpyDeviceToHost, b->prepare));
@@ -238,7 +240,7 @@ static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t *
 static int through_staging(const struct backend *b, const struct stage *stage, int side, int part) {
     const struct backend_table *table = stage->tables[side];
     if (table->stores[part].place == PLACE_FILE) return 1;
-    return host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(stage, side, table) * table->stores[part].stride >= STAGING_BYTES;
+    return host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(&stage->sizes, side, table) * table->stores[part].stride >= STAGING_BYTES;
 }
 
 static int needs_ids(const struct backend *b, const struct stage *stage, int side) {
@@ -257,7 +259,8 @@ static int gather_file(struct backend *b, struct stage *stage, int side, int par
     CK(cudaStreamSynchronize(b->prepare));
     uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
-    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], bytes) ||
+    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
+    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room) ||
         host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
         return -1;
     CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
@@ -266,7 +269,7 @@ static int gather_file(struct backend *b, struct stage *stage, int side, int par
 
 static int gather_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
-    if (!most_cold(stage, side, table)) return 0;
+    if (!most_cold(&stage->sizes, side, table)) return 0;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
         if (!is_cold(store)) continue;
@@ -320,7 +323,7 @@ int cuda_forward(struct backend *b, struct stage *stage) {
     if (b->depth > 1) {
         for (int side = 0; side < 2; side++) {
             struct backend_table *table = stage->tables[side];
-            if (!has_cold(table) || !most_cold(stage, side, table)) continue;
+            if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) continue;
             for (int part = 0; part < table->parts; part++) {
                 struct all_slots from;
                 if (!is_cold(&table->stores[part])) continue;
@@ -343,8 +346,9 @@ int cuda_forward(struct backend *b, struct stage *stage) {
 static int stage_out(struct backend *b, struct stage *stage, int side, int part) {
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
-    uint64_t most = most_cold(stage, side, stage->tables[side]) * store->stride;
-    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], most)) return -1;
+    uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
+    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
+    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
     a->staged[part] = 1;
     if (stage->one_target && side == SIDE_TARGET) {
         CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
@@ -358,7 +362,7 @@ static int stage_out(struct backend *b, struct stage *stage, int side, int part)
 
 static int scatter_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
-    if (!has_cold(table) || !most_cold(stage, side, table)) return 0;
+    if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
         if (!is_cold(store)) continue;

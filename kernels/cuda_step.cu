@@ -51,10 +51,9 @@ struct step_view {
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
     float *coefficients, *target_gradients, *context_gradients, *partials;
     double *losses;
-    uint32_t blocks, quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
+    uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
     uint64_t span;
-    float scale;
-    int loss_only;
+    int mean, loss_only;
 };
 
 static __device__ __forceinline__ char *live_row(const struct live_part &p, uint32_t id, uint32_t distinct, uint32_t cold_first) {
@@ -287,6 +286,11 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
     return found;
 }
 
+/* What a block's gradients are multiplied by; as the CPU has it, to the last bit. */
+static __device__ __forceinline__ float scale_of(const struct step_view &v) {
+    return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
+}
+
 /* Contexts [first, end) of a block against one target: adds to its gradient and the loss; updates rows that stand once. */
 template <int G, int VEC, int NS, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC], float4 (&gradient)[VEC],
@@ -294,6 +298,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
                                                        float *coefficients) {
     constexpr int U = rows_at_once(4 * VEC * (ONE ? 1 + NS : 1));
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
+    float scale = scale_of(v);
     double loss = 0;
     for (uint32_t base = first; base < end; base += 32) {
         uint32_t here = end - base < 32 ? end - base : 32;
@@ -327,7 +332,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 bool positive = base + i + u - block_start < positives;
-                float coefficient = sgns_coefficient(logit[u], positive ? 1.0f : 0.0f) * v.scale;
+                float coefficient = sgns_coefficient(logit[u], positive ? 1.0f : 0.0f) * scale;
                 if (!weights[u]) coefficient = 0;
                 if (lane == i + u) my_logit = logit[u], my_coefficient = coefficient;
                 add_row<VEC>(gradient, coefficient, w[u]);
@@ -358,7 +363,7 @@ template <int G, int VEC, int NS> static __global__ void __launch_bounds__(CTA) 
     __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = (blockIdx.x * GROUPS + group) / v.parts, part = group % v.parts;
-    if (block >= v.blocks) return; /* never where groups share a block */
+    if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
     uint32_t start = v.context_starts[block], end = v.context_starts[block + 1], each = (end - start + v.parts - 1) / v.parts;
     uint32_t first = start + part * each, last = first + each < end ? first + each : end;
@@ -399,6 +404,7 @@ template <int G, int VEC> static __global__ void __launch_bounds__(CTA) measure_
     constexpr uint32_t GROUPS = CTA / G;
     constexpr int U = rows_at_once(4 * VEC);
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, lane = threadIdx.x & 31, block = blockIdx.x;
+    if (block >= v.counts->blocks) return;
     uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1], c0 = v.context_starts[block], c1 = v.context_starts[block + 1];
     uint32_t contexts = c1 - c0, positives = v.positives[block], cold_first = v.counts->cold_first[SIDE_TARGET];
     float *coefficients = v.coefficients + v.term_starts[block];
@@ -513,26 +519,31 @@ static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    uint32_t count;
+    int one_target;         /* a loss a block; otherwise a loss a target */
     uint64_t cold_bytes[2]; /* of a cold row of each side */
     int written;            /* cold rows go back */
-    struct step_result base;
+    uint64_t words;
     struct step_result *to;
 };
 
 static __global__ void __launch_bounds__(1024) tell_result(struct result_view r) {
     __shared__ double sums[32];
     double sum = 0;
-    for (uint32_t i = threadIdx.x; i < r.count; i += 1024) sum += r.losses[i];
+    uint32_t count = r.one_target ? r.counts->blocks : r.counts->targets;
+    for (uint32_t i = threadIdx.x; i < count; i += 1024) sum += r.losses[i];
     sum = warp_sum(sum);
     if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x >= 32) return;
     sum = warp_sum(sums[threadIdx.x]);
     if (threadIdx.x) return;
-    struct step_result result = r.base;
+    struct step_result result;
     result.loss = sum;
-    result.terms -= r.counts->empty_terms;
+    result.examples = r.counts->blocks;
+    result.pairs = r.counts->pairs;
+    result.terms = r.counts->terms - r.counts->empty_terms;
+    result.words = r.words;
+    result.link_bytes = 0;
     for (int side = 0; side < 2; side++) {
         uint64_t cold = r.counts->distinct[side] - r.counts->cold_first[side];
         result.link_bytes += r.cold_bytes[side] * (cold - r.counts->forwarded[side] + (r.written ? cold : 0));
@@ -624,13 +635,14 @@ static int prepare_corrections(struct backend *b, const struct step_request *req
 }
 
 static int grow_buffers(struct backend *b, const struct stage *stage, uint64_t span) {
-    uint64_t row = span * 4, most = stage->sizes.targets > stage->sizes.contexts ? stage->sizes.targets : stage->sizes.contexts;
+    const struct batch_sizes *room = &stage->room;
+    uint64_t row = span * 4, most = room->targets > room->contexts ? room->targets : room->contexts;
     uint64_t pieces = 2 * most / UPDATE_PIECE + 2; /* rows of more than one piece: at most twice what they fill */
-    if (gpu_grow(b, &b->gradients, stage->sizes.targets * row, "a batch's gradients") ||
+    if (gpu_grow(b, &b->gradients, room->targets * row, "a batch's gradients") ||
         gpu_grow(b, &b->partials, pieces * row, "a batch's partial sums"))
         return -1;
     if (stage->one_target) return 0;
-    return gpu_grow(b, &b->context_gradients, stage->sizes.contexts * row, "a batch's gradients");
+    return gpu_grow(b, &b->context_gradients, room->contexts * row, "a batch's gradients");
 }
 
 static int fill_view(struct backend *b, const struct stage *stage, const struct step_request *request, struct step_view *v) {
@@ -653,11 +665,10 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->context_gradients = (float *)b->context_gradients.data;
     v->partials = (float *)b->partials.data;
     v->losses = (double *)stage->losses.data;
-    v->blocks = stage->sizes.blocks;
     v->quads = layout->span / 4;
     v->dim = layout->dim;
     v->span = layout->span;
-    v->scale = request->mean && stage->sizes.blocks ? (float)(1.0 / (double)stage->sizes.blocks) : 1.0f;
+    v->mean = request->mean;
     v->loss_only = request->loss_only;
     v->parts = 1;
     return 0;
@@ -719,14 +730,11 @@ static int launch_result(struct backend *b, struct stage *stage, const struct st
     memset(&r, 0, sizeof r);
     r.losses = (const double *)stage->losses.data;
     r.counts = stage->counts;
-    r.count = stage->one_target ? stage->sizes.blocks : stage->sizes.targets;
+    r.one_target = stage->one_target;
     r.cold_bytes[SIDE_TARGET] = cold_bytes(request->target);
     r.cold_bytes[SIDE_CONTEXT] = cold_bytes(request->context);
     r.written = !request->loss_only;
-    r.base.examples = stage->sizes.blocks;
-    r.base.pairs = stage->pairs;
-    r.base.terms = stage->sizes.terms;
-    r.base.words = stage->words;
+    r.words = stage->words;
     r.to = stage->result;
     CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
     tell_result<<<1, 1024, 0, b->out>>>(r);

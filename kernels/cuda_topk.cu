@@ -36,6 +36,12 @@ struct topk_memory {
     int has_events;
 };
 
+template <class Each> void each_array(topk_memory *m, Each each) {
+    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0],
+                           &m->best[1], &m->starts,  &m->banned,  &m->sort,   &m->offsets};
+    for (gpu_array *array : arrays) each(array);
+}
+
 /* ---- keys ---- */
 
 __device__ answer_key key_of(float score, uint32_t row) {
@@ -314,10 +320,15 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = std::min<uint64_t>(request->k, request->base_rows);
-    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound. */
-    uint64_t most = std::max<uint64_t>(std::min<uint64_t>(GROUP, (512u << 20) / (g.k * sizeof(answer_key))), 1);
+    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound. Where
+     * tables fill the budget, shares of what is left of it. */
+    uint64_t room = backend->gpu_budget - backend->gpu_used;
+    each_array(m, [&](gpu_array *array) { room += array->bytes; });
+    uint64_t kept = std::min<uint64_t>(512u << 20, room / 16), slice = std::min<uint64_t>(BASE_BYTES, room / 4);
+    uint64_t scores = std::min<uint64_t>(SCORES, room / 8 / sizeof(float));
+    uint64_t most = std::max<uint64_t>(std::min<uint64_t>(GROUP, kept / (g.k * sizeof(answer_key))), 1);
     g.chunk = std::min<uint64_t>(std::min<uint64_t>(request->query_rows, CHUNK), most);
-    g.slice = std::max<uint64_t>(std::min<uint64_t>(BASE_BYTES / (request->dim * sizeof(float)), SCORES / g.chunk), 1);
+    g.slice = std::max<uint64_t>(std::min<uint64_t>(slice / (request->dim * sizeof(float)), scores / g.chunk), 1);
     g.slice = std::min(g.slice, request->base_rows);
     for (g.first = 0; g.first < request->query_rows; g.first += g.count) {
         g.count = std::min(request->query_rows - g.first, most);
@@ -332,9 +343,7 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
 void cuda_topk_close(struct backend *backend) {
     topk_memory *m = (topk_memory *)backend->topk;
     if (!m) return;
-    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0],
-                           &m->best[1], &m->starts,  &m->banned,  &m->sort,   &m->offsets};
-    for (gpu_array *array : arrays) gpu_drop(backend, array);
+    each_array(m, [=](gpu_array *array) { gpu_drop(backend, array); });
     for (int i = 0; i < 2 && m->has_events; i++) {
         cudaEventDestroy(m->arrived[i]);
         cudaEventDestroy(m->used[i]);

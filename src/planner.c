@@ -24,9 +24,14 @@ enum {
     CPU_SORT = 16,        /* an occurrence's key and its double, once for all stages */
     CPU_GRAIN = 128,      /* examples of a chunk */
     CPU_CHUNK = 32 << 10, /* what growing a chunk's arrays leaves between them */
-    /* CUDA, bytes in a stage: ids, keys, two sorted orders with their doubles, run starts */
-    CUDA_BLOCK = 64,
-    CUDA_OCCURRENCE = 48,
+    /* CUDA, bytes in a stage (kernels/cuda.cuh): of a block; of an occurrence: five numbers, its piece of work, its slot */
+    CUDA_BLOCK = 28,
+    CUDA_OCCURRENCE = 45,
+    /* and once for all stages: an occurrence while it is sorted; an example while it is measured */
+    CUDA_SORT = 20,
+    CUDA_EXAMPLE = 48,
+    CUDA_PIECE = 64,         /* occurrences of one sum; twice as many sums as fill it may be kept */
+    CUDA_PADDED = 1 << 18,   /* contexts of a batch of windows that get room for the most they can be */
     HOGWILD_BATCH = 131072,  /* positions of a piece: between two looks at clock and signals */
     CPU_WINDOW_BATCH = 8192, /* positions */
     CPU_ROW_BATCH = 1024,    /* lists, lines */
@@ -34,6 +39,7 @@ enum {
     SMALLEST_BATCH = 256,
 };
 #define CPU_LARGEST     1.06        /* the largest of a run's window batches, as stages grow to it, over the mean one */
+#define CUDA_ROOM       1.125       /* what stages take for a larger batch of windows, likewise */
 #define CPU_BASE        (13 * MIB)  /* the program, its libraries, buffers of files */
 #define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
 #define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
@@ -263,24 +269,52 @@ static uint64_t cpu_stage_bytes(const struct planning *p) {
     return p->threads * CPU_WORKER + (p->hogwild ? 0 : (uint64_t)(stage * (double)p->config->memory_depth + sort));
 }
 
-/* Only rows whose home is not the GPU need slots; that hot ones need none is left as room. */
+/* What a stage has room for: blocks, targets, contexts, terms of the batches to come. */
+struct room {
+    double blocks, targets, contexts, terms;
+};
+
+static struct room cuda_room(const struct planning *p) {
+    const struct example_source *source = &p->examples->source;
+    double examples = fmin((double)p->plan->batch, (double)example_count(source)), blocks = p->plan->batch_blocks;
+    struct room room = {blocks, p->touches.targets, p->touches.positives + p->touches.negatives, 0};
+    room.terms = blocks * p->expected.targets * p->expected.contexts;
+    if (source->mode == EXAMPLE_WINDOW) {
+        double targets = 2.0 * source->window * examples, most = source->per_pair ? targets : examples;
+        int padded = most * (1 + source->negatives) <= CUDA_PADDED;
+        if (padded) return (struct room){most, targets, most * (1 + source->negatives), targets * (1 + source->negatives)};
+        return (struct room){room.blocks * CUDA_ROOM, room.targets * CUDA_ROOM, room.contexts * CUDA_ROOM, room.terms * CUDA_ROOM};
+    }
+    double full = blocks > 0 && source->positives ? examples / blocks : 1; /* lines too short to make an example leave their room */
+    return (struct room){room.blocks * full, room.targets * full, room.contexts * full, room.terms * full};
+}
+
+/* Rows of a stage that are not on the GPU need slots there, as many as it names; that hot ones need none is left as room. */
+static double slot_rows(const struct planning *p, double named) {
+    return fmin(named, (double)p->plan->rows);
+}
+
 static uint64_t cuda_stage_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
-    double contexts = p->touches.positives + p->touches.negatives, targets = p->touches.targets;
-    double stage = plan->batch_blocks * CUDA_BLOCK + (targets + contexts) * CUDA_OCCURRENCE +
-                   plan->batch_blocks * p->expected.targets * p->expected.contexts * 4 +
-                   plan->batch_targets * (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                   plan->batch_contexts * (double)off_gpu_row(plan, plan->context, plan->context_state);
-    double gradients = (targets + plan->batch_contexts) * plan->layout.span * 4.0; /* once for all stages */
-    return (uint64_t)(stage * (double)p->config->memory_depth + gradients);
+    struct room room = cuda_room(p);
+    double row = plan->layout.span * 4.0, depth = (double)p->config->memory_depth;
+    if (p->hogwild) return 0;
+    double stage = room.blocks * CUDA_BLOCK + (room.targets + room.contexts) * CUDA_OCCURRENCE + room.terms * 4 + room.targets * 8 +
+                   slot_rows(p, room.targets) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+                   slot_rows(p, room.contexts) * (double)off_gpu_row(plan, plan->context, plan->context_state);
+    double sums = (room.targets + 2 * fmax(room.targets, room.contexts) / CUDA_PIECE) * row;
+    if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += room.contexts * row;
+    return (uint64_t)(stage * depth + sums + (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE);
 }
 
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
-    double rows = p->touches.targets * (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                  plan->batch_contexts * (double)off_gpu_row(plan, plan->context, plan->context_state);
-    return (uint64_t)(rows * (double)p->config->memory_depth);
+    struct room room = cuda_room(p);
+    if (p->hogwild) return 0;
+    double bytes = slot_rows(p, room.targets) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+                   slot_rows(p, room.contexts) * (double)off_gpu_row(plan, plan->context, plan->context_state);
+    return (uint64_t)(bytes * (double)p->config->memory_depth);
 }
 
 static uint64_t stage_bytes(const struct planning *p) {

@@ -1,0 +1,540 @@
+/* cuda_examples: a batch's blocks made where they are used, identical id by id to the CPU's (cpu_examples.c says the same in
+ * plain C).
+ *
+ *   measure   an example a thread: how many blocks, targets, contexts, terms it makes; summed; the totals into the counts
+ *   fill      an example a thread: its blocks, targets and positives, at the places that the sums give
+ *   negatives a few lanes a block, or (distinct) a warp: each slot's first allowed draw
+ *
+ * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
+ * example_request), so that a captured graph of these kernels makes any batch of its shape.
+ */
+#include "cuda.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+#include <string.h>
+
+enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8 };
+#define MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: slot / 2 has 20 bits of the counter */
+
+/* What one example makes. */
+struct need {
+    uint32_t blocks, targets;
+    uint64_t contexts, terms;
+};
+struct need_sum {
+    __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {
+        struct need sum;
+        sum.blocks = a.blocks + b.blocks;
+        sum.targets = a.targets + b.targets;
+        sum.contexts = a.contexts + b.contexts;
+        sum.terms = a.terms + b.terms;
+        return sum;
+    }
+};
+
+/* The arrays that filling writes. */
+struct built {
+    uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
+    uint64_t *block_example;
+    uint32_t *target_ids, *target_block, *context_ids, *context_block;
+    struct batch_counts *counts;
+};
+
+static unsigned grid(uint64_t threads) {
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
+
+/* ---- sentences and kept words ---- */
+
+struct sentence {
+    uint64_t start, end;
+    struct shuffle items;
+};
+
+static __device__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
+    uint64_t low = 0, high = s.sentences;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s.starts[middle] <= position) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+static __device__ struct sentence find_sentence(const struct example_source &s, uint64_t position, uint32_t epoch) {
+    struct sentence out;
+    uint64_t number = sentence_of(s, position);
+    out.start = s.starts[number];
+    out.end = s.starts[number + 1];
+    if (s.shuffle_items) out.items = shuffle_make(out.end - out.start, draw_at(s.seed, DRAW_ITEMS, number, epoch, 0));
+    return out;
+}
+
+/* Reads kept words, one Philox call for four neighbours. */
+struct reader {
+    struct draw4 drawn;
+    uint64_t group;
+};
+
+static __device__ uint32_t kept_id(const struct example_source &s, const struct sentence &sentence, uint64_t position,
+                                   uint32_t epoch, struct reader &reader) {
+    uint64_t place = position;
+    if (s.shuffle_items) place = sentence.start + shuffle_at(&sentence.items, position - sentence.start);
+    uint32_t id = s.ids[place];
+    if (!s.keep) return id;
+    uint32_t keep = s.keep[id];
+    if (keep == UINT32_MAX) return id;
+    if (position >> 2 != reader.group) {
+        reader.group = position >> 2;
+        reader.drawn = draw_at(s.seed, DRAW_SUBSAMPLE, reader.group, epoch, 0);
+    }
+    uint32_t half[2] = {position & 2 ? reader.drawn.word[2] : reader.drawn.word[0],
+                        position & 2 ? reader.drawn.word[3] : reader.drawn.word[1]};
+    return (position & 1 ? half[1] : half[0]) <= keep ? id : DRAW_NONE;
+}
+
+/* Calls take(id, n) for the n-th kept word going from `position` (not counted) by `by`, up to `width` of them. */
+template <class Take>
+static __device__ uint32_t walk(const struct example_source &s, const struct sentence &sentence, uint64_t position, int by,
+                                uint32_t width, uint32_t epoch, Take take) {
+    struct reader reader;
+    uint32_t found = 0;
+    reader.group = UINT64_MAX;
+    for (uint64_t at = position + by; at + 1 > sentence.start && at < sentence.end && found < width; at += by) {
+        uint32_t id = kept_id(s, sentence, at, epoch, reader);
+        if (id != DRAW_NONE) take(id, found++);
+    }
+    return found;
+}
+
+/* ---- examples ---- */
+
+static __device__ uint64_t example_at(const struct example_request &b, uint64_t i) {
+    return b.source.shuffle ? shuffle_at(&b.order, b.first + i) : b.first + i;
+}
+
+static __device__ bool is_wanted(const struct example_request &b, uint64_t example) {
+    const struct example_source &s = b.source;
+    int out = s.held_out && draw_word(s.seed, DRAW_HELD_OUT, example, 0) < s.held_out;
+    return out == b.held_out;
+}
+
+static __device__ uint32_t window_width(const struct example_source &s, uint64_t position, uint32_t epoch) {
+    return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
+}
+
+struct row_example { /* of a list or an adjacency line: items[target] against the others */
+    uint64_t start, count, target;
+};
+
+static __device__ struct row_example find_row(const struct example_source &s, uint64_t example, uint32_t epoch) {
+    struct row_example row;
+    uint64_t number = s.mode == EXAMPLE_LIST && s.targets_all ? sentence_of(s, example) : example;
+    row.start = s.starts[number];
+    row.count = s.starts[number + 1] - row.start;
+    row.target = 0;
+    if (s.mode == EXAMPLE_LIST)
+        row.target = s.targets_all ? example - row.start
+                                   : draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
+    return row;
+}
+
+/* ---- measure ---- */
+
+static __device__ struct need measure_window(const struct example_request &b, uint64_t position) {
+    const struct example_source &s = b.source;
+    struct need need = {0, 0, 0, 0};
+    struct sentence sentence = find_sentence(s, position, b.epoch);
+    struct reader reader;
+    reader.group = UINT64_MAX;
+    if (kept_id(s, sentence, position, b.epoch, reader) == DRAW_NONE) return need;
+    uint32_t width = window_width(s, position, b.epoch);
+    auto ignore = [](uint32_t, uint32_t) {};
+    need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) + walk(s, sentence, position, 1, width, b.epoch, ignore);
+    need.blocks = s.per_pair ? need.targets : need.targets > 0;
+    need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
+    need.terms = (uint64_t)need.targets * (1 + s.negatives);
+    return need;
+}
+
+static __device__ struct need measure_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
+    const struct example_source &s = b.source;
+    struct need need = {0, 0, 0, 0};
+    struct row_example row = find_row(s, example, b.epoch);
+    if (row.count < 2) return need;
+    uint64_t wanted = s.positives ? s.positives : row.count - 1;
+    if (row.count - 1 < wanted && !s.short_repeat) return need;
+    uint64_t negatives = s.per_pair ? wanted * s.negatives : s.negatives;
+    if (negatives > MOST_NEGATIVES || wanted > UINT32_MAX / 2) {
+        atomicMax(too_long, (uint32_t)(wanted < UINT32_MAX ? wanted : UINT32_MAX));
+        return need;
+    }
+    need.blocks = need.targets = 1;
+    need.contexts = need.terms = wanted + negatives;
+    return need;
+}
+
+/* Ids of both sides that are to be DRAW_NONE until an example fills them. */
+struct padding {
+    uint32_t *ids[2];
+    uint64_t count[2];
+};
+
+static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts, struct padding padding) {
+    const struct example_request b = *request;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
+    for (int side = 0; side < 2; side++)
+        for (uint64_t at = i; at < padding.count[side]; at += threads) padding.ids[side][at] = DRAW_NONE;
+    if (i > b.count) return;
+    struct need need = {0, 0, 0, 0}; /* also behind the last example, where the sums end */
+    if (i < b.count) {
+        uint64_t example = example_at(b, i);
+        if (is_wanted(b, example))
+            need = b.source.mode == EXAMPLE_WINDOW ? measure_window(b, example) : measure_row(b, example, &counts->too_long);
+    }
+    needs[i] = need;
+}
+
+/* Targets with one positive each, summed over the blocks. */
+static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
+    if (s.mode == EXAMPLE_WINDOW) return n.targets;
+    if (s.per_pair) return n.contexts / (1 + s.negatives);
+    return n.contexts - (uint64_t)s.negatives * n.blocks;
+}
+
+/* What the host waits for, where it does. */
+struct measured {
+    struct need total;
+    uint32_t too_long;
+};
+static_assert(sizeof(struct measured) <= EXAMPLES_MEASURED_BYTES, "cuda.cuh gives it less room");
+
+static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct measured *host) {
+    host->total = *total;
+    host->too_long = counts->too_long;
+    __threadfence_system();
+}
+
+/* ---- fill ---- */
+
+static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position, const struct need &at,
+                                   uint32_t targets) {
+    const struct example_source &s = b.source;
+    struct sentence sentence = find_sentence(s, position, b.epoch);
+    struct reader reader;
+    reader.group = UINT64_MAX;
+    uint32_t middle = kept_id(s, sentence, position, b.epoch, reader), width = window_width(s, position, b.epoch);
+    uint32_t *ids = to.target_ids + at.targets;
+    uint32_t left = walk(s, sentence, position, -1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[n] = id; });
+    for (uint32_t i = 0; i < left / 2; i++) {
+        uint32_t id = ids[i];
+        ids[i] = ids[left - 1 - i];
+        ids[left - 1 - i] = id;
+    }
+    walk(s, sentence, position, 1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+    uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
+    for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint32_t block = at.blocks + i;
+        to.target_starts[block] = at.targets + i * each;
+        to.context_starts[block] = (uint32_t)at.contexts + i * contexts;
+        to.term_starts[block] = (uint32_t)at.terms + i * each * contexts;
+        to.positives[block] = 1;
+        to.block_example[block] = position;
+        to.block_slot[block] = i * s.negatives;
+        to.context_ids[at.contexts + (uint64_t)i * contexts] = middle;
+    }
+}
+
+static __device__ bool among(uint32_t id, const uint32_t *ids, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (ids[i] == id) return true;
+    return false;
+}
+
+static __device__ void fill_positives(const struct example_request &b, const struct row_example &row, uint64_t example,
+                                      uint32_t *contexts) {
+    const struct example_source &s = b.source;
+    const uint32_t *items = s.ids + row.start;
+    uint64_t others = row.count - 1;
+    if (s.positives == 0) {
+        for (uint64_t i = 0; i < others; i++) contexts[i] = items[i + (i >= row.target)];
+        return;
+    }
+    uint32_t wanted = s.positives;
+    bool replacement = s.replacement || others < wanted;
+    struct draw4 drawn;
+    for (uint32_t j = 0; j < wanted; j++) {
+        if (j % 2 == 0) drawn = draw_at(s.seed, DRAW_POSITIVE, example, b.epoch, j / 2);
+        uint64_t bits = j & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0), last = others - wanted + j;
+        uint64_t place = draw_below(bits, replacement ? others : last + 1);
+        if (!replacement && among((uint32_t)place, contexts, j)) place = last;
+        contexts[j] = (uint32_t)place; /* places until all are drawn */
+    }
+    for (uint32_t j = 0; j < wanted; j++) contexts[j] = items[contexts[j] + (contexts[j] >= row.target)];
+}
+
+static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example, const struct need &at) {
+    const struct example_source &s = b.source;
+    struct row_example row = find_row(s, example, b.epoch);
+    to.target_ids[at.targets] = s.ids[row.start + row.target];
+    to.target_block[at.targets] = at.blocks;
+    to.target_starts[at.blocks] = at.targets;
+    to.context_starts[at.blocks] = (uint32_t)at.contexts;
+    to.term_starts[at.blocks] = (uint32_t)at.terms;
+    to.positives[at.blocks] = (uint32_t)(s.positives ? s.positives : row.count - 1);
+    to.block_example[at.blocks] = example;
+    to.block_slot[at.blocks] = 0;
+    fill_positives(b, row, example, to.context_ids + at.contexts);
+}
+
+static __global__ void fill(const struct example_request *request, struct built to, const struct need *starts) {
+    const struct example_request b = *request;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i > b.count) return;
+    struct need at = starts[i];
+    if (i == b.count) {
+        to.target_starts[at.blocks] = at.targets;
+        to.context_starts[at.blocks] = (uint32_t)at.contexts;
+        to.term_starts[at.blocks] = (uint32_t)at.terms;
+        to.counts->blocks = at.blocks;
+        to.counts->targets = at.targets;
+        to.counts->contexts = (uint32_t)at.contexts;
+        to.counts->terms = (uint32_t)at.terms;
+        to.counts->pairs = pairs_of(b.source, at);
+        return;
+    }
+    uint32_t targets = starts[i + 1].targets - at.targets;
+    if (!targets) return;
+    uint64_t example = example_at(b, i);
+    if (b.source.mode == EXAMPLE_WINDOW) fill_window(b, to, example, at, targets);
+    else fill_row(b, to, example, at);
+}
+
+/* ---- negatives ---- */
+
+static __device__ __forceinline__ uint32_t draw_negative(const struct example_source &s, uint64_t bits) {
+    switch (s.law) {
+    case NEGATIVE_UNIGRAM: return draw_alias(bits, s.alias, s.rows);
+    case NEGATIVE_LOG_UNIFORM: return draw_log_uniform(bits, s.rows, s.log2_rows);
+    default: return (uint32_t)draw_below(bits, s.rows);
+    }
+}
+
+/* One block's own rows, which its negatives may not be where the source excludes. */
+struct own_rows {
+    const uint32_t *positives;
+    uint32_t count, target; /* target: DRAW_NONE in window mode */
+};
+
+static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, uint32_t id) {
+    return id == own.target || among(id, own.positives, own.count);
+}
+
+/* The draw of a slot at an attempt. `drawn` is the slot pair's first attempt, which most slots end with. */
+static __device__ __forceinline__ uint32_t negative_at(const struct example_request &b, uint64_t example, uint32_t slot, uint32_t attempt,
+                                                       const struct draw4 &first) {
+    struct draw4 drawn = first;
+    if (attempt) drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2 + (attempt << 20));
+    return draw_negative(b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+}
+
+static __device__ struct own_rows own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {
+    struct own_rows own;
+    own.positives = to.context_ids + to.context_starts[block];
+    own.count = to.positives[block];
+    own.target = b.source.mode == EXAMPLE_WINDOW ? DRAW_NONE : to.target_ids[to.target_starts[block]];
+    if (!b.source.exclude) own.count = 0, own.target = DRAW_NONE;
+    return own;
+}
+
+static __device__ __forceinline__ void note_empty(const struct built &to, uint32_t block) {
+    atomicAdd(&to.counts->empty_terms, (unsigned long long)(to.target_starts[block + 1] - to.target_starts[block]));
+}
+
+/* NEGATIVE_LANES lanes a block, each a pair of slots at a time. */
+static __global__ void fill_negatives(const struct example_request *request, struct built to) {
+    const struct example_request b = *request;
+    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t number = thread / NEGATIVE_LANES;
+    uint32_t lane = (uint32_t)(thread % NEGATIVE_LANES);
+    if (number >= to.counts->blocks) return;
+    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
+    uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
+    uint64_t example = to.block_example[block];
+    struct own_rows own = own_rows_of(b, to, block);
+    for (uint32_t i = start + lane; i < end; i += NEGATIVE_LANES) to.context_block[i] = block;
+    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += NEGATIVE_LANES) {
+        struct draw4 drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, pair);
+        for (uint32_t half = 0; half < 2; half++) {
+            uint32_t slot = 2 * pair + half, id = DRAW_NONE;
+            if (slot < first || slot >= first + count) continue;
+            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t tried = negative_at(b, example, slot, attempt, drawn);
+                if (is_excluded(own, tried)) continue;
+                id = tried;
+                break;
+            }
+            if (id == DRAW_NONE) note_empty(to, block);
+            to.context_ids[start + positives + slot - first] = id;
+        }
+    }
+}
+
+/* A warp a block. 32 slots at a time; within them the lowest slot that repeats an earlier one goes on to its next attempt
+ * until none does: the ids are those of drawing slot after slot. */
+static __global__ void fill_distinct_negatives(const struct example_request *request, struct built to) {
+    const struct example_request b = *request;
+    uint64_t number = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    uint32_t lane = threadIdx.x & 31;
+    if (number >= to.counts->blocks) return;
+    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
+    uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
+    uint64_t example = to.block_example[block];
+    struct own_rows own = own_rows_of(b, to, block);
+    uint32_t *out = to.context_ids + start + positives;
+    for (uint32_t i = start + lane; i < end; i += 32) to.context_block[i] = block;
+    for (uint32_t base = 0; base < count; base += 32) {
+        uint32_t slot = first + base + lane, attempt = 0, id = DRAW_NONE;
+        bool mine = base + lane < count;
+        struct draw4 drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2);
+        auto advance = [&]() { /* from `attempt` on, the first draw that no rule forbids but those of these 32 slots */
+            for (id = DRAW_NONE; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t tried = negative_at(b, example, slot, attempt, drawn);
+                if (is_excluded(own, tried) || among(tried, out, base)) continue;
+                id = tried;
+                break;
+            }
+        };
+        if (mine) advance();
+        for (;;) {
+            uint32_t same = __match_any_sync(0xFFFFFFFFu, mine ? id : DRAW_NONE);
+            bool repeats = mine && id != DRAW_NONE && (same & ((1u << lane) - 1));
+            uint32_t repeating = __ballot_sync(0xFFFFFFFFu, repeats);
+            if (!repeating) break;
+            if (lane == (uint32_t)__ffs(repeating) - 1) {
+                attempt++;
+                advance();
+            }
+        }
+        if (mine && id == DRAW_NONE) note_empty(to, block);
+        if (mine) out[base + lane] = id;
+        __syncwarp();
+    }
+}
+
+/* ---- the host's side ---- */
+
+/* Most contexts of a batch of windows that are worth padding: twice as many are sorted as there are. */
+#define MOST_PADDED ((uint64_t)1 << 18)
+
+int cuda_examples_bound(const struct example_source *s, uint64_t count, struct batch_sizes *bound) {
+    uint64_t targets = 1, blocks = 1, contexts, terms, most = ((uint64_t)1 << 31) - 1;
+    if (s->mode == EXAMPLE_WINDOW) {
+        targets = 2 * (uint64_t)s->window;
+        if (s->per_pair) blocks = targets;
+        contexts = blocks * (1 + (uint64_t)s->negatives);
+        terms = targets * (1 + (uint64_t)s->negatives);
+        most = MOST_PADDED;
+    } else {
+        uint64_t negatives = s->per_pair ? (uint64_t)s->positives * s->negatives : s->negatives;
+        if (!s->positives || negatives > MOST_NEGATIVES) return 0;
+        contexts = terms = s->positives + negatives;
+    }
+    if (!count || terms > most / count || contexts > most / count) return 0;
+    bound->blocks = (uint32_t)(blocks * count);
+    bound->targets = (uint32_t)(targets * count);
+    bound->contexts = (uint32_t)(contexts * count);
+    bound->terms = (uint32_t)(terms * count);
+    return 1;
+}
+
+static cudaError_t scan(struct backend *b, void *temporary, size_t *bytes, uint64_t count) {
+    struct need zero = {0, 0, 0, 0};
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)b->scratch.sizes.data, (struct need *)b->scratch.offsets.data, need_sum(), zero,
+                                          (int)(count + 1), b->prepare);
+}
+
+int cuda_examples_reserve(struct backend *b, uint64_t count) {
+    const char *what = "a batch's sizes";
+    size_t scanning = 0;
+    if (gpu_grow(b, &b->scratch.sizes, (count + 1) * sizeof(struct need), what) ||
+        gpu_grow(b, &b->scratch.offsets, (count + 1) * sizeof(struct need), what))
+        return -1;
+    CK(scan(b, NULL, &scanning, count));
+    return gpu_grow(b, &b->scratch.scanning, scanning, what);
+}
+
+int cuda_examples_measure(struct backend *b, struct stage *stage, int padded) {
+    const struct example_request *request = stage->request_host;
+    size_t scanning = b->scratch.scanning.bytes;
+    uint64_t threads = request->count + 1;
+    struct padding padding = {{NULL, NULL}, {0, 0}};
+    for (int side = 0; side < 2 && padded; side++) {
+        padding.ids[side] = (uint32_t *)stage->side[side].ids.data;
+        padding.count[side] = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
+        if (padding.count[side] / PADDED_A_THREAD > threads) threads = padding.count[side] / PADDED_A_THREAD;
+    }
+    CK(cudaMemcpyAsync(stage->request, request, sizeof *request, cudaMemcpyHostToDevice, b->prepare));
+    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, b->prepare));
+    measure<<<grid(threads), THREADS, 0, b->prepare>>>(stage->request, (struct need *)b->scratch.sizes.data, stage->counts, padding);
+    CK_LAUNCH("measure");
+    CK(scan(b, b->scratch.scanning.data, &scanning, request->count));
+    return 0;
+}
+
+int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
+    if (terms >= (uint64_t)1 << 31 || contexts >= (uint64_t)1 << 31)
+        return fail("a batch of %llu contexts and %llu pairs of rows is more than 2^31; lower train.batch", (unsigned long long)contexts,
+                    (unsigned long long)terms);
+    return 0;
+}
+
+int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
+    const struct measured *measured = b->measured;
+    tell_sizes<<<1, 1, 0, b->prepare>>>((const struct need *)b->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
+    CK_LAUNCH("tell_sizes");
+    CK(cudaEventRecord(b->sized, b->prepare));
+    CK(cudaEventSynchronize(b->sized));
+    if (measured->too_long)
+        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example", measured->too_long);
+    if (cuda_check_sizes(measured->total.contexts, measured->total.terms)) return -1;
+    sizes->blocks = measured->total.blocks;
+    sizes->targets = measured->total.targets;
+    sizes->contexts = (uint32_t)measured->total.contexts;
+    sizes->terms = (uint32_t)measured->total.terms;
+    return 0;
+}
+
+static struct built built_of(struct stage *stage) {
+    struct built to;
+    to.target_starts = (uint32_t *)stage->target_starts.data;
+    to.context_starts = (uint32_t *)stage->context_starts.data;
+    to.term_starts = (uint32_t *)stage->term_starts.data;
+    to.positives = (uint32_t *)stage->positives.data;
+    to.block_slot = (uint32_t *)stage->block_slot.data;
+    to.block_example = (uint64_t *)stage->block_example.data;
+    to.target_ids = (uint32_t *)stage->side[SIDE_TARGET].ids.data;
+    to.target_block = (uint32_t *)stage->side[SIDE_TARGET].block.data;
+    to.context_ids = (uint32_t *)stage->side[SIDE_CONTEXT].ids.data;
+    to.context_block = (uint32_t *)stage->side[SIDE_CONTEXT].block.data;
+    to.counts = stage->counts;
+    return to;
+}
+
+int cuda_examples_fill(struct backend *b, struct stage *stage) {
+    const struct example_request *request = stage->request_host;
+    struct built to = built_of(stage);
+    if (!stage->sizes.blocks) return 0;
+    fill<<<grid(request->count + 1), THREADS, 0, b->prepare>>>(stage->request, to, (const struct need *)b->scratch.offsets.data);
+    CK_LAUNCH("fill");
+    if (request->source.distinct) {
+        fill_distinct_negatives<<<grid((uint64_t)stage->sizes.blocks * 32), THREADS, 0, b->prepare>>>(stage->request, to);
+        CK_LAUNCH("fill_distinct_negatives");
+    } else {
+        fill_negatives<<<grid((uint64_t)stage->sizes.blocks * NEGATIVE_LANES), THREADS, 0, b->prepare>>>(stage->request, to);
+        CK_LAUNCH("fill_negatives");
+    }
+    return 0;
+}

@@ -1,0 +1,202 @@
+#include "common.h"
+
+#include <time.h>
+
+int passed, failed;
+char directory[] = "/tmp/test_gpu.XXXXXX";
+
+void *need(uint64_t bytes) {
+    void *memory = calloc(bytes ? bytes : 1, 1);
+    if (!memory) {
+        printf("no memory for the tests\n");
+        exit(1);
+    }
+    return memory;
+}
+
+static uint64_t random_state = 88172645463325252ull;
+uint64_t random_bits(void) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+float random_float(void) {
+    return (float)(random_bits() >> 40) / 16777216.0f - 0.5f;
+}
+
+double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- a corpus ---- */
+
+/* Vose's table of weights 1 / (row + 1). */
+static void make_alias(struct alias *table, uint64_t rows) {
+    double *share = need(rows * sizeof *share), sum = 0;
+    uint32_t *small = need(rows * 4), *large = need(rows * 4);
+    uint64_t smalls = 0, larges = 0;
+    for (uint64_t i = 0; i < rows; i++) sum += 1.0 / (double)(i + 1);
+    for (uint64_t i = 0; i < rows; i++) {
+        share[i] = (double)rows / (double)(i + 1) / sum;
+        if (share[i] < 1) small[smalls++] = (uint32_t)i;
+        else large[larges++] = (uint32_t)i;
+    }
+    while (smalls && larges) {
+        uint32_t a = small[--smalls], b = large[larges - 1];
+        table[a] = (struct alias){(uint32_t)(share[a] * 4294967295.0), b};
+        share[b] -= 1 - share[a];
+        if (share[b] < 1) small[smalls++] = b, larges--;
+    }
+    for (; smalls; smalls--) table[small[smalls - 1]] = (struct alias){UINT32_MAX, small[smalls - 1]};
+    for (; larges; larges--) table[large[larges - 1]] = (struct alias){UINT32_MAX, large[larges - 1]};
+    free(share);
+    free(small);
+    free(large);
+}
+
+void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest) {
+    c->rows = rows;
+    c->sentences = sentences;
+    c->starts = need((sentences + 1) * 8);
+    c->ids = need(sentences * longest * 4);
+    c->keep = need(rows * 4);
+    c->alias = need(rows * sizeof *c->alias);
+    c->tokens = 0;
+    for (uint64_t i = 0; i < sentences; i++) {
+        uint64_t length = 1 + random_bits() % longest;
+        c->starts[i] = c->tokens;
+        for (uint64_t j = 0; j < length; j++) { /* squared: low rows are frequent */
+            double u = (double)(random_bits() >> 11) / 9007199254740992.0;
+            c->ids[c->tokens++] = (uint32_t)(u * u * u * (double)rows);
+        }
+    }
+    c->starts[sentences] = c->tokens;
+    for (uint64_t i = 0; i < rows; i++) c->keep[i] = i > rows / 2 ? UINT32_MAX : (uint32_t)(random_bits() >> 32) | 1u << 30;
+    make_alias(c->alias, rows);
+}
+
+void corpus_free(struct corpus *c) {
+    free(c->ids);
+    free(c->starts);
+    free(c->keep);
+    free(c->alias);
+}
+
+struct example_source source_of(const struct corpus *c, enum example_mode mode) {
+    return (struct example_source){
+        .ids = c->ids, .starts = c->starts, .tokens = c->tokens, .sentences = c->sentences, .rows = c->rows,
+        .mode = mode, .window = 5, .shrink = 1, .positives = 4, .negatives = 5, .exclude = 1, .law = NEGATIVE_UNIGRAM,
+        .alias = c->alias, .log2_rows = log2((double)c->rows), .seed = 7,
+    };
+}
+
+/* ---- backends ---- */
+
+struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth) {
+    struct backend *backend = NULL;
+    struct backend_options options = {.threads = 2, .depth = depth, .gpu_budget = UINT64_MAX};
+    if (ops->open(&backend, &options)) {
+        printf("cannot open %s: %s\n", ops->name, report_sentence());
+        exit(1);
+    }
+    return backend;
+}
+
+/* ---- tables ---- */
+
+/* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded. */
+struct rule_options options_of(int rule) {
+    return (struct rule_options){
+        .rule = rule, .eps = 1e-3, .rho = 0.9, .alpha = rule == RULE_ASGD ? 0.75 : 0.99, .beta1 = 0.9,
+        .beta2 = 0.999, .lambd = 1e-4, .t0 = 2, .eta_minus = 0.5, .eta_plus = 1.2, .step_min = 1e-6, .step_max = 50, .lr = 0.05,
+    };
+}
+
+int rule_cases(struct rule_case cases[32]) {
+    int n = 0;
+#define PLAIN(text, enumerator) cases[n].name = #text, cases[n++].options = options_of(enumerator);
+    RULES(PLAIN)
+#undef PLAIN
+    cases[n] = (struct rule_case){"sgd momentum nesterov decay", options_of(RULE_SGD)};
+    cases[n].options.momentum = 0.9, cases[n].options.nesterov = 1, cases[n++].options.weight_decay = 0.01;
+    cases[n] = (struct rule_case){"adagrad lr_decay counted", options_of(RULE_ADAGRAD)};
+    cases[n].options.lr_decay = 0.1, cases[n].options.initial_accumulator = 0.1, cases[n++].options.count_rows = 1;
+    cases[n] = (struct rule_case){"rmsprop centered", options_of(RULE_RMSPROP)};
+    cases[n++].options.centered = 1;
+    cases[n] = (struct rule_case){"rmsprop momentum", options_of(RULE_RMSPROP)};
+    cases[n++].options.momentum = 0.9;
+    cases[n] = (struct rule_case){"rmsprop centered momentum", options_of(RULE_RMSPROP)};
+    cases[n].options.momentum = 0.9, cases[n++].options.centered = 1;
+    cases[n] = (struct rule_case){"adam amsgrad counted", options_of(RULE_ADAM)};
+    cases[n].options.amsgrad = 1, cases[n++].options.count_rows = 1;
+    cases[n] = (struct rule_case){"adamw decay amsgrad", options_of(RULE_ADAMW)};
+    cases[n].options.amsgrad = 1, cases[n++].options.weight_decay = 0.01;
+    cases[n] = (struct rule_case){"adamax counted", options_of(RULE_ADAMAX)};
+    cases[n++].options.count_rows = 1;
+    cases[n] = (struct rule_case){"sparse_adam counted", options_of(RULE_SPARSE_ADAM)};
+    cases[n++].options.count_rows = 1;
+    cases[n] = (struct rule_case){"asgd counted", options_of(RULE_ASGD)};
+    cases[n++].options.count_rows = 1;
+    return n;
+}
+
+struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .slots = (uint32_t)rule_slots(rule, slots)};
+    layout.counted = rule->count_rows && rule_counts(rule);
+    layout.packed = (uint64_t)(1 + layout.slots) * dim * 4 + layout.counted * 4;
+    return layout;
+}
+
+int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend, const struct rule_options *rule,
+                       uint32_t dim, uint64_t rows, const struct placing placing[2]) {
+    *t = (struct tables){.ops = ops, .backend = backend, .layout = layout_of(rule, dim), .rows = rows};
+    for (int side = 0; side < 2; side++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", directory, side ? "context" : "target");
+        struct table_spec spec = {.name = side ? "context" : "target", .rows = rows, .layout = t->layout, .weights = placing[side].weights,
+                                  .state = placing[side].state, .file_path = path, .hot_rows = placing[side].hot_rows};
+        if (ops->table_open(backend, &spec, &t->side[side])) return -1;
+    }
+    return 0;
+}
+
+void tables_close(struct tables *t) {
+    for (int side = 0; side < 2; side++)
+        if (t->side[side]) t->ops->table_close(t->backend, t->side[side]);
+}
+
+char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows) {
+    struct rule_slot slots[RULE_SLOTS];
+    char *records = need(rows * layout->packed);
+    rule_slots(rule, slots);
+    for (uint64_t row = 0; row < rows; row++) {
+        float *at = (float *)(records + row * layout->packed);
+        for (uint32_t i = 0; i < layout->dim; i++) at[i] = random_float() * 0.5f;
+        for (uint32_t s = 0; s < layout->slots; s++)
+            for (uint32_t i = 0; i < layout->dim; i++) at[(s + 1) * layout->dim + i] = slots[s].initial;
+    }
+    return records;
+}
+
+int tables_fill(struct tables *t, const char *const records[2]) {
+    for (int side = 0; side < 2; side++)
+        if (t->ops->table_write(t->backend, t->side[side], 0, t->rows, records[side])) return -1;
+    return 0;
+}
+
+int one_step(struct tables *t, unsigned stage, const struct step_request *request) {
+    struct step_request r = *request;
+    r.target = t->side[0], r.context = t->side[1];
+    return t->ops->gather(t->backend, stage, &r) || t->ops->step(t->backend, stage, &r) || t->ops->scatter(t->backend, stage, &r);
+}
+
+const struct placing PLACES[PLACE_PAIRS][2] = {
+    {{"gpu", PLACE_GPU, PLACE_GPU, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
+    {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
+    {{"pinned", PLACE_PINNED, PLACE_PINNED, 17}, {"pinned", PLACE_PINNED, PLACE_PINNED, 17}},
+    {{"gpu+pinned", PLACE_GPU, PLACE_PINNED, 5}, {"pinned+gpu", PLACE_PINNED, PLACE_GPU, 5}},
+    {{"file", PLACE_FILE, PLACE_FILE, 9}, {"file+pinned", PLACE_FILE, PLACE_PINNED, 9}},
+};

@@ -1,0 +1,95 @@
+/* common: what the GPU's tests share: counting, random corpora, tables of every rule in every place. */
+#ifndef SPTX_TESTS_GPU_COMMON_H
+#define SPTX_TESTS_GPU_COMMON_H
+
+#include "../../kernels/backend.h"
+#include "../../src/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern int passed, failed;
+extern char directory[]; /* scratch */
+
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (condition) passed++;                                                                                       \
+        else {                                                                                                         \
+            failed++;                                                                                                  \
+            printf("FAILED %s:%d: ", __func__, __LINE__);                                                              \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("%s%s\n", *report_sentence() ? " | " : "", report_sentence());                                      \
+            report_clear();                                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+void *need(uint64_t bytes); /* zeroed; ends the program where there is none */
+uint64_t random_bits(void);
+float random_float(void); /* -0.5 to 0.5 */
+double now(void);         /* seconds */
+
+/* ---- a corpus ---- */
+
+struct corpus {
+    uint32_t *ids, *keep;
+    uint64_t *starts, tokens, sentences, rows;
+    struct alias *alias;
+};
+
+/* Sentences of 1 to `longest` ids, low ones frequent. */
+void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest);
+void corpus_free(struct corpus *c);
+struct example_source source_of(const struct corpus *c, enum example_mode mode);
+
+/* ---- backends and tables ---- */
+
+struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth);
+
+struct rule_case {
+    const char *name;
+    struct rule_options options;
+};
+
+struct placing {
+    const char *name;
+    enum place weights, state;
+    uint64_t hot_rows;
+};
+
+struct tables {
+    const struct backend_ops *ops;
+    struct backend *backend;
+    struct backend_table *side[2];
+    struct record_layout layout;
+    uint64_t rows;
+};
+
+struct rule_options options_of(int rule);
+int rule_cases(struct rule_case cases[32]); /* every rule plain, and those with options with them */
+struct record_layout layout_of(const struct rule_options *rule, uint32_t dim);
+int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend, const struct rule_options *rule, uint32_t dim,
+                uint64_t rows, const struct placing placing[2]);
+void tables_close(struct tables *t);
+/* First records, the same for all tables of a shape; the caller frees them. */
+char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
+int tables_fill(struct tables *t, const char *const records[2]);
+int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* gather, step, scatter */
+
+enum { PLACE_PAIRS = 5 };
+extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; the first: all on the GPU */
+
+/* ---- the tests, a file each ---- */
+
+void test_refusals(void);
+void test_rows(void);
+void test_batches(void);
+void test_steps(void);
+void test_frequent_rows(void);
+void test_depths(void);
+void test_hogwild(void);
+void test_topk(void);
+void speed(const char *which); /* "small", "large" batches, or all */
+
+#endif

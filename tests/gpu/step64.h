@@ -1,0 +1,21 @@
+/* step64: one exact step in float64, plainly: the arbiter between two backends that round the same sums differently. The
+ * rules are kernels/optimizers.h compiled in double (that they are PyTorch's, tests/reference holds). */
+#ifndef SPTX_TESTS_GPU_STEP64_H
+#define SPTX_TESTS_GPU_STEP64_H
+
+#include "../../kernels/backend.h"
+
+struct table64 {
+    struct record_layout layout;
+    uint64_t rows;
+    double *values;    /* [rows x (1 + slots) x dim]: weights, then the slots */
+    uint32_t *updates; /* [rows] */
+};
+
+/* From packed float32 records; the caller frees values and updates. */
+struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
+void table64_free(struct table64 *table);
+/* Returns the loss, summed over the pairs. */
+double step64(struct table64 *target, struct table64 *context, const struct batch_view *view, const struct step_request *request);
+
+#endif
