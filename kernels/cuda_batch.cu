@@ -1,9 +1,9 @@
 /* cuda_batch: a batch built where it is used: examples (cuda_examples.cu), then both sides by row (cuda_index.cu).
  *
- * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for nothing;
- * room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and from then
- * on making a batch is one launch: a small step takes less time than the host needs to launch its kernels one by one.
- * Otherwise the host waits for what measuring sums up.
+ * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
+ * nothing; room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph,
+ * and from then on making a batch is one launch: a small step takes less time than the host needs to launch its kernels
+ * one by one. Otherwise the host waits for what measuring sums up.
  */
 #include "cuda.cuh"
 
@@ -15,9 +15,10 @@
 static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
     const char *what = "a batch's rows";
     uint64_t longs = n / UPDATE_PIECE + 1;
-    return gpu_grow(b, &a->ids, n * 4, what) || gpu_grow(b, &a->block, n * 4, what) || gpu_grow(b, &a->distinct, n * 4, what) ||
-                   gpu_grow(b, &a->distinct_ids, n * 4, what) || gpu_grow(b, &a->distinct_starts, (n + 1) * 4, what) ||
-                   gpu_grow(b, &a->order, n * 4, what) || gpu_grow(b, &a->items, n * sizeof(struct item), what) ||
+    return gpu_grow(b, &a->ids, n * 4, what) || gpu_grow(b, &a->block, n * 4, what) ||
+                   gpu_grow(b, &a->distinct, n * 4, what) || gpu_grow(b, &a->distinct_ids, n * 4, what) ||
+                   gpu_grow(b, &a->distinct_starts, (n + 1) * 4, what) || gpu_grow(b, &a->order, n * 4, what) ||
+                   gpu_grow(b, &a->items, n * sizeof(struct item), what) ||
                    gpu_grow(b, &a->longs, longs * sizeof(struct item), what)
                ? -1
                : 0;
@@ -26,9 +27,12 @@ static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
 static int grow_stage(struct backend *b, struct stage *stage, const struct batch_sizes *sizes) {
     const char *what = "a batch's blocks";
     uint64_t blocks = (uint64_t)sizes->blocks + 1;
-    return gpu_grow(b, &stage->target_starts, blocks * 4, what) || gpu_grow(b, &stage->context_starts, blocks * 4, what) ||
-                   gpu_grow(b, &stage->term_starts, blocks * 4, what) || gpu_grow(b, &stage->positives, blocks * 4, what) ||
-                   gpu_grow(b, &stage->block_slot, blocks * 4, what) || gpu_grow(b, &stage->block_example, blocks * 8, what) ||
+    return gpu_grow(b, &stage->target_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->context_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->term_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->positives, blocks * 4, what) ||
+                   gpu_grow(b, &stage->block_slot, blocks * 4, what) ||
+                   gpu_grow(b, &stage->block_example, blocks * 8, what) ||
                    gpu_grow(b, &stage->coefficients, (uint64_t)sizes->terms * 4, "a batch's coefficients") ||
                    gpu_grow(b, &stage->losses, (uint64_t)sizes->targets * 8, "a batch's losses") ||
                    grow_side(b, &stage->side[SIDE_TARGET], sizes->targets) ||
@@ -83,7 +87,8 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     to->epoch = request->epoch;
     to->held_out = request->held_out;
     if (to->source.shuffle)
-        to->order = shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
+        to->order =
+            shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
 }
 
 static int enqueue_making(struct backend *b, struct stage *stage) {
@@ -143,8 +148,12 @@ static int make_measured(struct backend *b, struct stage *stage) {
         cuda_examples_measured(b, stage, &stage->sizes))
         return -1;
     const struct batch_sizes *sizes = &stage->sizes;
-    struct batch_sizes room = {with_room(sizes->blocks), with_room(sizes->targets), with_room(sizes->contexts), with_room(sizes->terms)};
-    return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(b, stage) || cuda_index(b, stage, request->source.rows) ? -1 : 0;
+    struct batch_sizes room = {with_room(sizes->blocks), with_room(sizes->targets), with_room(sizes->contexts),
+                               with_room(sizes->terms)};
+    return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(b, stage) ||
+                   cuda_index(b, stage, request->source.rows)
+               ? -1
+               : 0;
 }
 
 static int make_nothing(struct backend *b, struct stage *stage) {
@@ -159,13 +168,16 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     struct stage *stage = NULL;
     struct batch_sizes bound;
     if (!b->source.ready) return fail("a batch was asked for before its source was given");
-    if (request->count >= (uint64_t)1 << 31) return fail("a batch of %llu examples is more than 2^31; lower train.batch", (unsigned long long)request->count);
+    if (request->count >= (uint64_t)1 << 31)
+        return fail("a batch of %llu examples is more than 2^31; lower train.batch",
+                    (unsigned long long)request->count);
     if (begin_batch(b, number, &stage)) return -1;
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     int bounded = !request->held_out && cuda_examples_bound(s, request->count, &bound);
-    if (!request->count ? make_nothing(b, stage) : bounded ? make_bounded(b, stage, &bound) : make_measured(b, stage)) return -1;
+    if (!request->count ? make_nothing(b, stage) : bounded ? make_bounded(b, stage, &bound) : make_measured(b, stage))
+        return -1;
     return end_batch(b, stage);
 }
 
@@ -184,7 +196,8 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
     *one_target = 1;
     memset(counts, 0, sizeof *counts);
     for (uint64_t i = 0; i < blocks; i++) {
-        uint64_t t = view->target_starts[i + 1] - view->target_starts[i], c = view->context_starts[i + 1] - view->context_starts[i];
+        uint64_t t = view->target_starts[i + 1] - view->target_starts[i],
+                 c = view->context_starts[i + 1] - view->context_starts[i];
         starts[0][i] = (uint32_t)view->target_starts[i];
         starts[1][i] = (uint32_t)view->context_starts[i];
         starts[2][i] = (uint32_t)terms;
@@ -247,7 +260,9 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (begin_batch(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    if (reserve(b, stage, &stage->sizes, rows) || upload_view(b, stage, view, packed, &counts) || cuda_index(b, stage, rows)) goto out;
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(b, stage, view, packed, &counts) ||
+        cuda_index(b, stage, rows))
+        goto out;
     result = end_batch(b, stage);
 out:
     free(packed);
@@ -309,4 +324,3 @@ out:
     free(starts);
     return result;
 }
-

@@ -1,9 +1,9 @@
-/* cuda_examples: a batch's blocks made where they are used, identical id by id to the CPU's (cpu_examples.c says the same in
- * plain C).
+/* cuda_examples: a batch's blocks made where they are used, identical id by id to the CPU's (cpu_examples.c says the
+ * same in plain C).
  *
- *   measure   an example a thread: how many blocks, targets, contexts, terms it makes; summed; the totals into the counts
- *   fill      an example a thread: its blocks, targets and positives, at the places that the sums give
- *   negatives a few lanes a block, or (distinct) a warp: each slot's first allowed draw
+ *   measure   an example a thread: how many blocks, targets, contexts, terms it makes; summed; the totals into the
+ * counts fill      an example a thread: its blocks, targets and positives, at the places that the sums give negatives a
+ * few lanes a block, or (distinct) a warp: each slot's first allowed draw
  *
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
@@ -56,8 +56,10 @@ static __device__ uint64_t sentence_of(const struct example_source &s, uint64_t 
     uint64_t low = 0, high = s.sentences;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (s.starts[middle] <= position) low = middle;
-        else high = middle;
+        if (s.starts[middle] <= position)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
@@ -96,8 +98,8 @@ static __device__ uint32_t kept_id(const struct example_source &s, const struct 
 
 /* Calls take(id, n) for the n-th kept word going from `position` (not counted) by `by`, up to `width` of them. */
 template <class Take>
-static __device__ uint32_t walk(const struct example_source &s, const struct sentence &sentence, uint64_t position, int by,
-                                uint32_t width, uint32_t epoch, Take take) {
+static __device__ uint32_t walk(const struct example_source &s, const struct sentence &sentence, uint64_t position,
+                                int by, uint32_t width, uint32_t epoch, Take take) {
     struct reader reader;
     uint32_t found = 0;
     reader.group = UINT64_MAX;
@@ -135,8 +137,9 @@ static __device__ struct row_example find_row(const struct example_source &s, ui
     row.count = s.starts[number + 1] - row.start;
     row.target = 0;
     if (s.mode == EXAMPLE_LIST)
-        row.target = s.targets_all ? example - row.start
-                                   : draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
+        row.target = s.targets_all
+                         ? example - row.start
+                         : draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
     return row;
 }
 
@@ -151,7 +154,8 @@ static __device__ struct need measure_window(const struct example_request &b, ui
     if (kept_id(s, sentence, position, b.epoch, reader) == DRAW_NONE) return need;
     uint32_t width = window_width(s, position, b.epoch);
     auto ignore = [](uint32_t, uint32_t) {};
-    need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) + walk(s, sentence, position, 1, width, b.epoch, ignore);
+    need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) +
+                   walk(s, sentence, position, 1, width, b.epoch, ignore);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
     need.terms = (uint64_t)need.targets * (1 + s.negatives);
@@ -181,7 +185,8 @@ struct padding {
     uint64_t count[2];
 };
 
-static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts, struct padding padding) {
+static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts,
+                               struct padding padding) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
     for (int side = 0; side < 2; side++)
@@ -191,7 +196,8 @@ static __global__ void measure(const struct example_request *request, struct nee
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
-            need = b.source.mode == EXAMPLE_WINDOW ? measure_window(b, example) : measure_row(b, example, &counts->too_long);
+            need = b.source.mode == EXAMPLE_WINDOW ? measure_window(b, example)
+                                                   : measure_row(b, example, &counts->too_long);
     }
     needs[i] = need;
 }
@@ -218,8 +224,8 @@ static __global__ void tell_sizes(const struct need *total, const struct batch_c
 
 /* ---- fill ---- */
 
-static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position, const struct need &at,
-                                   uint32_t targets) {
+static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position,
+                                   const struct need &at, uint32_t targets) {
     const struct example_source &s = b.source;
     struct sentence sentence = find_sentence(s, position, b.epoch);
     struct reader reader;
@@ -275,7 +281,8 @@ static __device__ void fill_positives(const struct example_request &b, const str
     for (uint32_t j = 0; j < wanted; j++) contexts[j] = items[contexts[j] + (contexts[j] >= row.target)];
 }
 
-static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example, const struct need &at) {
+static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
+                                const struct need &at) {
     const struct example_source &s = b.source;
     struct row_example row = find_row(s, example, b.epoch);
     to.target_ids[at.targets] = s.ids[row.start + row.target];
@@ -308,17 +315,22 @@ static __global__ void fill(const struct example_request *request, struct built 
     uint32_t targets = starts[i + 1].targets - at.targets;
     if (!targets) return;
     uint64_t example = example_at(b, i);
-    if (b.source.mode == EXAMPLE_WINDOW) fill_window(b, to, example, at, targets);
-    else fill_row(b, to, example, at);
+    if (b.source.mode == EXAMPLE_WINDOW)
+        fill_window(b, to, example, at, targets);
+    else
+        fill_row(b, to, example, at);
 }
 
 /* ---- negatives ---- */
 
 static __device__ __forceinline__ uint32_t draw_negative(const struct example_source &s, uint64_t bits) {
     switch (s.law) {
-    case NEGATIVE_UNIGRAM: return draw_alias(bits, s.alias, s.rows);
-    case NEGATIVE_LOG_UNIFORM: return draw_log_uniform(bits, s.rows, s.log2_rows);
-    default: return (uint32_t)draw_below(bits, s.rows);
+    case NEGATIVE_UNIGRAM:
+        return draw_alias(bits, s.alias, s.rows);
+    case NEGATIVE_LOG_UNIFORM:
+        return draw_log_uniform(bits, s.rows, s.log2_rows);
+    default:
+        return (uint32_t)draw_below(bits, s.rows);
     }
 }
 
@@ -333,8 +345,8 @@ static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, u
 }
 
 /* The draw of a slot at an attempt. `drawn` is the slot pair's first attempt, which most slots end with. */
-static __device__ __forceinline__ uint32_t negative_at(const struct example_request &b, uint64_t example, uint32_t slot, uint32_t attempt,
-                                                       const struct draw4 &first) {
+static __device__ __forceinline__ uint32_t negative_at(const struct example_request &b, uint64_t example, uint32_t slot,
+                                                       uint32_t attempt, const struct draw4 &first) {
     struct draw4 drawn = first;
     if (attempt) drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2 + (attempt << 20));
     return draw_negative(b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
@@ -382,8 +394,8 @@ static __global__ void fill_negatives(const struct example_request *request, str
     }
 }
 
-/* A warp a block. 32 slots at a time; within them the lowest slot that repeats an earlier one goes on to its next attempt
- * until none does: the ids are those of drawing slot after slot. */
+/* A warp a block. 32 slots at a time; within them the lowest slot that repeats an earlier one goes on to its next
+ * attempt until none does: the ids are those of drawing slot after slot. */
 static __global__ void fill_distinct_negatives(const struct example_request *request, struct built to) {
     const struct example_request b = *request;
     uint64_t number = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -400,12 +412,12 @@ static __global__ void fill_distinct_negatives(const struct example_request *req
         bool mine = base + lane < count;
         struct draw4 drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2);
         auto advance = [&]() { /* from `attempt` on, the first draw that no rule forbids but those of these 32 slots */
-            for (id = DRAW_NONE; attempt < DRAW_ATTEMPTS; attempt++) {
-                uint32_t tried = negative_at(b, example, slot, attempt, drawn);
-                if (is_excluded(own, tried) || among(tried, out, base)) continue;
-                id = tried;
-                break;
-            }
+                               for (id = DRAW_NONE; attempt < DRAW_ATTEMPTS; attempt++) {
+                                   uint32_t tried = negative_at(b, example, slot, attempt, drawn);
+                                   if (is_excluded(own, tried) || among(tried, out, base)) continue;
+                                   id = tried;
+                                   break;
+                               }
         };
         if (mine) advance();
         for (;;) {
@@ -452,8 +464,9 @@ int cuda_examples_bound(const struct example_source *s, uint64_t count, struct b
 
 static cudaError_t scan(struct backend *b, void *temporary, size_t *bytes, uint64_t count) {
     struct need zero = {0, 0, 0, 0};
-    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)b->scratch.sizes.data, (struct need *)b->scratch.offsets.data, need_sum(), zero,
-                                          (int)(count + 1), b->prepare);
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)b->scratch.sizes.data,
+                                          (struct need *)b->scratch.offsets.data, need_sum(), zero, (int)(count + 1),
+                                          b->prepare);
 }
 
 int cuda_examples_reserve(struct backend *b, uint64_t count) {
@@ -478,7 +491,8 @@ int cuda_examples_measure(struct backend *b, struct stage *stage, int padded) {
     }
     CK(cudaMemcpyAsync(stage->request, request, sizeof *request, cudaMemcpyHostToDevice, b->prepare));
     CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, b->prepare));
-    measure<<<grid(threads), THREADS, 0, b->prepare>>>(stage->request, (struct need *)b->scratch.sizes.data, stage->counts, padding);
+    measure<<<grid(threads), THREADS, 0, b->prepare>>>(stage->request, (struct need *)b->scratch.sizes.data,
+                                                       stage->counts, padding);
     CK_LAUNCH("measure");
     CK(scan(b, b->scratch.scanning.data, &scanning, request->count));
     return 0;
@@ -486,19 +500,21 @@ int cuda_examples_measure(struct backend *b, struct stage *stage, int padded) {
 
 int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
     if (terms >= (uint64_t)1 << 31 || contexts >= (uint64_t)1 << 31)
-        return fail("a batch of %llu contexts and %llu pairs of rows is more than 2^31; lower train.batch", (unsigned long long)contexts,
-                    (unsigned long long)terms);
+        return fail("a batch of %llu contexts and %llu pairs of rows is more than 2^31; lower train.batch",
+                    (unsigned long long)contexts, (unsigned long long)terms);
     return 0;
 }
 
 int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
     const struct measured *measured = b->measured;
-    tell_sizes<<<1, 1, 0, b->prepare>>>((const struct need *)b->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
+    tell_sizes<<<1, 1, 0, b->prepare>>>((const struct need *)b->scratch.offsets.data + stage->request_host->count,
+                                        stage->counts, b->measured);
     CK_LAUNCH("tell_sizes");
     CK(cudaEventRecord(b->sized, b->prepare));
     CK(cudaEventSynchronize(b->sized));
     if (measured->too_long)
-        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example", measured->too_long);
+        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
+                    measured->too_long);
     if (cuda_check_sizes(measured->total.contexts, measured->total.terms)) return -1;
     sizes->blocks = measured->total.blocks;
     sizes->targets = measured->total.targets;
@@ -527,13 +543,16 @@ int cuda_examples_fill(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct built to = built_of(stage);
     if (!stage->sizes.blocks) return 0;
-    fill<<<grid(request->count + 1), THREADS, 0, b->prepare>>>(stage->request, to, (const struct need *)b->scratch.offsets.data);
+    fill<<<grid(request->count + 1), THREADS, 0, b->prepare>>>(stage->request, to,
+                                                               (const struct need *)b->scratch.offsets.data);
     CK_LAUNCH("fill");
     if (request->source.distinct) {
-        fill_distinct_negatives<<<grid((uint64_t)stage->sizes.blocks * 32), THREADS, 0, b->prepare>>>(stage->request, to);
+        fill_distinct_negatives<<<grid((uint64_t)stage->sizes.blocks * 32), THREADS, 0, b->prepare>>>(stage->request,
+                                                                                                      to);
         CK_LAUNCH("fill_distinct_negatives");
     } else {
-        fill_negatives<<<grid((uint64_t)stage->sizes.blocks * NEGATIVE_LANES), THREADS, 0, b->prepare>>>(stage->request, to);
+        fill_negatives<<<grid((uint64_t)stage->sizes.blocks * NEGATIVE_LANES), THREADS, 0, b->prepare>>>(stage->request,
+                                                                                                         to);
         CK_LAUNCH("fill_negatives");
     }
     return 0;

@@ -1,5 +1,5 @@
-/* cuda_index: the two sides of a batch sorted by row: distinct rows, occurrences by row, rows that stand once, pieces of work.
- * DRAW_NONE, a slot left out or room that a batch did not fill, sorts last and counts for nothing.
+/* cuda_index: the two sides of a batch sorted by row: distinct rows, occurrences by row, rows that stand once, pieces
+ * of work. DRAW_NONE, a slot left out or room that a batch did not fill, sorts last and counts for nothing.
  */
 #include "cuda.cuh"
 
@@ -74,7 +74,8 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
     struct item all = {row, partial, pieces, DRAW_NONE};
     to.longs[atomicAdd(&counts->longs[to.side], 1u)] = all;
     for (uint32_t i = 0; i < pieces; i++) {
-        struct item item = {row, start + i * UPDATE_PIECE, n - i * UPDATE_PIECE < UPDATE_PIECE ? n - i * UPDATE_PIECE : UPDATE_PIECE, partial + i};
+        struct item item = {row, start + i * UPDATE_PIECE,
+                            n - i * UPDATE_PIECE < UPDATE_PIECE ? n - i * UPDATE_PIECE : UPDATE_PIECE, partial + i};
         to.items[at + i] = item;
     }
 }
@@ -112,7 +113,8 @@ struct sorting {
 };
 
 static cudaError_t sort_ids(const struct sorting *s, void *temporary, size_t *bytes) {
-    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->iota, s->order, (int)s->count, 0, s->bits, s->stream);
+    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->iota, s->order, (int)s->count, 0,
+                                           s->bits, s->stream);
 }
 
 static cudaError_t rank_runs(const struct sorting *s, void *temporary, size_t *bytes) {
@@ -128,22 +130,31 @@ static int reserve_side(struct backend *b, int side, uint32_t count, uint64_t ro
     CK(sort_ids(&sorting, NULL, &sort));
     CK(rank_runs(&sorting, NULL, &rank));
     return grow_iota(b, count) || gpu_grow(b, &s->keys[side], (uint64_t)count * 4, what) ||
-                   gpu_grow(b, &s->ranks[side], (uint64_t)count * 4, what) || gpu_grow(b, &s->sorting[side], sort > rank ? sort : rank, what)
+                   gpu_grow(b, &s->ranks[side], (uint64_t)count * 4, what) ||
+                   gpu_grow(b, &s->sorting[side], sort > rank ? sort : rank, what)
                ? -1
                : 0;
 }
 
 int cuda_index_reserve(struct backend *b, const struct batch_sizes *room, uint64_t rows) {
-    return reserve_side(b, SIDE_TARGET, room->targets, rows) || reserve_side(b, SIDE_CONTEXT, room->contexts, rows) ? -1 : 0;
+    return reserve_side(b, SIDE_TARGET, room->targets, rows) || reserve_side(b, SIDE_CONTEXT, room->contexts, rows) ? -1
+                                                                                                                    : 0;
 }
 
-static int index_side(struct backend *b, struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
+static int index_side(struct backend *b, struct stage *stage, int side, uint32_t count, uint64_t rows,
+                      cudaStream_t stream) {
     struct side_arrays *a = &stage->side[side];
     struct scratch *s = &b->scratch;
     size_t room = s->sorting[side].bytes;
     if (!count) return 0;
-    struct sorting sorting = {(const uint32_t *)a->ids.data, (const uint32_t *)s->iota.data, (uint32_t *)s->keys[side].data,
-                              (uint32_t *)a->order.data,     (uint32_t *)s->ranks[side].data, count, key_bits(rows), stream};
+    struct sorting sorting = {(const uint32_t *)a->ids.data,
+                              (const uint32_t *)s->iota.data,
+                              (uint32_t *)s->keys[side].data,
+                              (uint32_t *)a->order.data,
+                              (uint32_t *)s->ranks[side].data,
+                              count,
+                              key_bits(rows),
+                              stream};
     CK(sort_ids(&sorting, s->sorting[side].data, &room));
     CK(rank_runs(&sorting, s->sorting[side].data, &room));
     struct indexed to;

@@ -1,12 +1,13 @@
-/* cuda_source: where a GPU finds what examples are made of: the id stream and its sentences in its own memory or, where they
- * would take too much of it, in the host's; subsampling and the negatives' table always in its own.
+/* cuda_source: where a GPU finds what examples are made of: the id stream and its sentences in its own memory or, where
+ * they would take too much of it, in the host's; subsampling and the negatives' table always in its own.
  */
 #include "cuda.cuh"
 
 #include <string.h>
 #include <unistd.h>
 
-static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, const void *from, uint64_t bytes, const char *what) {
+static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, const void *from, uint64_t bytes,
+                       const char *what) {
     if (gpu_take(b, owned, bytes, what)) return -1;
     *owned_bytes = bytes;
     if (bytes) CK(cudaMemcpy(*owned, from, bytes, cudaMemcpyHostToDevice));
@@ -14,12 +15,14 @@ static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, c
 }
 
 /* An array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy otherwise. */
-static int share_with_gpu(struct backend *b, int which, const void *from, uint64_t bytes, const char *what, const void **seen) {
+static int share_with_gpu(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
+                          const void **seen) {
     struct cuda_source *source = &b->source;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address = (uint64_t)(uintptr_t)from, start = address / page * page;
     uint64_t length = (address + bytes - start + page - 1) / page * page;
     void *device = NULL;
-    if (cudaHostRegister((void *)(uintptr_t)start, length, cudaHostRegisterMapped | cudaHostRegisterReadOnly) == cudaSuccess) {
+    if (cudaHostRegister((void *)(uintptr_t)start, length, cudaHostRegisterMapped | cudaHostRegisterReadOnly) ==
+        cudaSuccess) {
         source->pinned[which] = (void *)(uintptr_t)start;
         source->registered[which] = 1;
         CK(cudaHostGetDevicePointer(&device, source->pinned[which], 0));
@@ -37,7 +40,8 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
 }
 
 /* On the GPU where it takes at most a quarter of what is left; over the link otherwise. */
-static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what, const void **seen) {
+static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
+                        const void **seen) {
     struct cuda_source *source = &b->source;
     if (bytes <= (b->gpu_budget - b->gpu_used) / 4) {
         if (copy_to_gpu(b, &source->owned[which], &source->owned_bytes[which], from, bytes, what)) return -1;
@@ -51,8 +55,10 @@ void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
     for (int i = 0; i < 4; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
     for (int i = 0; i < 2; i++) {
-        if (source->registered[i]) cudaHostUnregister(source->pinned[i]);
-        else pinned_give(b, (char *)source->pinned[i], source->pinned_bytes[i]);
+        if (source->registered[i])
+            cudaHostUnregister(source->pinned[i]);
+        else
+            pinned_give(b, (char *)source->pinned[i], source->pinned_bytes[i]);
     }
     memset(source, 0, sizeof *source);
 }
@@ -72,11 +78,13 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     if (place_stream(b, 1, from->starts, (from->sentences + 1) * 8, "the sentences", &seen)) return -1;
     source->view.starts = (const uint64_t *)seen;
     if (from->keep) {
-        if (copy_to_gpu(b, &source->owned[2], &source->owned_bytes[2], from->keep, from->rows * 4, "subsampling")) return -1;
+        if (copy_to_gpu(b, &source->owned[2], &source->owned_bytes[2], from->keep, from->rows * 4, "subsampling"))
+            return -1;
         source->view.keep = (const uint32_t *)source->owned[2];
     }
     if (from->alias) {
-        if (copy_to_gpu(b, &source->owned[3], &source->owned_bytes[3], from->alias, from->rows * sizeof *from->alias, "the negatives' table"))
+        if (copy_to_gpu(b, &source->owned[3], &source->owned_bytes[3], from->alias, from->rows * sizeof *from->alias,
+                        "the negatives' table"))
             return -1;
         source->view.alias = (const struct alias *)source->owned[3];
     }

@@ -2,15 +2,22 @@
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t room) {
-    if (a->blocks != b->blocks) return snprintf(why, room, "%llu blocks, wanted %llu", (unsigned long long)b->blocks, (unsigned long long)a->blocks), 0;
+    if (a->blocks != b->blocks)
+        return snprintf(why, room, "%llu blocks, wanted %llu", (unsigned long long)b->blocks,
+                        (unsigned long long)a->blocks),
+               0;
     for (uint64_t i = 0; i < a->blocks; i++) {
-        if (a->target_starts[i + 1] != b->target_starts[i + 1] || a->context_starts[i + 1] != b->context_starts[i + 1] ||
-            a->positives[i] != b->positives[i])
-            return snprintf(why, room, "block %llu has another shape: contexts to %llu, wanted %llu", (unsigned long long)i,
-                            (unsigned long long)b->context_starts[i + 1], (unsigned long long)a->context_starts[i + 1]),
+        if (a->target_starts[i + 1] != b->target_starts[i + 1] ||
+            a->context_starts[i + 1] != b->context_starts[i + 1] || a->positives[i] != b->positives[i])
+            return snprintf(why, room, "block %llu has another shape: contexts to %llu, wanted %llu",
+                            (unsigned long long)i, (unsigned long long)b->context_starts[i + 1],
+                            (unsigned long long)a->context_starts[i + 1]),
                    0;
         for (uint64_t j = a->target_starts[i]; j < a->target_starts[i + 1]; j++)
-            if (a->target_ids[j] != b->target_ids[j]) return snprintf(why, room, "block %llu: target %u, wanted %u", (unsigned long long)i, b->target_ids[j], a->target_ids[j]), 0;
+            if (a->target_ids[j] != b->target_ids[j])
+                return snprintf(why, room, "block %llu: target %u, wanted %u", (unsigned long long)i, b->target_ids[j],
+                                a->target_ids[j]),
+                       0;
         for (uint64_t j = a->context_starts[i]; j < a->context_starts[i + 1]; j++)
             if (a->context_ids[j] != b->context_ids[j])
                 return snprintf(why, room, "block %llu: context %llu is %u, wanted %u", (unsigned long long)i,
@@ -20,7 +27,8 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
     return 1;
 }
 
-static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s, const char *name) {
+static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s,
+                            const char *name) {
     uint64_t examples = example_count(s), size = 700;
     char why[256] = "";
     if (backend_cpu.source(cpu, s) || backend_cuda.source(gpu, s)) {
@@ -29,7 +37,8 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
     }
     for (uint32_t epoch = 0; epoch < 2; epoch++)
         for (uint64_t first = 0; first < examples; first += size * 3) {
-            struct batch_request request = {epoch, first, examples - first < size ? examples - first : size, s->held_out && first % 2};
+            struct batch_request request = {epoch, first, examples - first < size ? examples - first : size,
+                                            s->held_out && first % 2};
             struct batch_view a, b;
             int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &a) &&
                      !backend_cuda.make_batch(gpu, 0, &request) && !backend_cuda.batch_view(gpu, 0, &b) &&
@@ -47,7 +56,8 @@ void test_batches(void) {
         corpus_make(&c, vocabularies[v], 300, 40);
         for (int mode = 0; mode < 3; mode++)
             for (int law = 0; law < 3; law++)
-                for (int bits = v; bits < 64; bits += vocabularies[v] < 40 ? 13 : 3) { /* tiny vocabularies draw long: fewer */
+                for (int bits = v; bits < 64;
+                     bits += vocabularies[v] < 40 ? 13 : 3) { /* tiny vocabularies draw long: fewer */
                     struct example_source s = source_of(&c, (enum example_mode)mode);
                     char name[128];
                     s.law = (enum negative_law)law;
@@ -59,7 +69,8 @@ void test_batches(void) {
                     if (bits >> 5 & 1) s.shrink = 0, s.replacement = 1, s.short_repeat = 1, s.held_out = 1u << 30;
                     s.negatives = bits % 3 == 0 ? 5 : bits % 3 == 1 ? 64 : 1;
                     s.positives = bits % 7 == 0 ? 0 : bits % 7 == 1 ? 1 : 4;
-                    snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode, law, bits);
+                    snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
+                             law, bits);
                     compare_batches(cpu, gpu, &s, name);
                 }
         corpus_free(&c);

@@ -40,8 +40,10 @@ static void make_alias(struct alias *table, uint64_t rows) {
     for (uint64_t i = 0; i < rows; i++) sum += 1.0 / (double)(i + 1);
     for (uint64_t i = 0; i < rows; i++) {
         share[i] = (double)rows / (double)(i + 1) / sum;
-        if (share[i] < 1) small[smalls++] = (uint32_t)i;
-        else large[larges++] = (uint32_t)i;
+        if (share[i] < 1)
+            small[smalls++] = (uint32_t)i;
+        else
+            large[larges++] = (uint32_t)i;
     }
     while (smalls && larges) {
         uint32_t a = small[--smalls], b = large[larges - 1];
@@ -73,7 +75,8 @@ void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t l
         }
     }
     c->starts[sentences] = c->tokens;
-    for (uint64_t i = 0; i < rows; i++) c->keep[i] = i > rows / 2 ? UINT32_MAX : (uint32_t)(random_bits() >> 32) | 1u << 30;
+    for (uint64_t i = 0; i < rows; i++)
+        c->keep[i] = i > rows / 2 ? UINT32_MAX : (uint32_t)(random_bits() >> 32) | 1u << 30;
     make_alias(c->alias, rows);
 }
 
@@ -86,9 +89,21 @@ void corpus_free(struct corpus *c) {
 
 struct example_source source_of(const struct corpus *c, enum example_mode mode) {
     return (struct example_source){
-        .ids = c->ids, .starts = c->starts, .tokens = c->tokens, .sentences = c->sentences, .rows = c->rows,
-        .mode = mode, .window = 5, .shrink = 1, .positives = 4, .negatives = 5, .exclude = 1, .law = NEGATIVE_UNIGRAM,
-        .alias = c->alias, .log2_rows = log2((double)c->rows), .seed = 7,
+        .ids = c->ids,
+        .starts = c->starts,
+        .tokens = c->tokens,
+        .sentences = c->sentences,
+        .rows = c->rows,
+        .mode = mode,
+        .window = 5,
+        .shrink = 1,
+        .positives = 4,
+        .negatives = 5,
+        .exclude = 1,
+        .law = NEGATIVE_UNIGRAM,
+        .alias = c->alias,
+        .log2_rows = log2((double)c->rows),
+        .seed = 7,
     };
 }
 
@@ -109,8 +124,19 @@ struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth) {
 /* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded. */
 struct rule_options options_of(int rule) {
     return (struct rule_options){
-        .rule = rule, .eps = 1e-3, .rho = 0.9, .alpha = rule == RULE_ASGD ? 0.75 : 0.99, .beta1 = 0.9,
-        .beta2 = 0.999, .lambd = 1e-4, .t0 = 2, .eta_minus = 0.5, .eta_plus = 1.2, .step_min = 1e-6, .step_max = 50, .lr = 0.05,
+        .rule = rule,
+        .eps = 1e-3,
+        .rho = 0.9,
+        .alpha = rule == RULE_ASGD ? 0.75 : 0.99,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .lambd = 1e-4,
+        .t0 = 2,
+        .eta_minus = 0.5,
+        .eta_plus = 1.2,
+        .step_min = 1e-6,
+        .step_max = 50,
+        .lr = 0.05,
     };
 }
 
@@ -150,14 +176,19 @@ struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
     return layout;
 }
 
-int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend, const struct rule_options *rule,
-                       uint32_t dim, uint64_t rows, const struct placing placing[2]) {
+int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
+                const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]) {
     *t = (struct tables){.ops = ops, .backend = backend, .layout = layout_of(rule, dim), .rows = rows};
     for (int side = 0; side < 2; side++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", directory, side ? "context" : "target");
-        struct table_spec spec = {.name = side ? "context" : "target", .rows = rows, .layout = t->layout, .weights = placing[side].weights,
-                                  .state = placing[side].state, .file_path = path, .hot_rows = placing[side].hot_rows};
+        struct table_spec spec = {.name = side ? "context" : "target",
+                                  .rows = rows,
+                                  .layout = t->layout,
+                                  .weights = placing[side].weights,
+                                  .state = placing[side].state,
+                                  .file_path = path,
+                                  .hot_rows = placing[side].hot_rows};
         if (ops->table_open(backend, &spec, &t->side[side])) return -1;
     }
     return 0;
@@ -190,7 +221,8 @@ int tables_fill(struct tables *t, const char *const records[2]) {
 int one_step(struct tables *t, unsigned stage, const struct step_request *request) {
     struct step_request r = *request;
     r.target = t->side[0], r.context = t->side[1];
-    return t->ops->gather(t->backend, stage, &r) || t->ops->step(t->backend, stage, &r) || t->ops->scatter(t->backend, stage, &r);
+    return t->ops->gather(t->backend, stage, &r) || t->ops->step(t->backend, stage, &r) ||
+           t->ops->scatter(t->backend, stage, &r);
 }
 
 const struct placing PLACES[PLACE_PAIRS][2] = {

@@ -15,7 +15,8 @@ extern char directory[]; /* scratch */
 
 #define CHECK(condition, ...)                                                                                          \
     do {                                                                                                               \
-        if (condition) passed++;                                                                                       \
+        if (condition)                                                                                                 \
+            passed++;                                                                                                  \
         else {                                                                                                         \
             failed++;                                                                                                  \
             printf("FAILED %s:%d: ", __func__, __LINE__);                                                              \
@@ -69,8 +70,8 @@ struct tables {
 struct rule_options options_of(int rule);
 int rule_cases(struct rule_case cases[32]); /* every rule plain, and those with options with them */
 struct record_layout layout_of(const struct rule_options *rule, uint32_t dim);
-int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend, const struct rule_options *rule, uint32_t dim,
-                uint64_t rows, const struct placing placing[2]);
+int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
+                const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]);
 void tables_close(struct tables *t);
 /* First records, the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);

@@ -7,14 +7,17 @@ struct trained {
 };
 
 /* `steps` batches with `depth` in flight; every fifth only measured. */
-static int train(struct trained *out, const struct example_source *s, const struct rule_options *rule, uint32_t dim, unsigned depth,
-                 const struct placing placing[2], const char *const records[2], int steps, uint64_t batch) {
+static int train(struct trained *out, const struct example_source *s, const struct rule_options *rule, uint32_t dim,
+                 unsigned depth, const struct placing placing[2], const char *const records[2], int steps,
+                 uint64_t batch) {
     struct backend *gpu = open_or_stop(&backend_cuda, depth);
     struct tables t;
     int result = -1;
     out->loss = 0;
     out->records[0] = out->records[1] = NULL;
-    if (tables_open(&t, &backend_cuda, gpu, rule, dim, s->rows, placing) || tables_fill(&t, records) || backend_cuda.source(gpu, s)) goto out;
+    if (tables_open(&t, &backend_cuda, gpu, rule, dim, s->rows, placing) || tables_fill(&t, records) ||
+        backend_cuda.source(gpu, s))
+        goto out;
     for (int i = 0; i < steps + (int)depth; i++) {
         unsigned stage = (unsigned)i % depth;
         struct step_result done;
@@ -71,8 +74,9 @@ void test_depths(void) {
                         ok = ok && got.loss == want.loss;
                         for (int side = 0; side < 2 && ok; side++)
                             ok = !memcmp(want.records[side], got.records[side], c.rows * layout.packed);
-                        CHECK(ok, "%s, kind %d, depth %u, hot %llu, %s/%s: other bytes (loss %.17g, wanted %.17g)", rules[r].name, kind, depths[d],
-                              (unsigned long long)hots[h], placing[0].name, placing[1].name, got.loss, want.loss);
+                        CHECK(ok, "%s, kind %d, depth %u, hot %llu, %s/%s: other bytes (loss %.17g, wanted %.17g)",
+                              rules[r].name, kind, depths[d], (unsigned long long)hots[h], placing[0].name,
+                              placing[1].name, got.loss, want.loss);
                         free(got.records[0]);
                         free(got.records[1]);
                     }

@@ -38,16 +38,20 @@ static void compare_pass(const struct example_source *s, uint32_t dim, const cha
     int ok = !backend_cuda.source(gpu, s) && !tables_open(&exact, &backend_cuda, gpu, &rule, dim, s->rows, PLACES[0]) &&
              !tables_open(&loose, &backend_cuda, gpu, &rule, dim, s->rows, PLACES[0]) &&
              !tables_fill(&exact, (const char *const *)records) && !tables_fill(&loose, (const char *const *)records) &&
-             !backend_cuda.make_batch(gpu, 0, &all) && !one_step(&exact, 0, &step) && !backend_cuda.result(gpu, 0, &done);
+             !backend_cuda.make_batch(gpu, 0, &all) && !one_step(&exact, 0, &step) &&
+             !backend_cuda.result(gpu, 0, &done);
     struct hogwild_request request = {loose.side[0], loose.side[1], &rule, 0, 0, example_count(s), 1e-3, 1e-3};
     ok = ok && !backend_cuda.hogwild(gpu, &request, &result) && !backend_cuda.drain(gpu);
     CHECK(ok, "%s, dim %u", name, dim);
-    CHECK(result.words == s->tokens && result.pairs == done.pairs, "%s, dim %u: %llu words and %llu pairs, wanted %llu and %llu", name, dim,
-          (unsigned long long)result.words, (unsigned long long)result.pairs, (unsigned long long)s->tokens, (unsigned long long)done.pairs);
+    CHECK(result.words == s->tokens && result.pairs == done.pairs,
+          "%s, dim %u: %llu words and %llu pairs, wanted %llu and %llu", name, dim, (unsigned long long)result.words,
+          (unsigned long long)result.pairs, (unsigned long long)s->tokens, (unsigned long long)done.pairs);
     for (int side = 0; side < 2 && ok; side++) {
-        ok = !backend_cuda.table_read(gpu, exact.side[side], 0, s->rows, after[0]) && !backend_cuda.table_read(gpu, loose.side[side], 0, s->rows, after[1]);
+        ok = !backend_cuda.table_read(gpu, exact.side[side], 0, s->rows, after[0]) &&
+             !backend_cuda.table_read(gpu, loose.side[side], 0, s->rows, after[1]);
         struct moved m = moves_of((float *)records[side], (float *)after[0], (float *)after[1], s->rows * dim);
-        CHECK(ok && m.size > 0 && m.apart <= 0.02 * m.size, "%s, dim %u: %s rows moved by %.4g, %.4g of it otherwise than exactly", name, dim,
+        CHECK(ok && m.size > 0 && m.apart <= 0.02 * m.size,
+              "%s, dim %u: %s rows moved by %.4g, %.4g of it otherwise than exactly", name, dim,
               side ? "context" : "target", m.size, m.apart);
     }
     tables_close(&exact);
@@ -61,7 +65,8 @@ static void compare_pass(const struct example_source *s, uint32_t dim, const cha
 
 void test_hogwild(void) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
-    static const uint64_t longest[] = {2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window, and than a piece of work */
+    static const uint64_t longest[] = {
+        2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window, and than a piece of work */
     for (int l = 0; l < 4; l++) {
         struct corpus c;
         corpus_make(&c, 20000, 6000 / longest[l], longest[l]);
@@ -72,7 +77,8 @@ void test_hogwild(void) {
             s.per_pair = per_pair;
             s.law = NEGATIVE_UNIFORM;
             if (l % 2) s.keep = c.keep;
-            snprintf(name, sizeof name, "sentences to %llu words, negatives by %s", (unsigned long long)longest[l], per_pair ? "pair" : "example");
+            snprintf(name, sizeof name, "sentences to %llu words, negatives by %s", (unsigned long long)longest[l],
+                     per_pair ? "pair" : "example");
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) compare_pass(&s, dims[d], name);
         }
         corpus_free(&c);

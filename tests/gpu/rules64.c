@@ -10,7 +10,8 @@ typedef void update(const struct rule_step *k, double g, double *w, double *s0, 
 #define RULE_UPDATE(name, enumerator) rule_##name,
 static update *const updates[RULE_COUNT] = {RULES(RULE_UPDATE)};
 
-void rules64_update(const struct rule_options *options, double lr, uint64_t behind, uint64_t dim, const double *g, double *w, double *slots) {
+void rules64_update(const struct rule_options *options, double lr, uint64_t behind, uint64_t dim, const double *g,
+                    double *w, double *slots) {
     struct rule_slot kinds[RULE_SLOTS];
     struct rule_step k = rule_prepare(options, lr, behind);
     int count = rule_slots(options, kinds);

@@ -14,12 +14,14 @@ static int fill_large(struct tables *t, const struct rule_options *rule) {
     int result = 0;
     for (int side = 0; side < 2; side++)
         for (uint64_t at = 0; at < t->rows && !result; at += piece)
-            result = t->ops->table_write(t->backend, t->side[side], at, t->rows - at < piece ? t->rows - at : piece, records);
+            result = t->ops->table_write(t->backend, t->side[side], at, t->rows - at < piece ? t->rows - at : piece,
+                                         records);
     free(records);
     return result;
 }
 
-static void measure_speed(const struct shape *shape, const struct placing placing[2], unsigned depth, uint64_t batch, int counted) {
+static void measure_speed(const struct shape *shape, const struct placing placing[2], unsigned depth, uint64_t batch,
+                          int counted) {
     struct rule_options rule = options_of(shape->rule);
     struct backend *gpu = NULL;
     struct backend_options options = {.depth = depth, .gpu_budget = UINT64_MAX};
@@ -36,8 +38,9 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     struct example_source s = source_of(&c, EXAMPLE_LIST);
     s.law = NEGATIVE_UNIFORM, s.negatives = 64, s.shuffle = 1;
     s.exclude = 0;
-    if (backend_cuda.open(&gpu, &options) || tables_open(&t, &backend_cuda, gpu, &rule, shape->dim, shape->rows, placing) ||
-        fill_large(&t, &rule) || backend_cuda.source(gpu, &s)) {
+    if (backend_cuda.open(&gpu, &options) ||
+        tables_open(&t, &backend_cuda, gpu, &rule, shape->dim, shape->rows, placing) || fill_large(&t, &rule) ||
+        backend_cuda.source(gpu, &s)) {
         printf("%s: %s\n", shape->name, report_sentence());
         report_clear();
         if (gpu) backend_cuda.close(gpu);
@@ -64,10 +67,11 @@ static void measure_speed(const struct shape *shape, const struct placing placin
         if (backend_cuda.make_batch(gpu, stage, &request) || one_step(&t, stage, &step)) break;
     }
     double seconds = now() - start;
-    printf("%-34s batch %6llu depth %u %s/%s%s hot %llu: %8.2f M pairs/s, link %5.1f GB/s, %.3f ms a step (%d), loss %.4g, opened in %.1f s%s%s\n", shape->name,
-           (unsigned long long)batch, depth, placing[0].name, placing[1].name, counted ? " counted" : "", (unsigned long long)placing[0].hot_rows,
-           (double)pairs / seconds * 1e-6, (double)link / seconds * 1e-9, seconds / (steps - warm - 1) * 1e3, steps, loss, opened,
-           *report_sentence() ? " | " : "", report_sentence());
+    printf("%-34s batch %6llu depth %u %s/%s%s hot %llu: %8.2f M pairs/s, link %5.1f GB/s, %.3f ms a step (%d), loss "
+           "%.4g, opened in %.1f s%s%s\n",
+           shape->name, (unsigned long long)batch, depth, placing[0].name, placing[1].name, counted ? " counted" : "",
+           (unsigned long long)placing[0].hot_rows, (double)pairs / seconds * 1e-6, (double)link / seconds * 1e-9,
+           seconds / (steps - warm - 1) * 1e3, steps, loss, opened, *report_sentence() ? " | " : "", report_sentence());
     report_clear();
     fflush(stdout);
     tables_close(&t);
@@ -98,7 +102,8 @@ static void small_batches(const struct shape *shape) {
 }
 
 void speed(const char *which) {
-    static const struct shape shapes[] = {{"2.83M x 400 adamax", 2829853, 400, RULE_ADAMAX}, {"14.9M x 188 sgd", 14886544, 188, RULE_SGD}};
+    static const struct shape shapes[] = {{"2.83M x 400 adamax", 2829853, 400, RULE_ADAMAX},
+                                          {"14.9M x 188 sgd", 14886544, 188, RULE_SGD}};
     for (int i = 0; i < 2; i++) {
         if (strcmp(which, "small")) large_batches(&shapes[i]);
         if (strcmp(which, "large")) small_batches(&shapes[i]);

@@ -8,7 +8,8 @@ struct table64 table64_of(const struct record_layout *layout, uint64_t rows, con
     t.values = need(rows * floats * sizeof *t.values);
     t.updates = need(rows * sizeof *t.updates);
     for (uint64_t row = 0; row < rows; row++)
-        for (uint64_t i = 0; i < floats; i++) t.values[row * floats + i] = (double)((const float *)(records + row * layout->packed))[i];
+        for (uint64_t i = 0; i < floats; i++)
+            t.values[row * floats + i] = (double)((const float *)(records + row * layout->packed))[i];
     return t;
 }
 
@@ -36,14 +37,17 @@ static void update_side(struct table64 *t, const struct gradients *g, const stru
     for (uint64_t row = 0; row < t->rows; row++) {
         double *w = row_of(t, row);
         if (!g->named[row]) continue;
-        rules64_update(request->rule, request->lr, t->layout.counted ? t->updates[row] : request->behind, dim, g->sum + row * dim, w, w + dim);
+        rules64_update(request->rule, request->lr, t->layout.counted ? t->updates[row] : request->behind, dim,
+                       g->sum + row * dim, w, w + dim);
         t->updates[row]++;
     }
 }
 
-double step64(struct table64 *target, struct table64 *context, const struct batch_view *view, const struct step_request *request) {
+double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
+              const struct step_request *request) {
     uint64_t dim = target->layout.dim;
-    struct gradients g[2] = {{need(target->rows * dim * 8), need(target->rows)}, {need(context->rows * dim * 8), need(context->rows)}};
+    struct gradients g[2] = {{need(target->rows * dim * 8), need(target->rows)},
+                             {need(context->rows * dim * 8), need(context->rows)}};
     double loss = 0, scale = request->mean ? 1.0 / (double)view->blocks : 1;
     for (uint64_t block = 0; block < view->blocks; block++)
         for (uint64_t t = view->target_starts[block]; t < view->target_starts[block + 1]; t++)

@@ -1,5 +1,5 @@
-/* step64: one exact step in float64, plainly: the arbiter between two backends that round the same sums differently. The
- * rules are kernels/optimizers.h compiled in double (that they are PyTorch's, tests/reference holds). */
+/* step64: one exact step in float64, plainly: the arbiter between two backends that round the same sums differently.
+ * The rules are kernels/optimizers.h compiled in double (that they are PyTorch's, tests/reference holds). */
 #ifndef SPTX_TESTS_GPU_STEP64_H
 #define SPTX_TESTS_GPU_STEP64_H
 
@@ -16,6 +16,7 @@ struct table64 {
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
 void table64_free(struct table64 *table);
 /* Returns the loss, summed over the pairs. */
-double step64(struct table64 *target, struct table64 *context, const struct batch_view *view, const struct step_request *request);
+double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
+              const struct step_request *request);
 
 #endif

@@ -33,11 +33,13 @@ static struct distance distance_of(const struct table64 *want, const char *recor
 /* How far two roundings of the same sums may lie apart: of thousands of summands in the test of frequent rows. */
 static double tolerance = 3e-5;
 
-/* The GPU may have 0.1% of its values off by rounding, 0.5% of the largest at most; more only where the CPU does as badly. */
+/* The GPU may have 0.1% of its values off by rounding, 0.5% of the largest at most; more only where the CPU does as
+ * badly. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
     CHECK(g.apart <= 1e-3 + 2 * c.apart && g.worst <= 5e-3 + 4 * c.worst,
-          "%s part %u: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part, g.apart, g.worst, c.apart, c.worst);
+          "%s part %u: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
+          g.apart, g.worst, c.apart, c.worst);
 }
 
 static void check_updates(const struct table64 *want, const char *records, const char *name) {
@@ -56,7 +58,8 @@ static char *read_all(const struct tables *t, int side, const char *name) {
     return records;
 }
 
-static void compare_tables(const struct tables *cpu, const struct tables *gpu, const struct table64 want[2], const char *name) {
+static void compare_tables(const struct tables *cpu, const struct tables *gpu, const struct table64 want[2],
+                           const char *name) {
     for (int side = 0; side < 2; side++) {
         char *a = read_all(cpu, side, name), *b = read_all(gpu, side, name), part_name[320];
         snprintf(part_name, sizeof part_name, "%s: %s", name, side ? "context" : "target");
@@ -70,16 +73,21 @@ static void compare_tables(const struct tables *cpu, const struct tables *gpu, c
     }
 }
 
-static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int by_rows, int rule, const char *name, int step) {
-    double near = rule == RULE_RPROP ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
-    CHECK(fabs(gpu->loss - loss) <= near * fabs(loss), "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name, step, gpu->loss, loss, cpu->loss);
-    CHECK(cpu->terms == gpu->terms && cpu->pairs == gpu->pairs && cpu->examples == gpu->examples && (by_rows || cpu->words == gpu->words),
-          "%s: step %d: terms %llu, wanted %llu; pairs %llu, wanted %llu", name, step, (unsigned long long)gpu->terms, (unsigned long long)cpu->terms,
-          (unsigned long long)gpu->pairs, (unsigned long long)cpu->pairs);
+static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int by_rows,
+                         int rule, const char *name, int step) {
+    double near =
+        rule == RULE_RPROP ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
+    CHECK(fabs(gpu->loss - loss) <= near * fabs(loss), "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name,
+          step, gpu->loss, loss, cpu->loss);
+    CHECK(cpu->terms == gpu->terms && cpu->pairs == gpu->pairs && cpu->examples == gpu->examples &&
+              (by_rows || cpu->words == gpu->words),
+          "%s: step %d: terms %llu, wanted %llu; pairs %llu, wanted %llu", name, step, (unsigned long long)gpu->terms,
+          (unsigned long long)cpu->terms, (unsigned long long)gpu->pairs, (unsigned long long)cpu->pairs);
 }
 
-static void compare_steps(struct backend *cpu, struct backend *gpu, const struct rule_case *rule, uint32_t dim, uint64_t rows,
-                          const struct placing placing[2], int steps, uint64_t batch, int mean, const char *batch_name) {
+static void compare_steps(struct backend *cpu, struct backend *gpu, const struct rule_case *rule, uint32_t dim,
+                          uint64_t rows, const struct placing placing[2], int steps, uint64_t batch, int mean,
+                          const char *batch_name) {
     static const struct placing plain[2] = {{"", PLACE_GPU, PLACE_GPU, 0}, {"", PLACE_GPU, PLACE_GPU, 0}};
     struct tables a = {0}, b = {0};
     char name[256];
@@ -88,21 +96,24 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
     struct table64 want[2] = {table64_of(&layout, rows, records[0]), table64_of(&layout, rows, records[1])};
     snprintf(name, sizeof name, "%s, dim %u, %s/%s hot %llu, %s", rule->name, dim, placing[0].name, placing[1].name,
              (unsigned long long)placing[0].hot_rows, batch_name);
-    if (tables_open(&a, &backend_cpu, cpu, &rule->options, dim, rows, plain) || tables_open(&b, &backend_cuda, gpu, &rule->options, dim, rows, placing) ||
+    if (tables_open(&a, &backend_cpu, cpu, &rule->options, dim, rows, plain) ||
+        tables_open(&b, &backend_cuda, gpu, &rule->options, dim, rows, placing) ||
         tables_fill(&a, (const char *const *)records) || tables_fill(&b, (const char *const *)records)) {
         CHECK(0, "%s: tables", name);
         goto out;
     }
     for (int i = 0; i < steps; i++) {
         struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
-        struct step_request step = {.rule = &rule->options, .lr = 0.05, .behind = (uint64_t)i, .mean = mean, .loss_only = i == 2};
+        struct step_request step = {
+            .rule = &rule->options, .lr = 0.05, .behind = (uint64_t)i, .mean = mean, .loss_only = i == 2};
         struct step_result x, y;
         struct batch_view view;
         int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &view);
         /* Half of them from plain arrays. */
         ok = ok && !(i % 2 ? backend_cuda.set_batch(gpu, 0, &view) : backend_cuda.make_batch(gpu, 0, &request));
         double loss = ok ? step64(&want[0], &want[1], &view, &step) : 0;
-        ok = ok && !one_step(&a, 0, &step) && !one_step(&b, 0, &step) && !backend_cpu.result(cpu, 0, &x) && !backend_cuda.result(gpu, 0, &y);
+        ok = ok && !one_step(&a, 0, &step) && !one_step(&b, 0, &step) && !backend_cpu.result(cpu, 0, &x) &&
+             !backend_cuda.result(gpu, 0, &y);
         CHECK(ok, "%s: step %d", name, i);
         if (!ok) goto out;
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
@@ -133,7 +144,8 @@ void test_steps(void) {
         for (int r = 0; r < count; r++)
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
                 if (dims[d] > 512 && r % 3 != kind) continue; /* wide rows with a third of the rules each */
-                compare_steps(cpu, gpu, &rules[r], dims[d], 300, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40, (r + (int)d) % 2, kinds[kind]);
+                compare_steps(cpu, gpu, &rules[r], dims[d], 300, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40,
+                              (r + (int)d) % 2, kinds[kind]);
             }
     }
     backend_cpu.close(cpu);
@@ -155,7 +167,8 @@ void test_frequent_rows(void) {
         s.exclude = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r += 4)
-            compare_steps(cpu, gpu, &rules[r], r % 8 ? 128 : 600, 6, PLACES[(size_t)r % PLACE_PAIRS], 1, 2500, 1, "frequent rows");
+            compare_steps(cpu, gpu, &rules[r], r % 8 ? 128 : 600, 6, PLACES[(size_t)r % PLACE_PAIRS], 1, 2500, 1,
+                          "frequent rows");
     }
     tolerance = 3e-5;
     backend_cpu.close(cpu);

@@ -14,11 +14,14 @@ void test_rows(void) {
             int ok = !tables_open(&t, &backend_cuda, gpu, &rules[r].options, 31, rows, PLACES[p]);
             const struct backend_ops *ops = &backend_cuda;
             for (uint64_t at = 0; at < rows && ok; at += 1234) /* in pieces that straddle the hot rows' end */
-                ok = !ops->table_write(gpu, t.side[0], at, rows - at < 1234 ? rows - at : 1234, records + at * layout.packed);
+                ok = !ops->table_write(gpu, t.side[0], at, rows - at < 1234 ? rows - at : 1234,
+                                       records + at * layout.packed);
             ok = ok && !ops->table_read(gpu, t.side[0], 0, rows, back) && !memcmp(records, back, rows * layout.packed);
-            ok = ok && !ops->table_read(gpu, t.side[0], 3, 20, back) && !memcmp(records + 3 * layout.packed, back, 20 * layout.packed);
+            ok = ok && !ops->table_read(gpu, t.side[0], 3, 20, back) &&
+                 !memcmp(records + 3 * layout.packed, back, 20 * layout.packed);
             CHECK(ok, "%s in %s", rules[r].name, PLACES[p][0].name);
-            CHECK(ops->table_read(gpu, t.side[0], rows - 1, 2, back) == -1 && *report_sentence(), "rows past the end were read");
+            CHECK(ops->table_read(gpu, t.side[0], rows - 1, 2, back) == -1 && *report_sentence(),
+                  "rows past the end were read");
             report_clear();
             tables_close(&t);
             free(records);
@@ -34,12 +37,14 @@ void test_refusals(void) {
     struct backend *gpu = NULL;
     struct backend_table *table = NULL;
     struct rule_options rule = options_of(RULE_SGD);
-    struct table_spec spec = {.name = "target", .rows = 1 << 20, .layout = layout_of(&rule, 128), .weights = PLACE_GPU, .state = PLACE_GPU};
+    struct table_spec spec = {
+        .name = "target", .rows = 1 << 20, .layout = layout_of(&rule, 128), .weights = PLACE_GPU, .state = PLACE_GPU};
     struct batch_request request = {0, 0, 10, 0};
     struct step_result result;
     CHECK(!backend_cuda.open(&gpu, &options), "open");
     if (!gpu) return;
-    CHECK(backend_cuda.table_open(gpu, &spec, &table) == -1 && strstr(report_sentence(), "memory.gpu_budget"), "512 MiB were taken of a budget of 64");
+    CHECK(backend_cuda.table_open(gpu, &spec, &table) == -1 && strstr(report_sentence(), "memory.gpu_budget"),
+          "512 MiB were taken of a budget of 64");
     report_clear();
     CHECK(backend_cuda.make_batch(gpu, 0, &request) == -1 && *report_sentence(), "a batch without a source");
     report_clear();

@@ -1,5 +1,5 @@
-/* Exact nearest rows: both backends find the same, whatever the slices. Values are small integers, so that every product
- * and sum is exact in float32 and equal scores are equal. */
+/* Exact nearest rows: both backends find the same, whatever the slices. Values are small integers, so that every
+ * product and sum is exact in float32 and equal scores are equal. */
 #include "common.h"
 
 struct search {
@@ -17,13 +17,15 @@ static float *whole_numbers(uint64_t count) {
 
 static struct search search_make(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32_t k, int bans) {
     struct search s = {.base = whole_numbers(base_rows * dim), .queries = whole_numbers(query_rows * dim)};
-    s.request = (struct topk_request){.base = s.base, .base_rows = base_rows, .queries = s.queries, .query_rows = query_rows, .dim = dim, .k = k};
+    s.request = (struct topk_request){
+        .base = s.base, .base_rows = base_rows, .queries = s.queries, .query_rows = query_rows, .dim = dim, .k = k};
     if (!bans) return s;
     s.starts = need((query_rows + 1) * 8);
     s.banned = need(query_rows * 8 * 4);
     for (uint64_t q = 0; q < query_rows; q++) {
         uint64_t at = s.starts[q];
-        for (uint64_t row = random_bits() % (base_rows / 4 + 1); row < base_rows && at < s.starts[q] + 8; row += 1 + random_bits() % (base_rows / 4 + 1))
+        for (uint64_t row = random_bits() % (base_rows / 4 + 1); row < base_rows && at < s.starts[q] + 8;
+             row += 1 + random_bits() % (base_rows / 4 + 1))
             s.banned[at++] = (uint32_t)row;
         s.starts[q + 1] = at;
     }
@@ -47,7 +49,8 @@ static int run(const struct backend_ops *ops, uint64_t budget, const struct topk
     return result;
 }
 
-static void compare_searches(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32_t k, int bans, uint64_t budget) {
+static void compare_searches(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32_t k, int bans,
+                             uint64_t budget) {
     struct search s = search_make(base_rows, query_rows, dim, k, bans);
     uint32_t *ids[2] = {need(query_rows * k * 4), need(query_rows * k * 4)};
     float *scores[2] = {need(query_rows * k * 4), need(query_rows * k * 4)};
@@ -60,8 +63,9 @@ static void compare_searches(uint64_t base_rows, uint64_t query_rows, uint32_t d
     }
     for (uint64_t i = 0; i < query_rows * k; i++)
         differ += ids[0][i] != ids[1][i] || (ids[0][i] != DRAW_NONE && scores[0][i] != scores[1][i]);
-    CHECK(!broken && !differ, "%llu rows, %llu queries, dim %u, k %u, bans %d, budget %llu: %llu answers differ", (unsigned long long)base_rows,
-          (unsigned long long)query_rows, dim, k, bans, (unsigned long long)budget, (unsigned long long)differ);
+    CHECK(!broken && !differ, "%llu rows, %llu queries, dim %u, k %u, bans %d, budget %llu: %llu answers differ",
+          (unsigned long long)base_rows, (unsigned long long)query_rows, dim, k, bans, (unsigned long long)budget,
+          (unsigned long long)differ);
     for (int side = 0; side < 2; side++) {
         free(ids[side]);
         free(scores[side]);
@@ -75,7 +79,8 @@ void test_topk(void) {
     for (int b = 0; b < 4; b++)
         for (int q = 0; q < 3; q++)
             for (int d = 0; d < 4; d++)
-                for (int k = 0; k < 3; k++) compare_searches(bases[b], queries[q], dims[d], ks[k], (b + q + d + k) % 2, UINT64_MAX);
+                for (int k = 0; k < 3; k++)
+                    compare_searches(bases[b], queries[q], dims[d], ks[k], (b + q + d + k) % 2, UINT64_MAX);
     /* A base many times the GPU memory that it may have. */
     compare_searches(400000, 50, 128, 10, 1, (uint64_t)48 << 20);
     compare_searches(400000, 50, 128, 10, 0, (uint64_t)48 << 20);
