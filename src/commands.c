@@ -60,9 +60,9 @@ const struct command commands[] = {
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
-     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS "
-     "--k=20]",
-     "similarity, analogies, held-out items, each with its coverage",
+     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
+     "[--groups=FILE --met=5 --sample=2000] [--k=20]",
+     "similarity, analogies, held-out items, groups, each with its coverage",
      RUN_HELP
      "\n"
      "\n"
@@ -71,7 +71,13 @@ const struct command commands[] = {
      "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    lists of name and items: recall, NDCG and hit rate of the held-out items at k\n"
-     "  --k=20            of these\n"
+     "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for each\n"
+     "                    column of groups, how many of a row's k nearest rows by cosine are of its own group, as a share\n"
+     "                    of those that could be (k, or the group's other rows), beside what random vectors get\n"
+     "  --met=5           groups: rows that the corpus names at least so often are asked; all up to the last of them are\n"
+     "                    searched (which is the same where ids are ranks of frequency)\n"
+     "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
+     "  --k=20            held-out items, groups: how many are looked at\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
