@@ -21,13 +21,17 @@ const struct command commands[] = {
      "  --overwrite   replace an older run in run.dir; without it an older run is never touched\n"
      "\n" KEYS_HELP "\n"
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
-    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...]",
+    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
      "and\n"
      "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and "
      "encoded\n"
      "into the run directory (or corpus.cache), where train finds it again.\n"
+     "\n"
+     "  --json        the same numbers as one line of JSON\n"
+     "\n"
+     "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
