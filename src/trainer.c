@@ -127,9 +127,9 @@ static void warn_plateau(const struct trainer *t, const char *when) {
          t->last.example / t->last.term * ln2, when, cause);
 }
 
-/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. Rows learn from a few meetings on,
- * so nothing is said before a whole epoch is behind, however slow the machine; a run that is over sooner than it has made
- * its reports is judged at its end. */
+/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be behind,
+ * and a hundred reports. A run that is too short for these is judged at its end. */
 static void watch_plateau(struct trainer *t, int at_end) {
     if (!t->reports || t->plateau_over) return;
     if (fabs(t->last.term - ln2) >= 0.01 * ln2) {
@@ -138,7 +138,7 @@ static void watch_plateau(struct trainer *t, int at_end) {
     }
     char when[64] = "to the end";
     if (!at_end) snprintf(when, sizeof when, "for %" PRIu64 " reports", t->reports);
-    if (at_end ? t->state.step < PLATEAU_STEPS : t->reports < PLATEAU_REPORTS || !t->state.epoch) return;
+    if (at_end ? t->state.step < PLATEAU_STEPS : t->reports < PLATEAU_REPORTS || share_done(t) < 0.5) return;
     t->plateau_over = 1;
     warn_plateau(t, when);
 }
