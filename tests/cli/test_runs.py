@@ -151,8 +151,8 @@ def test_the_published_run_stays_at_its_plateau_and_says_so(sptx):
 
 def test_a_plateau_is_called_out_while_it_lasts(sptx):
     """At the hundredth report, or at the first behind half of the run; a machine that makes no hundred waits for the end."""
-    done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=2500", "--train.report_seconds=0.01",
-                 "--model.dim=64", "--train.batch=64")
+    done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=2500", "--optimizer.lr=0.001",
+                 "--model.dim=64", "--train.batch=64", "--train.report_seconds=0.01")
     reports = [line["done"] for line in metrics(sptx)[1:]]
     due = [number for number, behind in enumerate(reports, 1) if number >= 100 and behind >= 0.5]
     when = f"for {due[0]} reports" if due else "to the end"
