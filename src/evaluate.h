@@ -28,13 +28,13 @@ struct lists_score {
 
 enum { GROUPS_MOST = 8 }; /* columns of groups */
 struct groups_request {
-    uint64_t met;    /* rows that the corpus names at least so often take part; all up to the last of them are searched */
+    uint64_t met; /* rows that the corpus names at least so often take part; all up to the last of them are searched */
     uint64_t sample; /* at most so many are asked for; which ones depends on their number alone */
     uint32_t k;
 };
 struct groups_score {
-    double share, chance;   /* NaN where no row asked has another one in its group */
-    uint64_t asked, rows;   /* rows asked; rows that take part and stand in the file */
+    double share, chance; /* NaN where no row asked has another one in its group */
+    uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
 };
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, const char *path);

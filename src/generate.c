@@ -197,8 +197,8 @@ static void draw_line(const struct generator *generator, uint64_t number, struct
 
 /* ---- all lines ----
  *
- * Threads draw pieces of lines, each into its own room, and what is to be written is written in order between two rounds
- * of pieces: how many threads there are changes no byte. */
+ * Threads draw pieces of lines, each into its own room, and what is to be written is written in order between two
+ * rounds of pieces: how many threads there are changes no byte. */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
@@ -383,7 +383,8 @@ static int put_ids(void *context, const struct piece *piece) {
     const char *at = piece->bytes;
     int result = 0;
     for (uint64_t i = 0; i < piece->lines && !result; at += piece->length[i++])
-        result = idstream_append(&output->stream, (const uint32_t *)(const void *)at, piece->length[i] / sizeof(uint32_t));
+        result =
+            idstream_append(&output->stream, (const uint32_t *)(const void *)at, piece->length[i] / sizeof(uint32_t));
     return result;
 }
 

@@ -637,7 +637,10 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
 /* ---- for machines ---- */
 
 static void json_part(const struct plan *plan, const char *name, enum place place, uint64_t bytes) {
-    const char *at = place == PLACE_FILE ? "file" : place == PLACE_GPU ? "gpu" : plan->gpu_available ? "pinned" : "memory";
+    const char *at = place == PLACE_FILE   ? "file"
+                     : place == PLACE_GPU  ? "gpu"
+                     : plan->gpu_available ? "pinned"
+                                           : "memory";
     printf(", \"%s_place\": \"%s\", \"%s_bytes\": %" PRIu64, name, at, name, bytes);
 }
 

@@ -28,8 +28,9 @@ static int imagine_gpu(struct session *s) {
     const struct config *c = s->config;
     if (c->device_backend != BACKEND_CUDA || backend_cuda_present(why, sizeof why)) return open_backend(s);
     if (c->memory_gpu_budget == COUNT_AUTO)
-        return fail("device.backend = cuda: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
-                    why);
+        return fail(
+            "device.backend = cuda: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
+            why);
     s->ops = &backend_cuda;
     s->machine = (struct backend_info){.name = "a GPU that is not here",
                                        .threads = pool_threads(s->pool),

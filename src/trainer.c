@@ -128,8 +128,8 @@ static void warn_plateau(const struct trainer *t, const char *when) {
 }
 
 /* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
- * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be behind,
- * and a hundred reports. A run that is too short for these is judged at its end. */
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
+ * behind, and a hundred reports. A run that is too short for these is judged at its end. */
 static void watch_plateau(struct trainer *t, int at_end) {
     if (!t->reports || t->plateau_over) return;
     if (fabs(t->last.term - ln2) >= 0.01 * ln2) {
@@ -193,8 +193,8 @@ static int report(struct trainer *t, double lr) {
 /* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
 static int report_first(struct trainer *t, const struct step_result *r) {
     t->first = loss_of(r->loss, r->examples, r->pairs, r->terms);
-    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example, t->first.pair,
-         t->first.term, t->first.example / t->first.term, t->first.example / t->first.term * ln2);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example,
+         t->first.pair, t->first.term, t->first.example / t->first.term, t->first.example / t->first.term * ln2);
     return write_metrics(t, 0, t->first, schedule_rate(t->config, 0), "");
 }
 

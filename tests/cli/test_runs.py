@@ -221,6 +221,17 @@ def test_groups_of_words(trained):
     assert said == "'wrong.tsv' line 2 has 1 groups behind its word, the first line 2"
 
 
+def test_generating_does_not_depend_on_threads(sptx):
+    made = set()
+    for name, cores in (("one", {min(os.sched_getaffinity(0))}), ("all", os.sched_getaffinity(0))):
+        for kind in ("books", "papers", "words"):
+            for ending in ("txt", "ids"):
+                sptx("generate", kind, "--rows=9000", "--lists=20000", f"--out={name}-{kind}.{ending}",
+                     preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        made.add(b"".join(path.read_bytes() for path in sorted(sptx.directory.glob(f"{name}-*"))))
+    assert len(made) == 1
+
+
 # ---- plans ----
 
 def test_a_plan_for_a_gpu_that_is_not_here(sptx):

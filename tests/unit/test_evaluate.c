@@ -203,10 +203,11 @@ static void lists_refused(void **state) {
 
 /* ---- groups ---- */
 
-/* King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris (140), france (100), queen (80): all
- * but queen, whose nearest is girl, have their nearest in their group. zero is alone, king in no group. */
-static const char planted[] = "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
-                              "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
+/* King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris (140), france (100), queen (80):
+ * all but queen, whose nearest is girl, have their nearest in their group. zero is alone, king in no group. */
+static const char planted[] =
+    "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
+    "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
 
 static int score_groups(struct groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
     struct groups_request request = {.met = met, .sample = sample, .k = k};
@@ -225,8 +226,8 @@ static void groups_are_found(void **state) {
     assert_true(scores[1].share < 0.5);
 }
 
-/* Rows met 20 times and more are the first eight; the and queen are alone there. Of five neighbours one or two can be of the
- * group, and are: all that could be found was. */
+/* Rows met 20 times and more are the first eight; the and queen are alone there. Of five neighbours one or two can be
+ * of the group, and are: all that could be found was. */
 static void groups_of_rows_met_often(void **state) {
     struct groups_score scores[GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
@@ -242,11 +243,15 @@ static void groups_of_rows_met_often(void **state) {
 }
 
 static void groups_that_cannot_be_read(void **state) {
-    static const char *const texts[] = {"", "\n\r\n", "King\n", "King A\nwoman A y\n", "King A B\nwoman A\n",
-                                        "King 1 2 3 4 5 6 7 8 9\n", "unheard A\n"};
-    static const char *const parts[] = {"has no line", "has no line", "the first line has 0 groups",
+    static const char *const texts[] = {
+        "",           "\n\r\n", "King\n", "King A\nwoman A y\n", "King A B\nwoman A\n", "King 1 2 3 4 5 6 7 8 9\n",
+        "unheard A\n"};
+    static const char *const parts[] = {"has no line",
+                                        "has no line",
+                                        "the first line has 0 groups",
                                         "line 2 has 2 groups behind its word, the first line 1",
-                                        "line 2 has 1 groups behind its word, the first line 2", "wanted 1 to 8",
+                                        "line 2 has 1 groups behind its word, the first line 2",
+                                        "wanted 1 to 8",
                                         "no word that the corpus names 5 times or more stands in"};
     struct groups_score scores[GROUPS_MOST];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -291,9 +296,17 @@ static void random_vectors_get_what_chance_gives(void **state) {
 int main(void) {
 #define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ON_RUN(pairs_in_order),   ON_RUN(pairs_coverage),        ON_RUN(pairs_ties),    ON_RUN(pairs_refused),
-        ON_RUN(analogies),        ON_RUN(analogies_restricted),  ON_RUN(lists),         ON_RUN(lists_own_and_unknown),
-        ON_RUN(lists_that_count), ON_RUN(more_places_than_rows), ON_RUN(lists_refused),
+        ON_RUN(pairs_in_order),
+        ON_RUN(pairs_coverage),
+        ON_RUN(pairs_ties),
+        ON_RUN(pairs_refused),
+        ON_RUN(analogies),
+        ON_RUN(analogies_restricted),
+        ON_RUN(lists),
+        ON_RUN(lists_own_and_unknown),
+        ON_RUN(lists_that_count),
+        ON_RUN(more_places_than_rows),
+        ON_RUN(lists_refused),
         ON_RUN(groups_are_found),
         ON_RUN(groups_of_rows_met_often),
         ON_RUN(groups_that_cannot_be_read),
