@@ -3,8 +3,7 @@
 #
 #   scripts/bench_h200.sh [--brief]
 #
-# SPTX_ANCHORS   a directory with speedtorch_bench.py and speedtorch_train.py: SpeedTorch and PyTorch run beside ours
-#                (needs python3 with cupy and torch, and SpeedTorch's package on PYTHONPATH)
+# SPTX_ANCHORS   SpeedTorch and PyTorch run beside ours (scripts/measure.sh)
 # SPTX_TEXT      a text for words/s (wiki16.txt); without it a synthetic one is made
 # SPTX_WORK      where corpora and results go (build/bench); results.jsonl and *.log stay there
 # SPTX_SECONDS   seconds of each measured run (10)
@@ -12,7 +11,6 @@
 # --brief leaves out the sweep over row sizes and spans.
 set -eu
 cd "$(dirname "$0")/.."
-program=build/sptx-w2v
 work=${SPTX_WORK:-build/bench}
 seconds=${SPTX_SECONDS:-10}
 brief=
@@ -20,12 +18,8 @@ brief=
 results=$work/results.jsonl
 mkdir -p "$work"
 : >"$results"
-[ -x $program ] || { echo "bench_h200.sh: $program is not there; run make" >&2; exit 1; }
+. scripts/measure.sh
 
-# The value of a key in the last JSON line of a file that has it.
-value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -n 1; }
-# A number divided by a unit, with so many digits; a dash where there is none.
-scaled() { [ -n "$1" ] && awk -v n="$1" -v u="$2" -v d="$3" 'BEGIN { printf "%.*f", d, n / u }' || printf -- -; }
 row() { printf '%-58s %12s %12s %12s  %s\n' "$1" "$2" "$3" "$4" "$5" >>"$work/table"; }
 
 # Measures a config; the numbers go to $work/NAME.json. A run that fails is a row that says so.
@@ -45,28 +39,12 @@ words() { scaled "$(value "$work/$1.json" words_per_second)" 1e6 1; }
 
 # ---- peers ----
 
-anchor() { # SCRIPT ARGUMENT...
-    log=$work/$1.$#.log
-    : >"$log"
-    [ -n "${SPTX_ANCHORS:-}" ] && [ -f "$SPTX_ANCHORS/$1" ] || return 0
-    script=$1
-    shift
-    echo "measuring $script $*" >&2
-    python3 "$SPTX_ANCHORS/$script" "$@" >"$log" 2>&1 || echo "bench_h200.sh: $script failed; see $log" >&2
-}
-# Number in front of a unit in the line of a log that a pattern names.
-peer() { sed -n "/$2/s/.* \([0-9.]*\)$3.*/\1/p" "$1" | tail -n 1; }
-
-anchor speedtorch_bench.py
-transfer_peers=$work/speedtorch_bench.py.1.log
-anchor speedtorch_train.py 2829853 400
-lit_peers=$work/speedtorch_train.py.3.log
-[ -s "$lit_peers" ] && mv "$lit_peers" "$work/lit2vec-peers.log"
+anchor transfer-peers speedtorch_bench.py
+anchor lit2vec-peers speedtorch_train.py 2829853 400
+anchor research2vec-peers speedtorch_train.py 14886544 188
+transfer_peers=$work/transfer-peers.log
 lit_peers=$work/lit2vec-peers.log
-anchor speedtorch_train.py 14886544 188
-[ -s "$work/speedtorch_train.py.3.log" ] && mv "$work/speedtorch_train.py.3.log" "$work/research2vec-peers.log"
 research_peers=$work/research2vec-peers.log
-touch "$lit_peers" "$research_peers"
 
 # ---- transfer ----
 

@@ -119,7 +119,7 @@ static int prepare(struct training *t) {
     t->batch = s->plan.batch;
     t->per_epoch = example_count(&s->examples.source);
     t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    return s->ops->info(s->backend, &t->out->machine);
+    return 0;
 }
 
 static double rate_at(const struct training *t) {
@@ -242,6 +242,7 @@ int bench_train(struct bench_training *out, struct config *config, double second
     int result = prepare(&t);
     out->loading = progress_now() - began;
     if (!result) result = measure(&t, seconds, steps);
+    if (!result) result = t.ops->info(t.backend, &out->machine); /* stages have grown meanwhile */
     session_close(&t.session);
     return result;
 }

@@ -14,8 +14,8 @@ enum { MOST_PLACES = 1000000 };
 struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
-    const char *train, *held_out;
-    uint64_t restrict_rows, k;
+    const char *train, *held_out, *groups;
+    uint64_t restrict_rows, k, met, sample;
 };
 
 /* A file without its directory and .txt names its set. */
@@ -67,12 +67,29 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     return 0;
 }
 
+static int groups(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct groups_request request = {.met = sets->met, .sample = sets->sample, .k = (uint32_t)sets->k};
+    struct groups_score scores[GROUPS_MOST];
+    char label[32];
+    int columns = evaluate_groups(scores, model, sets->groups, &request, config);
+    for (int i = 0; i < columns; i++) {
+        print_name(sets->groups);
+        snprintf(label, sizeof label, "share@%" PRIu64, sets->k);
+        printf(" column %d", i + 1);
+        print_number(label, scores[i].share);
+        print_number("chance", scores[i].chance);
+        printf(" asked %" PRIu64 "/%" PRIu64 "\n", scores[i].asked, scores[i].rows);
+    }
+    return columns < 0 ? -1 : 0;
+}
+
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     for (int i = 0; i < sets->pairs_count; i++)
         if (pairs(model, sets->pairs[i])) return -1;
     for (int i = 0; i < sets->analogies_count; i++)
         if (analogies(model, sets->analogies[i], sets->restrict_rows, config)) return -1;
-    return sets->held_out ? lists(model, sets, config) : 0;
+    if (sets->held_out && lists(model, sets, config)) return -1;
+    return sets->groups ? groups(model, sets, config) : 0;
 }
 
 static int check_sets(const struct sets *sets, int given) {
@@ -80,21 +97,25 @@ static int check_sets(const struct sets *sets, int given) {
         return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
     if (!sets->train != !sets->held_out)
         return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
-    if (!sets->pairs_count && !sets->analogies_count && !sets->train)
-        return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, or --train=LISTS with --held-out=LISTS");
+    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
+        return fail_usage(
+            "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
     return 0;
 }
 
-/* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS
- * --k=20] */
+/* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
+ * [--groups=FILE --met=5 --sample=2000] [--k=20] */
 int cmd_evaluate(int argc, char **argv) {
-    struct sets sets = {.restrict_rows = 30000, .k = 20};
-    const char *restrict_text = NULL, *k_text = NULL;
+    struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL;
     const struct option options[] = {{"pairs", NULL, NULL, sets.pairs, &sets.pairs_count},
                                      {"analogies", NULL, NULL, sets.analogies, &sets.analogies_count},
                                      {"restrict", &restrict_text, NULL, NULL, NULL},
                                      {"train", &sets.train, NULL, NULL, NULL},
                                      {"held-out", &sets.held_out, NULL, NULL, NULL},
+                                     {"groups", &sets.groups, NULL, NULL, NULL},
+                                     {"met", &met, NULL, NULL, NULL},
+                                     {"sample", &sample, NULL, NULL, NULL},
                                      {"k", &k_text, NULL, NULL, NULL},
                                      {0}};
     const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
@@ -106,6 +127,8 @@ int cmd_evaluate(int argc, char **argv) {
     int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
     if (given < 0 || check_sets(&sets, given)) goto out;
     if (command_count("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
+    if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
+    if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (command_count("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if (command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;
     result = evaluate(&model, &sets, &config);

@@ -21,13 +21,17 @@ const struct command commands[] = {
      "  --overwrite   replace an older run in run.dir; without it an older run is never touched\n"
      "\n" KEYS_HELP "\n"
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
-    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...]",
+    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
      "and\n"
      "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and "
      "encoded\n"
      "into the run directory (or corpus.cache), where train finds it again.\n"
+     "\n"
+     "  --json        the same numbers as one line of JSON\n"
+     "\n"
+     "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
@@ -60,9 +64,9 @@ const struct command commands[] = {
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
-     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS "
-     "--k=20]",
-     "similarity, analogies, held-out items, each with its coverage",
+     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
+     "[--groups=FILE --met=5 --sample=2000] [--k=20]",
+     "similarity, analogies, held-out items, groups, each with its coverage",
      RUN_HELP
      "\n"
      "\n"
@@ -71,13 +75,24 @@ const struct command commands[] = {
      "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    lists of name and items: recall, NDCG and hit rate of the held-out items at k\n"
-     "  --k=20            of these\n"
+     "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
+     "each\n"
+     "                    column of groups, how many of a row's k nearest rows by cosine are of its own group, as a "
+     "share\n"
+     "                    of those that could be (k, or the group's other rows), beside what random vectors get\n"
+     "  --met=5           groups: rows that the corpus names at least so often are asked; all up to the last of them "
+     "are\n"
+     "                    searched (which is the same where ids are ranks of frequency)\n"
+     "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
+     "  --k=20            held-out items, groups: how many are looked at\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
      "options\n"
-     "make the same bytes.\n"
+     "make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1), over all rows and within each "
+     "group;\n"
+     "evaluate --groups=FILE.groups.tsv says how much of what was planted a run has found.\n"
      "\n"
      "  --out=FILE    where to; FILE.groups.tsv beside it tells the series, fields or topics that were drawn\n"
      "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv\n"

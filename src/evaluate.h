@@ -26,10 +26,24 @@ struct lists_score {
     uint64_t lists, unknown; /* lists scored; held-out items without a vector */
 };
 
+enum { GROUPS_MOST = 8 }; /* columns of groups */
+struct groups_request {
+    uint64_t met; /* rows that the corpus names at least so often take part; all up to the last of them are searched */
+    uint64_t sample; /* at most so many are asked for; which ones depends on their number alone */
+    uint32_t k;
+};
+struct groups_score {
+    double share, chance; /* NaN where no row asked has another one in its group */
+    uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
+};
+
 int evaluate_pairs(struct pairs_score *score, const struct model *model, const char *path);
 int evaluate_analogies(struct analogies_score *score, const struct model *model, const char *path, uint64_t restrict_rows,
                        const struct config *config);
 int evaluate_lists(struct lists_score *score, const struct model *model, const char *train, const char *held_out, uint32_t k,
                    const struct config *config);
+/* scores[GROUPS_MOST]; how many columns, or -1 after fail(). */
+int evaluate_groups(struct groups_score *scores, const struct model *model, const char *path,
+                    const struct groups_request *request, const struct config *config);
 
 #endif

@@ -12,17 +12,19 @@
 #include "file.h"
 #include "idstream.h"
 #include "memory.h"
+#include "pool.h"
 #include "progress.h"
 #include "report.h"
 #include "text.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { MOST_TOKENS = 96, ATTEMPTS = 16, LISTS_A_STEP = 4096 };
+enum { MOST_TOKENS = 96, ATTEMPTS = 16 };
 
 struct shape {
     const char *name, *letter;
@@ -193,21 +195,79 @@ static void draw_line(const struct generator *generator, uint64_t number, struct
         }
 }
 
-/* ---- all lines ---- */
+/* ---- all lines ----
+ *
+ * Threads draw pieces of lines, each into its own room, and what is to be written is written in order between two
+ * rounds of pieces: how many threads there are changes no byte. */
 
-typedef int take_line(void *context, const struct drawn_line *line, uint64_t number);
+enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
-static int each_line(struct generator *generator, const char *what, take_line *take, void *context) {
+struct piece {
+    uint64_t first, lines;
+    char *bytes; /* what take_line() made of them */
+    uint64_t used, room;
+    uint32_t length[PIECE_LINES]; /* bytes of each line */
+};
+
+/* What becomes of a drawn line, at once and on any thread: at most LINE_BYTES into `out`; how many. */
+typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
+/* What becomes of a piece, in order. NULL: nothing. */
+typedef int put_piece(void *context, const struct piece *piece);
+enum { LINE_BYTES = 32 * (MOST_TOKENS + 1) };
+
+struct round {
+    const struct generator *generator;
+    take_line *take;
+    void *context;
+    struct piece *pieces;
+    uint64_t count;
+    _Atomic uint64_t next;
+};
+
+static int draw_pieces(void *context, unsigned worker) {
+    struct round *round = context;
     struct drawn_line line;
-    uint64_t lists = generator->options->lists;
-    int result = 0;
+    uint64_t at, end;
+    while (pool_take(&round->next, round->count, 1, &at, &end)) {
+        struct piece *piece = &round->pieces[at];
+        piece->used = 0;
+        for (uint64_t i = 0; i < piece->lines; i++) {
+            draw_line(round->generator, piece->first + i, &line);
+            if (mem_grow(&piece->bytes, &piece->room, piece->used + LINE_BYTES, 1, "lines")) return -1;
+            uint64_t length = round->take(round->context, &line, piece->first + i, piece->bytes + piece->used);
+            piece->length[i] = (uint32_t)length;
+            piece->used += length;
+        }
+    }
+    return 0;
+}
+
+static uint64_t next_round(struct round *round, uint64_t room, uint64_t first, uint64_t lines) {
+    round->next = round->count = 0;
+    for (; round->count < room && first < lines; first += round->pieces[round->count++].lines) {
+        struct piece *piece = &round->pieces[round->count];
+        piece->first = first;
+        piece->lines = lines - first < PIECE_LINES ? lines - first : PIECE_LINES;
+    }
+    return first;
+}
+
+static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context) {
+    struct pool *pool = pool_open(0);
+    uint64_t room = pool ? (uint64_t)PIECES_A_THREAD * pool_threads(pool) : 0, lines = generator->options->lists;
+    struct round round = {.generator = generator, .take = take, .context = context};
+    int result = pool && (round.pieces = mem_zalloc(room, sizeof *round.pieces, "lines")) ? 0 : -1;
     progress_start(&generator->progress, what, 1);
-    for (uint64_t number = 0; number < lists && !result; number++) {
-        if (number % LISTS_A_STEP == 0) progress_show(&generator->progress, number, lists, "line");
-        draw_line(generator, number, &line);
-        result = take(context, &line, number);
+    for (uint64_t at = 0; at < lines && !result;) {
+        progress_show(&generator->progress, at, lines, "line");
+        at = next_round(&round, room, at, lines);
+        result = pool_run(pool, draw_pieces, &round);
+        for (uint64_t i = 0; i < round.count && put && !result; i++) result = put(context, &round.pieces[i]);
     }
     progress_end(&generator->progress);
+    for (uint64_t i = 0; i < room && round.pieces; i++) free(round.pieces[i].bytes);
+    free(round.pieces);
+    pool_close(pool);
     return result;
 }
 
@@ -227,9 +287,9 @@ struct text_output {
     struct file_writer file;
 };
 
-static int take_text(void *context, const struct drawn_line *line, uint64_t number) {
+static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t number, char *text) {
     struct text_output *output = context;
-    char text[32 * (MOST_TOKENS + 1)], *at = text;
+    char *at = text;
     char letter = *output->generator->shape.letter;
     if (output->generator->options->kind == GENERATE_BOOKS) {
         memcpy(at, "user", 4);
@@ -248,13 +308,18 @@ static int take_text(void *context, const struct drawn_line *line, uint64_t numb
     }
     if (at == text) at++;
     at[-1] = '\n';
-    return file_write(&output->file, text, (uint64_t)(at - text));
+    return (uint64_t)(at - text);
+}
+
+static int put_text(void *context, const struct piece *piece) {
+    struct text_output *output = context;
+    return file_write(&output->file, piece->bytes, piece->used);
 }
 
 static int write_text(struct generator *generator, const char *path) {
     struct text_output output = {generator, {.fd = -1}};
     if (file_writer_open(&output.file, path)) return -1;
-    if (!each_line(generator, "generating", take_text, &output)) return file_commit(&output.file);
+    if (!each_line(generator, "generating", take_text, put_text, &output)) return file_commit(&output.file);
     file_abandon(&output.file);
     return -1;
 }
@@ -288,27 +353,39 @@ static int write_groups(const struct generator *generator, const char *path) {
 
 struct id_output {
     const struct generator *generator;
-    uint64_t *counts; /* [rows], by row */
+    _Atomic uint64_t *counts; /* [rows], by row */
     uint32_t *ranks;  /* [rows], by row: its id */
     struct idstream_writer stream;
 };
 
-static int take_counts(void *context, const struct drawn_line *line, uint64_t number) {
+static uint64_t take_counts(void *context, const struct drawn_line *line, uint64_t number, char *out) {
     struct id_output *output = context;
     if (!line->count) return 0; /* a paper with nobody else to cite */
-    for (uint64_t i = 0; i < line->count; i++) output->counts[line->rows[i]]++;
-    if (output->generator->options->kind == GENERATE_PAPERS) output->counts[line->target]++;
+    for (uint64_t i = 0; i < line->count; i++)
+        atomic_fetch_add_explicit(&output->counts[line->rows[i]], 1, memory_order_relaxed);
+    if (output->generator->options->kind == GENERATE_PAPERS)
+        atomic_fetch_add_explicit(&output->counts[line->target], 1, memory_order_relaxed);
     return 0;
 }
 
-static int take_ids(void *context, const struct drawn_line *line, uint64_t number) {
+static uint64_t take_ids(void *context, const struct drawn_line *line, uint64_t number, char *out) {
     struct id_output *output = context;
-    uint32_t ids[MOST_TOKENS + 1];
+    uint32_t *ids = (uint32_t *)(void *)out;
     uint64_t count = 0;
     if (!line->count) return 0; /* a paper with nobody else to cite */
     if (output->generator->options->kind == GENERATE_PAPERS) ids[count++] = output->ranks[line->target];
     for (uint64_t i = 0; i < line->count; i++) ids[count++] = output->ranks[line->rows[i]];
-    return idstream_append(&output->stream, ids, count);
+    return count * sizeof *ids;
+}
+
+static int put_ids(void *context, const struct piece *piece) {
+    struct id_output *output = context;
+    const char *at = piece->bytes;
+    int result = 0;
+    for (uint64_t i = 0; i < piece->lines && !result; at += piece->length[i++])
+        result =
+            idstream_append(&output->stream, (const uint32_t *)(const void *)at, piece->length[i] / sizeof(uint32_t));
+    return result;
 }
 
 enum { LOW_COUNTS = 1 << 16 };
@@ -326,7 +403,7 @@ static int by_rank(const void *a, const void *b) {
 
 /* Rows by falling count, ties by row: few rows have high counts and are sorted; the many with low ones fall into place
  * by counting. */
-static int rank_rows(const uint64_t *counts, uint64_t size, uint32_t *rows) {
+static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;
     int result = -1;
@@ -394,12 +471,12 @@ static int write_ids(struct generator *generator, const char *path, const char *
     output.ranks = mem_zalloc(rows, sizeof *output.ranks, "ranks");
     int result = -1;
     if (!by_id || !output.counts || !output.ranks) goto out;
-    if (each_line(generator, "counting", take_counts, &output)) goto out;
+    if (each_line(generator, "counting", take_counts, NULL, &output)) goto out;
     if (rank_rows(output.counts, rows, by_id)) goto out;
     for (uint64_t id = 0; id < rows; id++) output.ranks[by_id[id]] = (uint32_t)id;
     if (write_vocab(&output, by_id, vocab_path, &fingerprint)) goto out;
     if (idstream_writer_open(&output.stream, path)) goto out;
-    result = each_line(generator, "generating", take_ids, &output);
+    result = each_line(generator, "generating", take_ids, put_ids, &output);
     if (!result)
         result = idstream_writer_commit(&output.stream, fingerprint);
     else

@@ -517,11 +517,12 @@ static void advise_gpu(struct planning *p) {
 
 static void judge(struct planning *p) {
     struct plan *plan = p->plan;
-    int host = plan->host_needed <= plan->host_available, gpu = plan->gpu_needed <= plan->gpu_available;
-    plan->fits = host && gpu;
-    if (!host)
+    plan->fits_host = plan->host_needed <= plan->host_available;
+    plan->fits_gpu = plan->gpu_needed <= plan->gpu_available;
+    plan->fits = plan->fits_host && plan->fits_gpu;
+    if (!plan->fits_host)
         advise_host(p);
-    else if (!gpu)
+    else if (!plan->fits_gpu)
         advise_gpu(p);
 }
 
@@ -665,4 +666,52 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);
     line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
+}
+
+/* ---- for machines ---- */
+
+static void json_part(const struct plan *plan, const char *name, enum place place, uint64_t bytes) {
+    const char *at = place == PLACE_FILE   ? "file"
+                     : place == PLACE_GPU  ? "gpu"
+                     : plan->gpu_available ? "pinned"
+                                           : "memory";
+    printf(", \"%s_place\": \"%s\", \"%s_bytes\": %" PRIu64, name, at, name, bytes);
+}
+
+void planner_print_json(const struct plan *plan) {
+    static const char *const truth[] = {"false", "true"};
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"tokens", plan->tokens},
+                  {"sentences", plan->sentences},
+                  {"optimizer_arrays", plan->layout.slots},
+                  {"counted", plan->layout.counted},
+                  {"table_gpu_bytes", plan->gpu_bytes},
+                  {"table_pinned_bytes", plan->pinned_bytes},
+                  {"table_memory_bytes", plan->plain_bytes},
+                  {"table_file_bytes", plan->file_bytes},
+                  {"work_bytes", plan->stage_bytes},
+                  {"vocabulary_bytes", plan->vocab_bytes},
+                  {"draw_bytes", plan->draw_bytes},
+                  {"stream_bytes", plan->stream_bytes},
+                  {"host_needed", plan->host_needed},
+                  {"host_available", plan->host_available},
+                  {"gpu_needed", plan->gpu_needed},
+                  {"gpu_available", plan->gpu_available},
+                  {"hot_rows", plan->hot_rows},
+                  {"batch", plan->batch}};
+    printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
+    json_part(plan, "target", plan->target, plan->target_bytes);
+    json_part(plan, "target_state", plan->target_state, plan->target_state_bytes);
+    json_part(plan, "context", plan->context, plan->context_bytes);
+    json_part(plan, "context_state", plan->context_state, plan->context_state_bytes);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        printf(", \"%s\": %" PRIu64, counts[i].name, counts[i].value);
+    printf(", \"hot_hits\": %.6g, \"batch_examples\": %.6g, \"batch_pairs\": %.6g, \"batch_targets\": %.6g, "
+           "\"batch_contexts\": %.6g, \"link_bytes\": %.6g, \"memory_bytes\": %.6g, \"floor_pairs\": %.6g",
+           plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,
+           plan->link_bytes, plan->memory_bytes, plan->floor_pairs);
+    printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits\": %s, \"advice\": \"%s\"}\n", truth[plan->fits_host],
+           truth[plan->fits_gpu], truth[plan->fits], plan->advice);
 }

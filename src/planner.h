@@ -23,7 +23,7 @@ struct plan {
     double batch_blocks, batch_targets, batch_contexts, batch_pairs; /* expected a step: distinct rows */
     double link_bytes, memory_bytes;                                 /* expected a step */
     double floor_pairs;        /* pairs/s at which link or memory is full; 0 where unknown */
-    int fits;
+    int fits_host, fits_gpu, fits; /* fits: both */
     char advice[512];          /* what to change where it does not fit; "" otherwise */
 };
 
@@ -31,5 +31,7 @@ struct plan {
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab, const struct examples *examples,
                  const struct backend_info *machine, int cuda);
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout);
+/* The same numbers as one line of JSON on stdout, for machines. */
+void planner_print_json(const struct plan *plan);
 
 #endif

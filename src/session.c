@@ -22,6 +22,23 @@ static int open_backend(struct session *s) {
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
 
+/* A plan needs no GPU, only its size. */
+static int imagine_gpu(struct session *s) {
+    char why[256] = "";
+    const struct config *c = s->config;
+    if (c->device_backend != BACKEND_CUDA || backend_cuda_present(why, sizeof why)) return open_backend(s);
+    if (c->memory_gpu_budget == COUNT_AUTO)
+        return fail(
+            "device.backend = cuda: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
+            why);
+    s->ops = &backend_cuda;
+    s->machine = (struct backend_info){.name = "a GPU that is not here",
+                                       .threads = pool_threads(s->pool),
+                                       .gpu_total = c->memory_gpu_budget,
+                                       .gpu_free = c->memory_gpu_budget};
+    return 0;
+}
+
 static int open_corpus(struct session *s) {
     char **paths;
     int64_t count = config_paths(s->config->corpus_path, &paths);
@@ -65,12 +82,20 @@ out:
     return result;
 }
 
-int session_open(struct session *s, struct config *config) {
+static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {
     *s = (struct session){.config = config};
     if (!(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
-        examples_init(&s->examples, config, &s->vocab, &s->stream) || open_backend(s))
+        examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &s->machine, s->ops == &backend_cuda);
+}
+
+int session_open(struct session *s, struct config *config) {
+    return open_with(s, config, open_backend);
+}
+
+int session_plan(struct session *s, struct config *config) {
+    return open_with(s, config, imagine_gpu);
 }
 
 /* The plan's places take the place of "auto"; their enums run alike. */

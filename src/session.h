@@ -28,6 +28,10 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
 /* Opens everything but the tables. The plan is made and may say that the run does not fit. */
 int session_open(struct session *session, struct config *config);
 
+/* The same for a plan and nothing more: where device.backend = cuda and no GPU is here, one of memory.gpu_budget bytes
+ * is taken for granted. */
+int session_plan(struct session *session, struct config *config);
+
 /* Refuses a plan that does not fit; puts the settled batch and places into the config; opens both tables (not filled). */
 int session_tables(struct session *session);
 

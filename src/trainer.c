@@ -21,6 +21,7 @@
 
 enum {
     PLATEAU_REPORTS = 100,      /* reports at the untrained loss before it is called out */
+    PLATEAU_STEPS = 100,        /* steps of a finished run without which nothing can be said */
     HELD_OUT_EXAMPLES = 1 << 21 /* examples looked through for held-out ones */
 };
 static const double piece_seconds = 0.25; /* of lock-free training between two looks at signals and clocks */
@@ -32,6 +33,12 @@ struct tally {
     uint64_t loss_examples, loss_pairs, loss_terms; /* that the loss speaks of */
     uint64_t words, pairs, link_bytes;
     double began;
+};
+
+/* Summed over an example's terms and averaged over the examples, as the loss of a batch is usually printed; the same
+ * sum by targets with one positive each, and by terms. */
+struct loss {
+    double example, pair, term;
 };
 
 struct trainer {
@@ -47,7 +54,9 @@ struct trainer {
     double began, began_training, last_checkpoint, seconds_before;
     uint64_t last_checkpoint_step;
     struct tally tally;
-    uint64_t reports, plateau_reports;
+    struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
+    uint64_t reports;
+    int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
     char *metrics;
 };
 
@@ -100,38 +109,59 @@ static void start_tally(struct trainer *t) {
     t->tally = (struct tally){.began = progress_now()};
 }
 
-/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. */
-static void watch_plateau(struct trainer *t, double per_term) {
-    if (t->reports <= PLATEAU_REPORTS && fabs(per_term - ln2) < 0.01 * ln2) t->plateau_reports++;
-    if (t->reports == PLATEAU_REPORTS && t->plateau_reports == PLATEAU_REPORTS)
-        warn("the loss has stayed within 1%% of its untrained value, %.4f, for %d reports: the model is not learning%s",
-             t->tally.loss_terms / (double)t->tally.loss_examples * ln2, PLATEAU_REPORTS,
-             t->config->train_reduction == REDUCTION_MEAN
-                 ? "; train.reduction = mean divides optimizer.lr by train.batch: raise optimizer.lr, or use sum"
-                 : "; raise optimizer.lr or make the initial weights larger");
+static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
+    return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-static int write_metrics(struct trainer *t, double loss, double loss_pair, double lr, double words_rate,
-                         double pairs_rate) {
+/* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
+static void warn_plateau(const struct trainer *t, const char *when) {
+    const struct config *c = t->config;
+    int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
+    char cause[160] = "raise optimizer.lr, train longer, or make the initial weights larger";
+    if (scaled && c->train_reduction == REDUCTION_MEAN)
+        snprintf(cause, sizeof cause,
+                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
+                 " examples of a batch: raise optimizer.lr, or use sum",
+                 c->optimizer_lr, t->batch);
+    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
+         t->last.example / t->last.term * ln2, when, cause);
+}
+
+/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
+ * behind, and a hundred reports. A run that is too short for these is judged at its end. */
+static void watch_plateau(struct trainer *t, int at_end) {
+    if (!t->reports || t->plateau_over) return;
+    if (fabs(t->last.term - ln2) >= 0.01 * ln2) {
+        t->plateau_over = 1;
+        return;
+    }
+    char when[64] = "to the end";
+    if (!at_end) snprintf(when, sizeof when, "for %" PRIu64 " reports", t->reports);
+    if (at_end ? t->state.step < PLATEAU_STEPS : t->reports < PLATEAU_REPORTS || share_done(t) < 0.5) return;
+    t->plateau_over = 1;
+    warn_plateau(t, when);
+}
+
+/* A line of metrics.jsonl; the first batch has no rates. */
+static int write_metrics(struct trainer *t, uint64_t step, struct loss loss, double lr, const char *rates) {
     char line[512];
-    int n =
-        snprintf(line, sizeof line,
-                 "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, \"loss_pair\": %.6g, "
-                 "\"lr\": %.6g, \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, "
-                 "\"pairs_per_second\": %.6g, \"link_bytes\": %" PRIu64 ", \"seconds\": %.3f}\n",
-                 t->state.step, t->state.epoch, share_done(t), loss, loss_pair, lr, t->state.words, t->state.pairs,
-                 words_rate, pairs_rate, t->tally.link_bytes, seconds_trained(t));
+    int n = snprintf(line, sizeof line,
+                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
+                     "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
+                     step, step ? t->state.epoch : 0, step ? share_done(t) : 0, loss.example, loss.pair, loss.term, lr,
+                     rates, seconds_trained(t));
     return file_append(t->metrics, line, (uint64_t)n);
 }
 
-static void show_line(const struct trainer *t, double loss, double loss_pair, double lr, double words_rate,
-                      double pairs_rate) {
+static void show_line(const struct trainer *t, double lr, double words_rate, double pairs_rate) {
     char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
     double done = share_done(t), spent = progress_now() - t->began_training, gained = done;
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, gained > 0 ? (spent + t->seconds_before) * (1 - done) / gained : -1);
-    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * done, loss, loss_pair, lr);
+    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * done, t->last.example,
+                     t->last.pair, lr);
     if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
     n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
     if (t->tally.link_bytes)
@@ -140,20 +170,32 @@ static void show_line(const struct trainer *t, double loss, double loss_pair, do
     report_live(line);
 }
 
-/* Loss as the notebooks print it (summed over the row, averaged over the examples) and a pair; rates; then a new tally.
- */
+/* The loss since the last report, and rates; then a new tally. */
 static int report(struct trainer *t, double lr) {
     struct tally *a = &t->tally;
     double passed = progress_now() - a->began;
+    char rates[256];
     if (!a->loss_examples || !(passed > 0)) return 0;
-    double loss = a->loss / (double)a->loss_examples, loss_pair = a->loss / (double)a->loss_pairs;
     double words_rate = (double)a->words / passed, pairs_rate = (double)a->pairs / passed;
     t->reports++;
-    watch_plateau(t, a->loss / (double)a->loss_terms);
-    show_line(t, loss, loss_pair, lr, words_rate, pairs_rate);
-    if (write_metrics(t, loss, loss_pair, lr, words_rate, pairs_rate)) return -1;
+    t->last = loss_of(a->loss, a->loss_examples, a->loss_pairs, a->loss_terms);
+    show_line(t, lr, words_rate, pairs_rate);
+    watch_plateau(t, 0);
+    snprintf(rates, sizeof rates,
+             ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
+             "%.6g, \"link_bytes\": %" PRIu64,
+             t->state.words, t->state.pairs, words_rate, pairs_rate, a->link_bytes);
+    if (write_metrics(t, t->state.step, t->last, lr, rates)) return -1;
     start_tally(t);
     return 0;
+}
+
+/* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
+static int report_first(struct trainer *t, const struct step_result *r) {
+    t->first = loss_of(r->loss, r->examples, r->pairs, r->terms);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example,
+         t->first.pair, t->first.term, t->first.example / t->first.term, t->first.example / t->first.term * ln2);
+    return write_metrics(t, 0, t->first, schedule_rate(t->config, 0), "");
 }
 
 static int report_when_due(struct trainer *t, double lr) {
@@ -255,6 +297,7 @@ static int take_result(struct trainer *t, const struct step_result *r) {
     a->words += r->words;
     a->pairs += r->pairs;
     a->link_bytes += r->link_bytes;
+    if (!t->state.pairs && r->pairs && report_first(t, r)) return -1;
     t->state.words += r->words;
     t->state.pairs += r->pairs;
     return check_loss(t, r->loss);
@@ -474,6 +517,7 @@ static int train(struct trainer *t) {
     start_tally(t);
     int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
     report_live("");
+    if (!stopped) watch_plateau(t, 1);
     if (stopped >= 0) {
         t->state.finished = !stopped;
         if (write_checkpoint(t)) stopped = -1;
@@ -487,10 +531,17 @@ static int train(struct trainer *t) {
     return stopped;
 }
 
+static void note_loss(const struct trainer *t) {
+    char from[64] = "";
+    if (t->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", t->first.example);
+    note("loss       %.4f (%.4f a pair, %.4f a term)%s", t->last.example, t->last.pair, t->last.term, from);
+}
+
 static void note_end(const struct trainer *t) {
     char words[TEXT_ROOM], pairs[TEXT_ROOM], spent[TEXT_ROOM], rate[TEXT_ROOM], peak[TEXT_ROOM];
     double seconds = t->state.seconds > 0 ? t->state.seconds : 1e-9;
     text_of_time(spent, seconds);
+    if (t->reports) note_loss(t);
     if (t->state.words)
         note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->state.words), spent,
              text_of_rate(rate, (double)t->state.words / seconds), text_of_count(pairs, t->state.pairs));

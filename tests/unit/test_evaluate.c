@@ -201,12 +201,116 @@ static void lists_refused(void **state) {
     free(other);
 }
 
+/* ---- groups ---- */
+
+/* King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris (140), france (100), queen (80):
+ * all but queen, whose nearest is girl, have their nearest in their group. zero is alone, king in no group. */
+static const char planted[] =
+    "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
+    "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
+
+static int score_groups(struct groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
+    struct groups_request request = {.met = met, .sample = sample, .k = k};
+    text_is(text);
+    return evaluate_groups(scores, &model, file, &request, NULL);
+}
+
+static void groups_are_found(void **state) {
+    struct groups_score scores[GROUPS_MOST];
+    assert_int_equal(score_groups(scores, planted, 0, 100, 1), 2);
+    assert_int_equal(scores[0].rows, 11);
+    assert_int_equal(scores[0].asked, 10); /* zero has nobody to find */
+    assert_float_equal(scores[0].share, 0.9, 1e-12);
+    assert_float_equal(scores[0].chance, 16.0 / 11 / 10, 1e-12);
+    assert_int_equal(scores[1].asked, 11); /* x, y, z: hardly a neighbour is alike */
+    assert_true(scores[1].share < 0.5);
+}
+
+/* Rows met 20 times and more are the first eight; the and queen are alone there. Of five neighbours one or two can be
+ * of the group, and are: all that could be found was. */
+static void groups_of_rows_met_often(void **state) {
+    struct groups_score scores[GROUPS_MOST];
+    assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
+    assert_int_equal(scores[0].rows, 7);
+    assert_int_equal(scores[0].asked, 5);
+    assert_float_equal(scores[0].share, 1, 1e-12);
+    assert_float_equal(scores[0].chance, 5.0 / 7, 1e-12);
+    assert_int_equal(score_groups(scores, planted, 20, 3, 50), 2); /* more than there are rows */
+    assert_int_equal(scores[0].rows, 7);
+    assert_true(scores[1].asked <= 3);
+    assert_float_equal(scores[1].share, 1, 1e-12);
+    assert_float_equal(scores[1].chance, 1, 1e-12);
+}
+
+static void groups_that_cannot_be_read(void **state) {
+    static const char *const texts[] = {
+        "",           "\n\r\n", "King\n", "King A\nwoman A y\n", "King A B\nwoman A\n", "King 1 2 3 4 5 6 7 8 9\n",
+        "unheard A\n"};
+    static const char *const parts[] = {"has no line",
+                                        "has no line",
+                                        "the first line has 0 groups",
+                                        "line 2 has 2 groups behind its word, the first line 1",
+                                        "line 2 has 1 groups behind its word, the first line 2",
+                                        "wanted 1 to 8",
+                                        "no word that the corpus names 5 times or more stands in"};
+    struct groups_score scores[GROUPS_MOST];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_failed_with(score_groups(scores, texts[i], 5, 10, 3), parts[i]);
+    assert_failed_with(score_groups(scores, planted, 91, 10, 3), "is named 91 times or more");
+}
+
+/* 600 rows that know nothing of their 20 groups, and 600 that lie where their group is. */
+static void random_vectors_get_what_chance_gives(void **state) {
+    enum { MANY = 600, DIM = 8, GROUPS = 20 };
+    static float rows[MANY * DIM];
+    char vocabulary[MANY * 16] = "", text[MANY * 16] = "";
+    struct small_run many;
+    struct model of_many;
+    struct groups_request request = {.met = 1, .sample = MANY, .k = 10};
+    struct groups_score scores[GROUPS_MOST];
+    for (int i = 0; i < MANY; i++) {
+        sprintf(vocabulary + strlen(vocabulary), "w%d\t%d\n", i, MANY - i);
+        sprintf(text + strlen(text), "w%d\t%d\n", i, i % GROUPS);
+    }
+    for (int planting = 0; planting < 2; planting++) {
+        for (uint32_t i = 0; i < MANY * DIM; i++) {
+            uint32_t of = planting ? i / DIM % GROUPS * DIM + i % DIM : i;
+            rows[i] = draw_unit(draw_at(1, DRAW_INIT_TARGET, of, 0, 0).word[0]) - 0.5f;
+        }
+        small_run_make(&many, vocabulary, MANY, DIM, rows, rows);
+        assert_int_equal(model_open(&of_many, many.directory), 0);
+        small_write(many.directory, "file", text, strlen(text));
+        char *path = small_path(many.directory, "file");
+        assert_int_equal(evaluate_groups(scores, &of_many, path, &request, NULL), 1);
+        assert_int_equal(scores[0].asked, MANY);
+        assert_float_equal(scores[0].chance, 29.0 / 599, 1e-12);
+        /* 6,000 neighbours, of which 290 are expected to be right with a standard deviation of 17, or of 24 where they
+         * come in pairs: 4.5 of these. */
+        assert_float_equal(scores[0].share, planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
+        free(path);
+        model_close(&of_many);
+        small_run_remove(&many);
+    }
+}
+
 int main(void) {
 #define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ON_RUN(pairs_in_order),   ON_RUN(pairs_coverage),        ON_RUN(pairs_ties),    ON_RUN(pairs_refused),
-        ON_RUN(analogies),        ON_RUN(analogies_restricted),  ON_RUN(lists),         ON_RUN(lists_own_and_unknown),
-        ON_RUN(lists_that_count), ON_RUN(more_places_than_rows), ON_RUN(lists_refused),
+        ON_RUN(pairs_in_order),
+        ON_RUN(pairs_coverage),
+        ON_RUN(pairs_ties),
+        ON_RUN(pairs_refused),
+        ON_RUN(analogies),
+        ON_RUN(analogies_restricted),
+        ON_RUN(lists),
+        ON_RUN(lists_own_and_unknown),
+        ON_RUN(lists_that_count),
+        ON_RUN(more_places_than_rows),
+        ON_RUN(lists_refused),
+        ON_RUN(groups_are_found),
+        ON_RUN(groups_of_rows_met_often),
+        ON_RUN(groups_that_cannot_be_read),
+        ON_RUN(random_vectors_get_what_chance_gives),
     };
     return cmocka_run_group_tests_name("evaluate", tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void tiny_free(struct tiny *tiny) {
 }
 
 /* A resolved configuration for it. */
-static struct config tiny_config(int mode) {
+__attribute__((unused)) static struct config tiny_config(int mode) {
     return (struct config){
         .examples_mode = mode,
         .examples_window = 5,
