@@ -87,6 +87,8 @@ update = batch
 epochs = 1000
 [device]
 backend = cuda
+[memory]
+depth = 5
 [run]
 dir = $work/$1-run
 EOF
