@@ -100,12 +100,17 @@ static void start_tally(struct trainer *t) {
     t->tally = (struct tally){.began = progress_now()};
 }
 
-/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. */
+/* The loss of an untrained model is ln 2 a term. */
+static double untrained_loss(const struct tally *a) {
+    return (double)a->loss_terms / (double)a->loss_examples * ln2;
+}
+
+/* A loss that stays where it began is not learning. */
 static void watch_plateau(struct trainer *t, double per_term) {
     if (t->reports <= PLATEAU_REPORTS && fabs(per_term - ln2) < 0.01 * ln2) t->plateau_reports++;
     if (t->reports == PLATEAU_REPORTS && t->plateau_reports == PLATEAU_REPORTS)
         warn("the loss has stayed within 1%% of its untrained value, %.4f, for %d reports: the model is not learning%s",
-             t->tally.loss_terms / (double)t->tally.loss_examples * ln2, PLATEAU_REPORTS,
+             untrained_loss(&t->tally), PLATEAU_REPORTS,
              t->config->train_reduction == REDUCTION_MEAN
                  ? "; train.reduction = mean divides optimizer.lr by train.batch: raise optimizer.lr, or use sum"
                  : "; raise optimizer.lr or make the initial weights larger");
@@ -114,13 +119,13 @@ static void watch_plateau(struct trainer *t, double per_term) {
 static int write_metrics(struct trainer *t, double loss, double loss_pair, double lr, double words_rate,
                          double pairs_rate) {
     char line[512];
-    int n =
-        snprintf(line, sizeof line,
-                 "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, \"loss_pair\": %.6g, "
-                 "\"lr\": %.6g, \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, "
-                 "\"pairs_per_second\": %.6g, \"link_bytes\": %" PRIu64 ", \"seconds\": %.3f}\n",
-                 t->state.step, t->state.epoch, share_done(t), loss, loss_pair, lr, t->state.words, t->state.pairs,
-                 words_rate, pairs_rate, t->tally.link_bytes, seconds_trained(t));
+    int n = snprintf(
+        line, sizeof line,
+        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, \"loss_pair\": %.6g, "
+        "\"loss_untrained\": %.6g, \"lr\": %.6g, \"words\": %" PRIu64 ", \"pairs\": %" PRIu64
+        ", \"words_per_second\": %.6g, \"pairs_per_second\": %.6g, \"link_bytes\": %" PRIu64 ", \"seconds\": %.3f}\n",
+        t->state.step, t->state.epoch, share_done(t), loss, loss_pair, untrained_loss(&t->tally), lr, t->state.words,
+        t->state.pairs, words_rate, pairs_rate, t->tally.link_bytes, seconds_trained(t));
     return file_append(t->metrics, line, (uint64_t)n);
 }
 
@@ -225,9 +230,9 @@ static int measure_held_out(struct trainer *t) {
     char line[256];
     int n = snprintf(line, sizeof line,
                      "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
-                     ", \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
+                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
                      "\"held_out_examples\": %" PRIu64 "}\n",
-                     t->state.step, t->state.epoch, loss, loss_pair, sum.examples);
+                     t->state.step, t->state.epoch, share_done(t), loss, loss_pair, sum.examples);
     note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss, loss_pair,
          sum.examples, t->state.epoch);
     return file_append(t->metrics, line, (uint64_t)n);
