@@ -66,7 +66,7 @@ def read_names(path, column=2):
                 if len(cells) >= column:
                     names.setdefault(cells[0], cells[column - 1])
                 elif cells != [""]:
-                    picture.stop(f"'{path}' line {number} has {len(cells)} columns with TABs between, wanted {column} or more")
+                    picture.stop(f"'{path}' line {number} has no column {column}; columns have TABs between")
     except OSError as error:
         picture.stop(f"cannot read '{path}': {error.strerror}")
     return names

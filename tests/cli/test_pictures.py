@@ -98,7 +98,7 @@ def test_map_of_an_export(trained):
     (["plot_map.py", "."], "'.' is not a run directory with a checkpoint: "),
     (["plot_map.py", "run", "--titles=nowhere"], "cannot read 'nowhere': No such file or directory"),
     (["plot_map.py", "run", "--titles=corpus.txt"],
-     "'corpus.txt' line 1 has 1 columns with TABs between, wanted 2 or more"),
+     "'corpus.txt' line 1 has no column 2; columns have TABs between"),
     (["plot_map.py", "run", "--groups=strangers.tsv"], "'strangers.tsv' has a group for none of the 300 words"),
 ])
 def test_one_sentence(trained, arguments, sentence):
