@@ -1,4 +1,9 @@
-"""What other people's indexes find in exported vectors, against the exact search of `nearest`."""
+"""What other people's indexes find in exported vectors, against the exact search of `nearest`.
+
+SPTX_RUN=RUN build/venv/bin/python -m pytest -rP tests/cli/test_downstream.py      searches that run, and tells the recall
+"""
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -14,15 +19,15 @@ EF_CONSTRUCTION, EF = 200, 100
 class Searched:
     """A trained run, its export as .npy, some words and what `nearest` says of them."""
 
-    def __init__(self, program):
-        self.program = program
-        program("export", "run", "--format=npy", "--out=vectors.npy")
-        self.vectors = numpy.load(program.path("vectors.npy"))
-        lines = program.path("run", "vocab.tsv").read_text().splitlines()
+    def __init__(self, program, run):
+        self.path = program.path("vectors.npy")
+        program("export", run, "--format=npy", f"--out={self.path}")
+        self.vectors = numpy.load(self.path)
+        lines = program.path(run, "vocab.tsv").read_text().splitlines()
         row = {line.split("\t")[0]: i for i, line in enumerate(lines)}
         words = list(row)[::len(row) // QUERIES]
         self.queries = numpy.array([row[word] for word in words])
-        answers = program("nearest", "run", *words, f"--k={K}").stdout.rstrip("\n").split("\n\n")
+        answers = program("nearest", run, *words, f"--k={K}").stdout.rstrip("\n").split("\n\n")
         pairs = [[line.split("\t") for line in answer.split("\n")[1:]] for answer in answers]
         self.found = numpy.array([[row[word] for word, _ in answer] for answer in pairs])
         self.scores = numpy.array([[float(score) for _, score in answer] for answer in pairs])
@@ -34,15 +39,19 @@ class Searched:
     def recall(self, found):
         """The share of our exact answers among the first K others of `found` [queries x (K + 1)]: it holds the query too."""
         others = [[row for row in rows if row != query][:K] for rows, query in zip(found, self.queries)]
-        return numpy.mean([len(set(other) & set(ours)) / K for other, ours in zip(others, self.found)])
+        recall = numpy.mean([len(set(other) & set(ours)) / K for other, ours in zip(others, self.found)])
+        print(f"recall@{K} {recall:.4f} of {len(found)} queries in {len(self.vectors)} x {self.vectors.shape[1]}")
+        return recall
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     program = Program(tmp_path_factory.mktemp("searched"))
+    if "SPTX_RUN" in os.environ:
+        return Searched(program, pathlib.Path(os.environ["SPTX_RUN"]).resolve())
     program("generate", "words", "--out=corpus.txt", "--rows=4000", "--lists=20000", "--seed=1")
     program("train", program.config(model={"dim": "48"}, train={"epochs": "3"}))
-    return Searched(program)
+    return Searched(program, "run")
 
 
 @pytest.fixture
@@ -91,7 +100,7 @@ def python_with_hnswlib():
 def test_hnswlib(searched, m, tmp_path):
     python = python_with_hnswlib()
     numpy.save(tmp_path / "queries.npy", searched.vectors[searched.queries])
-    arguments = [searched.program.path("vectors.npy"), tmp_path / "queries.npy", K + 1, m, EF_CONSTRUCTION, EF,
+    arguments = [searched.path, tmp_path / "queries.npy", K + 1, m, EF_CONSTRUCTION, EF,
                  tmp_path / "found.npy"]
-    subprocess.run([python, ROOT / "tests/cli/hnswlib_search.py", *map(str, arguments)], check=True, timeout=120)
+    subprocess.run([python, ROOT / "tests/cli/hnswlib_search.py", *map(str, arguments)], check=True, timeout=600)
     assert searched.recall(numpy.load(tmp_path / "found.npy")) > 0.95
