@@ -137,7 +137,7 @@ def write_names(axes, points, names, shades):
             if inside and free(box, taken):
                 text.set(position=axes.transData.inverted().transform((point[0] + x, point[1] + y)),
                          horizontalalignment=across, verticalalignment=along)
-                taken = numpy.vstack([taken, box])
+                taken = numpy.vstack([taken, (box[0] - gap, box[1], box[2] + gap, box[3])])
                 written += 1
                 break
         else:
