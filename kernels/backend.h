@@ -113,6 +113,7 @@ struct example_source {
     double log2_rows;          /* for NEGATIVE_LOG_UNIFORM */
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: none */
+    int far;           /* ids and starts stay in host memory even where a GPU has room for them */
 };
 
 /* Examples of an epoch, and the most rows that one of them can name on each side. */

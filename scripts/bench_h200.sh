@@ -24,14 +24,14 @@ row() { printf '%-58s %12s %12s %12s  %s\n' "$1" "$2" "$3" "$4" "$5" >>"$work/ta
 
 # Measures a config; the numbers go to $work/NAME.json. A run that fails is a row that says so.
 train() { # NAME CONFIG SETTING...
-    name=$1 config=$2
+    to=$work/$1 config=$2
     shift 2
-    echo "measuring $name" >&2
-    if $program bench train "$config" --seconds="$seconds" --json "$@" >"$work/$name.json" 2>"$work/$name.log"; then
-        cat "$work/$name.json" >>"$results"
+    echo "measuring ${to##*/}" >&2
+    if $program bench train "$config" --seconds="$seconds" --json "$@" >"$to.json" 2>"$to.log"; then
+        cat "$to.json" >>"$results"
     else
-        tail -n 1 "$work/$name.log" >&2
-        : >"$work/$name.json"
+        tail -n 1 "$to.log" >&2
+        : >"$to.json"
     fi
 }
 pairs() { scaled "$(value "$work/$1.json" pairs_per_second)" 1e6 2; }

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Draws a run's loss and speed from its metrics.jsonl.
+"""Draws a run's loss, learning rate and speed over time, from its metrics.jsonl.
 
-  scripts/plot_run.py RUN [--out=FILE.png]      FILE: RUN/metrics.png
+  scripts/plot_run.py RUN [--out=FILE]      FILE: RUN/metrics.png; .svg and .pdf work too
 
-Needs matplotlib; build/venv/bin/python has it after `make check`. A field that a line lacks leaves a gap.
+The dashed line is the loss of an untrained model, ln 2 a term: a curve that stays there is not learning. Needs
+matplotlib; build/venv/bin/python has it after `make check`.
 """
 import argparse
 import json
+import math
 import os
 import sys
+
+import picture
 
 
 def read_metrics(path):
@@ -36,56 +40,88 @@ def has_values(values):
     return any(value == value for value in values)
 
 
-def draw(lines, title, out):
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+def with_values(lines, name):
+    return [line for line in lines if has_values(column([line], name))]
 
-    along, label = column(lines, "done"), "share of the run done"
-    if not has_values(along):
-        along, label = column(lines, "step"), "step"
-    figure, (loss, speed) = plt.subplots(2, 1, sharex=True, figsize=(9, 7), layout="constrained")
-    figure.suptitle(title)
 
-    loss.plot(along, column(lines, "loss_pair") if has_values(column(lines, "loss_pair")) else column(lines, "loss"),
-              color="tab:blue", linewidth=1)
-    loss.set_ylabel("loss a pair" if has_values(column(lines, "loss_pair")) else "loss", color="tab:blue")
-    if has_values(column(lines, "held_out")):
-        loss.plot(along, column(lines, "held_out"), color="tab:red", marker=".", linestyle="none", label="held out")
-        loss.legend()
-    rate = loss.twinx()
-    rate.plot(along, column(lines, "lr"), color="tab:gray", linewidth=1, linestyle="--")
-    rate.set_ylabel("learning rate", color="tab:gray")
+def untrained_loss(lines):
+    """The loss a pair of a model that tells nothing apart: ln 2 for each of a pair's terms. None where it is not told."""
+    told = [line["loss_untrained"] * line["loss_pair"] / line["loss"] for line in lines
+            if has_values(column([line], "loss_untrained")) and line.get("loss")]
+    return sorted(told)[len(told) // 2] if told else None
 
-    for name, words in (("pairs_per_second", "pairs/s"), ("words_per_second", "words/s")):
-        values = [value / 1e6 for value in column(lines, name)]
-        if has_values(values):
-            speed.plot(along, values, linewidth=1, label=words)
-    speed.set_ylabel("millions a second")
-    speed.set_ylim(bottom=0)
-    if speed.lines:
-        speed.legend()
-    speed.set_xlabel(label)
-    figure.savefig(out, dpi=120)
+
+def draw_untrained(axes, level, highest):
+    """A line at the untrained loss; only its number where it is so far above that it would press the curve flat."""
+    label = f"untrained: {level:.4g} = {level / math.log(2):.3g} ln 2"
+    if level > 2 * highest:
+        axes.plot([], [], " ", label=label + ", far above")
+    else:
+        axes.axhline(level, color="tab:gray", linewidth=1, linestyle="--", label=label)
+
+
+def draw_loss(axes, lines, along):
+    name = "loss_pair" if with_values(lines, "loss_pair") else "loss"
+    trained, held_out = with_values(lines, name), with_values(lines, "held_out_" + name)
+    axes.plot(column(trained, along), column(trained, name), color="tab:blue", linewidth=1.2, label="training")
+    if held_out:
+        axes.plot(column(held_out, along), column(held_out, "held_out_" + name), color="tab:red", marker="o", markersize=4,
+                  linewidth=1.2, label="held out")
+    if name == "loss_pair" and untrained_loss(trained):
+        draw_untrained(axes, untrained_loss(trained), max(column(trained, name)))
+    axes.set_ylabel("loss a pair" if name == "loss_pair" else "loss")
+    axes.legend()
+
+
+def draw_rate(axes, lines, along):
+    lines = with_values(lines, "lr")
+    axes.plot(column(lines, along), column(lines, "lr"), color="tab:green", linewidth=1.2)
+    axes.set_ylabel("learning rate")
+    axes.set_ylim(bottom=0)
+
+
+def draw_speed(axes, lines, along):
+    for name, label in (("pairs_per_second", "pairs"), ("words_per_second", "words")):
+        fast = with_values(lines, name)
+        if fast:
+            axes.plot(column(fast, along), [value / 1e6 for value in column(fast, name)], linewidth=1.2, label=label)
+    axes.set_ylabel("millions a second")
+    axes.set_ylim(bottom=0)
+    if axes.lines:
+        axes.legend()
+
+
+def draw(lines, title):
+    plt = picture.pyplot()
+    from matplotlib.ticker import PercentFormatter
+
+    along = "done" if with_values(lines, "done") else "step"
+    figure, panels = plt.subplots(3, 1, sharex=True, figsize=(9, 9), layout="constrained", height_ratios=[3, 1, 1.5])
+    figure.suptitle(picture.plain(title))
+    for axes, draw_panel in zip(panels, (draw_loss, draw_rate, draw_speed)):
+        draw_panel(axes, lines, along)
+        axes.grid(alpha=0.3)
+    if along == "done":
+        panels[-1].xaxis.set_major_formatter(PercentFormatter(1))
+    panels[-1].set_xlabel("share of the run done" if along == "done" else "step")
+    figure.align_ylabels()
+    return figure
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Draws a run's loss and speed from its metrics.jsonl.")
+    parser = argparse.ArgumentParser(description="Draws a run's loss, learning rate and speed over time.")
     parser.add_argument("run", help="the run directory")
     parser.add_argument("--out", help="the picture (RUN/metrics.png)")
     options = parser.parse_args()
+    out = options.out or os.path.join(options.run, "metrics.png")
+    picture.format_of(out)
     path = os.path.join(options.run, "metrics.jsonl")
     if not os.path.isfile(path):
-        sys.exit(f"plot_run: '{path}' is not there; RUN is the directory that train wrote")
+        picture.stop(f"'{path}' is not there; RUN is the directory that train wrote")
     lines = read_metrics(path)
     if not lines:
-        sys.exit(f"plot_run: '{path}' holds no line yet")
-    out = options.out or os.path.join(options.run, "metrics.png")
-    try:
-        draw(lines, os.path.basename(os.path.normpath(options.run)), out)
-    except ImportError:
-        sys.exit("plot_run: matplotlib is missing; build/venv/bin/python has it after make check")
-    print(out)
+        picture.stop(f"'{path}' holds no line yet")
+    picture.save(draw(lines, os.path.basename(os.path.abspath(options.run))), out)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make and libraries
-#   scripts/setup.sh --tests    also cmocka, python3 and $BUILD/venv (pins: tests/cli/requirements.txt)
+#   scripts/setup.sh --tests    also cmocka, python3, hnswlib and $BUILD/venv (pins: tests/cli/requirements.txt)
 #
 # Asks nothing. Where everything is there it touches nothing, neither apt nor the network.
 set -euo pipefail
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 build=${BUILD:-build}
 pins=tests/cli/requirements.txt
+system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
 tests=no
 case "${1-}" in
     '') ;;
@@ -49,6 +50,11 @@ has_venv_module() {
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1
 }
 
+# Not in the venv: there it would have to be compiled, and the distribution's is built for the distribution's NumPy.
+has_hnswlib() {
+    "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
+}
+
 missing_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
@@ -60,11 +66,12 @@ missing_packages() {
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
     fi
+    if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
 }
 
 has_venv_ready() {
     [ -x "$build/venv/bin/python" ] && cmp -s "$pins" "$build/venv/requirements.txt" &&
-        "$build/venv/bin/python" -c 'import gensim, numpy, pytest, matplotlib' >/dev/null 2>&1
+        "$build/venv/bin/python" -c 'import faiss, gensim, matplotlib, numpy, pytest, safetensors, sklearn' >/dev/null 2>&1
 }
 
 # Runs quietly; what the command said is shown only where it fails.
@@ -112,6 +119,7 @@ show() {
         has_library "$header" "$library" && line "$name" "found" || line "$name" "MISSING"
     done <<<"$libraries"
     if [ $tests = yes ]; then
+        line hnswlib "$(has_hnswlib && echo found || echo MISSING)"
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"
     fi

@@ -25,8 +25,7 @@ int cmd_export(int argc, char **argv) {
         goto out;
     }
     if (!format_name || !path) {
-        fail_usage("export wants --%s; see 'sptx-w2v help export'",
-                   format_name ? "out=FILE" : "format=word2vec-bin (or word2vec-text, npy)");
+        fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
         goto out;
     }
     int format = export_format_named(format_name), view = model_view_named(table);

@@ -35,13 +35,22 @@ const struct command commands[] = {
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
-     RUN_HELP "\n"
-              "\n"
-              "  --format=F    word2vec-bin   gensim, word2vec and most others\n"
-              "                word2vec-text  the same as text, nine digits: float32 to the last bit\n"
-              "                npy            NumPy, rows x dim float32, in the order of vocab.tsv\n"
-              "  --out=FILE    written beside and renamed: FILE is never half there\n"
-              "  --table=T     target (default), context, their sum, or normsum (each of unit length first)"},
+     RUN_HELP
+     "\n"
+     "\n"
+     "  --format=F    word2vec-bin   gensim, word2vec and most others\n"
+     "                word2vec-text  the same as text, nine digits: float32 to the last bit\n"
+     "                glove-text     the same without the first line; gensim reads it with no_header=True\n"
+     "                npy            NumPy, rows x dim float32\n"
+     "                fvecs          faiss: before each row its dim as int32\n"
+     "                fbin           DiskANN, cuVS, usearch: rows and dim as uint32, then the rows\n"
+     "                safetensors    PyTorch and others: one tensor, named as the table\n"
+     "                projector      the Embedding Projector: FILE has the vectors, FILE.metadata.tsv beside it\n"
+     "                               word and count\n"
+     "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
+     "  --out=FILE    written beside and renamed: FILE is never half there\n"
+     "  --table=T     target (default), context, their sum, or normsum (each of unit length first; a row of\n"
+     "                zeros stays zeros)"},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context] "
      "[--titles=FILE]",

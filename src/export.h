@@ -1,12 +1,26 @@
-/* export: a model's vectors in the formats that other programs read, a row at a time, atomically. */
+/* export: a model's vectors in the formats that other programs read, a row at a time, atomically.
+ *
+ * All of a format's files (most have one, projector a second beside it) are written whole before the first is renamed.
+ */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H
 
 #include "model.h"
 
-enum export_format { EXPORT_WORD2VEC_BIN, EXPORT_WORD2VEC_TEXT, EXPORT_NPY };
+enum export_format {
+    EXPORT_WORD2VEC_BIN,
+    EXPORT_WORD2VEC_TEXT,
+    EXPORT_GLOVE_TEXT,
+    EXPORT_NPY,
+    EXPORT_FVECS,
+    EXPORT_FBIN,
+    EXPORT_SAFETENSORS,
+    EXPORT_PROJECTOR
+};
 
 int export_format_named(const char *name); /* -1 after fail_usage() that lists the names */
+/* Refuses a word that the format cannot hold, and a path that is no plain file; then and after any failure what was at
+ * the path is there still. */
 int export_write(const struct model *model, enum model_view view, enum export_format format, const char *path);
 
 #endif

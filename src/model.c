@@ -149,9 +149,14 @@ int64_t model_find(const struct model *model, const char *word) {
     return fail("'%s' is not in the vocabulary of '%s'", word, model->directory);
 }
 
+static const char *const view_names[] = {"target", "context", "sum", "normsum"};
+
+const char *model_view_name(enum model_view view) {
+    return view_names[view];
+}
+
 int model_view_named(const char *name) {
-    static const char *const names[] = {"target", "context", "sum", "normsum"};
     for (int i = 0; i < 4; i++)
-        if (!strcmp(name, names[i])) return i;
+        if (!strcmp(name, view_names[i])) return i;
     return fail_usage("'%s' is not a table; wanted target, context, sum or normsum", name);
 }

@@ -28,7 +28,8 @@ float *model_matrix(const struct model *model, enum model_view view, uint64_t ro
 /* The row of a word, or -1 after fail() that names the nearest one. */
 int64_t model_find(const struct model *model, const char *word);
 
-/* "target", "context", "sum", "normsum": -1 after fail_usage(). */
+/* "target", "context", "sum", "normsum"; -1 after fail_usage() for another name. */
+const char *model_view_name(enum model_view view);
 int model_view_named(const char *name);
 
 #endif

@@ -44,7 +44,8 @@ enum {
 #define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
 #define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
 #define GPU_RESERVE     (512 * MIB) /* of what is free, where memory.gpu_budget is auto */
-#define GPU_STREAM      (64 * MIB)  /* two chunks of the id stream */
+#define GPU_SMALL       (16 * MIB)  /* what is too small to count */
+#define GPU_STREAM_PART 4           /* the id stream lies on the GPU where it takes a quarter of the budget at most */
 #define GPU_STAGE_SHARE 4           /* stages may take a quarter of the budget before train.batch is halved */
 
 /* One NVIDIA H200 host, measured: bytes a second. */
@@ -339,8 +340,20 @@ static void settle_batch(struct planning *p) {
 
 /* ---- places ---- */
 
+static uint64_t gpu_but_stream(const struct planning *p) {
+    return p->plan->gpu_bytes + p->plan->stage_bytes + p->plan->draw_bytes + GPU_SMALL;
+}
+
+/* Bytes of the corpus ids on the GPU; 0: they are read over the link. */
+static uint64_t gpu_stream(const struct planning *p) {
+    const struct example_source *source = &p->examples->source;
+    uint64_t bytes = source->tokens * sizeof *source->ids + (source->sentences + 1) * sizeof *source->starts;
+    return bytes <= p->budget / GPU_STREAM_PART && gpu_but_stream(p) + bytes <= p->budget ? bytes : 0;
+}
+
+/* What the GPU takes whichever rows are hot. */
 static uint64_t gpu_fixed(const struct planning *p) {
-    return p->plan->gpu_bytes + p->plan->stage_bytes + p->plan->draw_bytes + GPU_STREAM;
+    return gpu_but_stream(p) + gpu_stream(p);
 }
 
 /* Before the batch is known, "auto" is the host. */
@@ -445,6 +458,7 @@ static void sum_up(struct planning *p) {
     plan->host_available = mem_available() + held;
     if (p->cuda) {
         plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + p->threads * CPU_WORKER + cuda_staging_bytes(p);
+        plan->stream_gpu = gpu_stream(p);
         plan->gpu_needed = gpu_fixed(p) + plan->hot_rows * pinned_row(plan);
         plan->gpu_available = p->budget;
     } else {
@@ -489,7 +503,7 @@ static void advise_gpu(struct planning *p) {
     struct plan *plan = p->plan;
     char need[TEXT_ROOM], have[TEXT_ROOM];
     uint64_t fixed = gpu_fixed(p), over = fixed > p->budget ? fixed - p->budget : 0;
-    uint64_t others = plan->gpu_bytes + plan->draw_bytes + GPU_STREAM, whole = example_count(&p->examples->source);
+    uint64_t others = gpu_but_stream(p) - plan->stage_bytes, whole = example_count(&p->examples->source);
     uint64_t asked = plan->batch < whole ? plan->batch : whole, batch = asked;
     int n = snprintf(plan->advice, sizeof plan->advice,
                      "it needs %s of the GPU and %s can be had: ", text_of_bytes(need, plan->gpu_needed),

@@ -15,6 +15,7 @@ struct plan {
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place */
     uint64_t stage_bytes;      /* batches in flight and workers' scratch */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed */
+    uint64_t stream_gpu; /* of it on the GPU: all, or 0 where examples are read over the link */
     uint64_t host_needed, gpu_needed;               /* sums that must fit */
     uint64_t host_available, gpu_available;
     uint64_t hot_rows;

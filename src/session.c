@@ -112,6 +112,7 @@ int session_tables(struct session *s) {
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
     settle_places(c, &s->plan);
+    s->examples.source.far = !s->plan.stream_gpu;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
                    table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,

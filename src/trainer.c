@@ -113,6 +113,11 @@ static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
+/* What an untrained model's loss of as many terms an example would be: ln 2 each. */
+static double untrained_loss(const struct loss *loss) {
+    return loss->example / loss->term * ln2;
+}
+
 /* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
 static void warn_plateau(const struct trainer *t, const char *when) {
     const struct config *c = t->config;
@@ -124,7 +129,7 @@ static void warn_plateau(const struct trainer *t, const char *when) {
                  " examples of a batch: raise optimizer.lr, or use sum",
                  c->optimizer_lr, t->batch);
     warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
-         t->last.example / t->last.term * ln2, when, cause);
+         untrained_loss(&t->last), when, cause);
 }
 
 /* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
@@ -146,11 +151,12 @@ static void watch_plateau(struct trainer *t, int at_end) {
 /* A line of metrics.jsonl; the first batch has no rates. */
 static int write_metrics(struct trainer *t, uint64_t step, struct loss loss, double lr, const char *rates) {
     char line[512];
-    int n = snprintf(line, sizeof line,
-                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
-                     "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
-                     step, step ? t->state.epoch : 0, step ? share_done(t) : 0, loss.example, loss.pair, loss.term, lr,
-                     rates, seconds_trained(t));
+    int n = snprintf(
+        line, sizeof line,
+        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
+        "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
+        step, step ? t->state.epoch : 0, step ? share_done(t) : 0, loss.example, loss.pair, loss.term,
+        untrained_loss(&loss), lr, rates, seconds_trained(t));
     return file_append(t->metrics, line, (uint64_t)n);
 }
 
@@ -267,9 +273,9 @@ static int measure_held_out(struct trainer *t) {
     char line[256];
     int n = snprintf(line, sizeof line,
                      "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
-                     ", \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
+                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
                      "\"held_out_examples\": %" PRIu64 "}\n",
-                     t->state.step, t->state.epoch, loss, loss_pair, sum.examples);
+                     t->state.step, t->state.epoch, share_done(t), loss, loss_pair, sum.examples);
     note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss, loss_pair,
          sum.examples, t->state.epoch);
     return file_append(t->metrics, line, (uint64_t)n);

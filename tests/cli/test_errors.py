@@ -52,7 +52,9 @@ def test_no_command(sptx):
     (["train"], "train wants one configuration file, 0 given; see 'sptx-w2v help train'"),
     (["nearest", "run"], "nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'"),
     (["export", "run", "--format=x", "--out=y"],
-     "'x' is not a format of export; wanted word2vec-bin, word2vec-text or npy"),
+     "'x' is not a format of export; wanted word2vec-bin, word2vec-text, glove-text, npy, fvecs, fbin, safetensors or "
+     "projector"),
+    (["export", "run", "--out=y"], "export wants --format=F; see 'sptx-w2v help export'"),
 ])
 def test_wrong_call(sptx, arguments, sentence):
     sptx.config()

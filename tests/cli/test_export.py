@@ -1,4 +1,4 @@
-"""Exports agree with the tables to the last bit, for a reader that is not ours."""
+"""Exports agree with the tables to the last bit, for readers that are not ours."""
 import re
 
 import numpy
@@ -17,13 +17,84 @@ def words(trained):
     return [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("format, binary", [("word2vec-bin", True), ("word2vec-text", False)])
-def test_gensim_loads_it(trained, format, binary):
+# What gensim has to be told of a format with words.
+WITH_WORDS = {"word2vec-bin": {"binary": True}, "word2vec-text": {}, "glove-text": {"no_header": True}}
+
+
+def load_words(path, format):
+    return gensim_models.KeyedVectors.load_word2vec_format(str(path), **WITH_WORDS[format])
+
+
+@pytest.mark.parametrize("format", WITH_WORDS)
+def test_gensim_loads_it(trained, format):
     done = trained("export", "run", f"--format={format}", "--out=out")
     assert done.stdout == ""
-    loaded = gensim_models.KeyedVectors.load_word2vec_format(str(trained.path("out")), binary=binary)
+    loaded = load_words(trained.path("out"), format)
     assert loaded.index_to_key == words(trained)
     assert loaded.vectors.tobytes() == weights(trained).tobytes()
+
+
+def read_fvecs(path, table):
+    vecs_io = pytest.importorskip("faiss.contrib.vecs_io")
+    return vecs_io.fvecs_read(str(path))
+
+
+def read_fvecs_by_hand(path, table):
+    words_of_four = numpy.fromfile(path, "<i4")
+    rows = words_of_four.reshape(-1, 1 + words_of_four[0])
+    assert (rows[:, 0] == rows[0, 0]).all()
+    return rows[:, 1:].copy().view("<f4")
+
+
+def read_fbin(path, table):
+    rows, columns = numpy.fromfile(path, "<u4", count=2)
+    return numpy.memmap(path, "<f4", "r", offset=8, shape=(rows, columns))
+
+
+def read_safetensors(path, table):
+    tensors = pytest.importorskip("safetensors.numpy").load_file(path)
+    assert list(tensors) == [table]
+    return tensors[table]
+
+
+def read_projector(path, table):
+    return numpy.loadtxt(path, dtype=numpy.float32, delimiter="\t", ndmin=2)
+
+
+@pytest.mark.parametrize("table", ["target", "context", "sum", "normsum"])
+@pytest.mark.parametrize("format, read", [("fvecs", read_fvecs), ("fvecs", read_fvecs_by_hand), ("fbin", read_fbin),
+                                          ("safetensors", read_safetensors), ("projector", read_projector)])
+def test_rows_as_in_npy(trained, format, read, table):
+    trained("export", "run", "--format=npy", "--out=wanted.npy", f"--table={table}")
+    done = trained("export", "run", f"--format={format}", "--out=out", f"--table={table}")
+    assert done.stdout == ""
+    wanted, got = numpy.load(trained.path("wanted.npy")), read(trained.path("out"), table)
+    assert got.shape == wanted.shape and got.dtype == numpy.float32
+    assert got.tobytes() == wanted.tobytes()
+
+
+def test_safetensors_numbers_are_aligned(trained):
+    trained("export", "run", "--format=safetensors", "--out=out")
+    assert int.from_bytes(trained.path("out").read_bytes()[:8], "little") % 8 == 0
+
+
+def test_projector_metadata(trained):
+    trained("export", "run", "--format=projector", "--out=vectors.tsv")
+    assert trained.path("vectors.tsv.metadata.tsv").read_text() == \
+        "word\tcount\n" + trained.path("run", "vocab.tsv").read_text()
+    assert sorted(path.name for path in trained.directory.glob("vectors*")) == ["vectors.tsv", "vectors.tsv.metadata.tsv"]
+
+
+def test_a_row_of_zeros_stays_zeros(sptx):
+    """One step, after which rows that were in no batch have the zeros of context that they began with."""
+    sptx("train", sptx.config(train={"steps": "1", "batch": "16"}))
+    target, context = weights(sptx), weights(sptx, "context.npy")
+    zeros = ~context.any(axis=1)
+    assert 0 < zeros.sum() < len(zeros)
+    sptx("export", "run", "--format=npy", "--out=normsum.npy", "--table=normsum")
+    normsum = numpy.load(sptx.path("normsum.npy"))
+    assert numpy.isfinite(normsum).all()
+    assert numpy.abs(numpy.linalg.norm(normsum[zeros], axis=1) - 1).max() < 1e-6
 
 
 def test_npy(trained):
@@ -56,9 +127,9 @@ def test_words_of_any_bytes_export(sptx):
     line = "\u00e9t\u00e9 \u0441\u043b\u043e\u0432\u043e \u65e5\u672c x\u00ady " + "long" * 500
     sptx.path("corpus.txt").write_text("\n".join([line] * 200), encoding="utf-8")
     sptx("train", sptx.config())
-    for format, binary in (("word2vec-bin", True), ("word2vec-text", False)):
+    for format in WITH_WORDS:
         sptx("export", "run", f"--format={format}", "--out=out")
-        loaded = gensim_models.KeyedVectors.load_word2vec_format(str(sptx.path("out")), binary=binary)
+        loaded = load_words(sptx.path("out"), format)
         assert set(loaded.index_to_key) == set(line.split())
         assert loaded.vectors.tobytes() == weights(sptx).tobytes()
 
@@ -79,7 +150,7 @@ def test_nearest_agrees_with_numpy(trained):
 
 def test_gensim_agrees_on_an_analogy(trained):
     trained("export", "run", "--format=word2vec-bin", "--out=out")
-    loaded = gensim_models.KeyedVectors.load_word2vec_format(str(trained.path("out")), binary=True)
+    loaded = load_words(trained.path("out"), "word2vec-bin")
     wanted = [word for word, _ in loaded.most_similar(positive=["t1w2", "t2w1"], negative=["t1w1"], topn=5)]
     lines = trained("analogy", "run", "t1w1", "t1w2", "t2w1", "--k=5").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == wanted

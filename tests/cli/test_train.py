@@ -29,7 +29,7 @@ def test_what_a_run_leaves(trained):
         assert weights.shape == (rows, 16) and weights.dtype == numpy.float32
         assert numpy.isfinite(weights).all() and weights.any()
     for line in (run / "metrics.jsonl").read_text().splitlines():
-        assert {"step", "epoch", "done", "loss", "lr"} <= set(json.loads(line))
+        assert {"step", "epoch", "done", "loss", "loss_untrained", "lr"} <= set(json.loads(line))
     assert not [name for name in os.listdir(run) if "partial" in name]
 
 

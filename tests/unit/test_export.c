@@ -65,6 +65,100 @@ static void text(void **state) {
     free(bytes);
 }
 
+/* The whole file, byte for byte. */
+static void assert_exported(enum model_view view, enum export_format format, const void *wanted, uint64_t length) {
+    uint64_t got;
+    char *bytes = exported(view, format, &got);
+    assert_int_equal(got, length);
+    assert_memory_equal(bytes, wanted, length);
+    free(bytes);
+}
+
+/* word2vec-text without its first line. */
+static void glove(void **state) {
+    static const char wanted[] = "the 1 2\nslo\xD1\x81 3 4\n\xFFz 5 6\n";
+    assert_exported(VIEW_CONTEXT, EXPORT_GLOVE_TEXT, wanted, sizeof wanted - 1);
+}
+
+#define TWO_AS_INT "\2\0\0\0"
+#define ONE        "\0\0\x80\x3F"
+#define TWO        "\0\0\0\x40"
+#define THREE      "\0\0\x40\x40"
+#define FOUR       "\0\0\x80\x40"
+#define FIVE       "\0\0\xA0\x40"
+#define SIX        "\0\0\xC0\x40"
+
+static void fvecs(void **state) {
+    static const char wanted[] = TWO_AS_INT ONE TWO TWO_AS_INT THREE FOUR TWO_AS_INT FIVE SIX;
+    assert_exported(VIEW_CONTEXT, EXPORT_FVECS, wanted, sizeof wanted - 1);
+}
+
+static void fbin(void **state) {
+    static const char wanted[] = "\3\0\0\0" TWO_AS_INT ONE TWO THREE FOUR FIVE SIX;
+    assert_exported(VIEW_CONTEXT, EXPORT_FBIN, wanted, sizeof wanted - 1);
+}
+
+/* 115 bytes of JSON and five blanks, so that the numbers begin at a multiple of eight. */
+static void safetensors(void **state) {
+    static const char wanted[] =
+        "\x78\0\0\0\0\0\0\0{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"context\":{\"dtype\":\"F32\","
+        "\"shape\":[3,2],\"data_offsets\":[0,24]}}     " ONE TWO THREE FOUR FIVE SIX;
+    assert_exported(VIEW_CONTEXT, EXPORT_SAFETENSORS, wanted, sizeof wanted - 1);
+}
+
+static void projector(void **state) {
+    static const char vectors[] = "1\t2\n3\t4\n5\t6\n",
+                      words_and_counts[] = "word\tcount\nthe\t40\nslo\xD1\x81\t30\n\xFFz\t20\n";
+    assert_exported(VIEW_CONTEXT, EXPORT_PROJECTOR, vectors, sizeof vectors - 1);
+    uint64_t length;
+    char *path = small_path(run.directory, "out.metadata.tsv"), *bytes = file_read(path, &length);
+    assert_int_equal(length, sizeof words_and_counts - 1);
+    assert_memory_equal(bytes, words_and_counts, length);
+    free(bytes);
+    free(path);
+}
+
+/* Both files or neither. */
+static void projector_is_atomic(void **state) {
+    char *beside = small_path(run.directory, "out.metadata.tsv");
+    assert_int_equal(mkdir(beside, 0777), 0);
+    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "out.metadata.tsv': it is there");
+    assert_int_equal(rmdir(beside), 0);
+    assert_int_equal(mkdir(out, 0777), 0);
+    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "/out': it is there");
+    assert_int_equal(rmdir(out), 0);
+    char **names;
+    int64_t count = file_list(run.directory, &names);
+    for (int64_t i = 0; i < count; i++) {
+        assert_int_not_equal(strncmp(names[i], "out", 3), 0);
+        free(names[i]);
+    }
+    free(names);
+    free(beside);
+}
+
+/* u/|u| + v/|v|, and a row of zeros is zeros: (3,4) + (0,0); (0,0) + (0,0); (0,0) + (0,-2). */
+static void normsum_of_zeros(void **state) {
+    static const float some[6] = {3, 4, 0, 0, 0, 0}, others[6] = {0, 0, 0, 0, 0, -2};
+    static const float wanted[6] = {0.6f, 0.8f, 0, 0, 0, -1};
+    struct small_run zeros;
+    struct model with_zeros;
+    struct file_map map;
+    small_run_make(&zeros, words, 3, 2, some, others);
+    assert_int_equal(model_open(&with_zeros, zeros.directory), 0);
+    assert_int_equal(export_write(&with_zeros, VIEW_NORMSUM, EXPORT_FBIN, out), 0);
+    assert_int_equal(file_map_open(&map, out), 0);
+    assert_int_equal(map.size, 8 + sizeof wanted);
+    for (int i = 0; i < 6; i++) {
+        float value;
+        memcpy(&value, map.data + 8 + 4 * i, sizeof value);
+        assert_true(fabsf(value - wanted[i]) < 1e-7f); /* false for NaN */
+    }
+    file_map_close(&map);
+    model_close(&with_zeros);
+    small_run_remove(&zeros);
+}
+
 static void plain_npy(void **state) {
     struct npy npy;
     static const float sums[6] = {1.1f, 2, 3.4028235e38f, 5, 5, 16777222.0f};
@@ -126,27 +220,44 @@ static void places_refused(void **state) {
     assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_NPY, "/nonexistent/out"), "/nonexistent/out");
     assert_failed_with(export_format_named("glove"), "'glove' is not a format");
     assert_int_equal(export_format_named("npy"), EXPORT_NPY);
+    assert_int_equal(export_format_named("projector"), EXPORT_PROJECTOR);
 }
 
-/* Words with white space in them, however they came into a vocabulary; only .npy has no place for words. */
+/* Words with white space in them, however they came into a vocabulary: refused where words are written, in a
+ * projector's cell but for a blank. */
 static void words_refused(void **state) {
+    static const enum export_format lines[] = {EXPORT_WORD2VEC_BIN, EXPORT_WORD2VEC_TEXT, EXPORT_GLOVE_TEXT},
+                                    wordless[] = {EXPORT_NPY, EXPORT_FVECS, EXPORT_FBIN, EXPORT_SAFETENSORS};
     char *word = model.vocab.bytes + model.vocab.offsets[1];
     static const char bad[] = " \n\t\r";
     for (size_t i = 0; i < sizeof bad - 1; i++) {
         word[2] = bad[i];
-        assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_WORD2VEC_BIN, out), "holds white space");
-        assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_WORD2VEC_TEXT, out), "holds white space");
-        assert_false(file_exists(out));
-        assert_int_equal(export_write(&model, VIEW_TARGET, EXPORT_NPY, out), 0);
-        assert_int_equal(file_remove(out), 0);
+        for (int j = 0; j < 3; j++) {
+            assert_failed_with(export_write(&model, VIEW_TARGET, lines[j], out), "holds white space");
+            assert_false(file_exists(out));
+        }
+        for (int j = 0; j < 4; j++) {
+            assert_int_equal(export_write(&model, VIEW_TARGET, wordless[j], out), 0);
+            assert_int_equal(file_remove(out), 0);
+        }
+        if (bad[i] == ' ') {
+            assert_int_equal(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), 0);
+            assert_int_equal(file_remove(out), 0);
+        } else {
+            assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "holds a TAB or a line end");
+            assert_false(file_exists(out));
+        }
     }
 }
 
 int main(void) {
 #define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ON_RUN(binary), ON_RUN(text),           ON_RUN(plain_npy),     ON_RUN(many_rows),
-        ON_RUN(atomic), ON_RUN(places_refused), ON_RUN(words_refused),
+        ON_RUN(binary),           ON_RUN(text),          ON_RUN(glove),
+        ON_RUN(plain_npy),        ON_RUN(fvecs),         ON_RUN(fbin),
+        ON_RUN(safetensors),      ON_RUN(projector),     ON_RUN(projector_is_atomic),
+        ON_RUN(normsum_of_zeros), ON_RUN(many_rows),     ON_RUN(atomic),
+        ON_RUN(places_refused),   ON_RUN(words_refused),
     };
     return cmocka_run_group_tests_name("export", tests, NULL, NULL);
 }

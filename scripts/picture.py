@@ -1,0 +1,50 @@
+"""What the scripts that draw share: matplotlib without a screen, one sentence where something is wrong, whole files."""
+import io
+import os
+import sys
+
+DPI = 150
+
+
+def stop(sentence):
+    sys.exit(f"{os.path.splitext(os.path.basename(sys.argv[0]))[0]}: {sentence}")
+
+
+def pyplot():
+    """matplotlib.pyplot, drawing to files; the same picture is the same bytes."""
+    try:
+        import matplotlib
+    except ImportError:
+        stop("matplotlib is missing; build/venv/bin/python has it after make check")
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "sptx-w2v"
+    import matplotlib.pyplot as plt
+    return plt
+
+
+def plain(text):
+    """Text that matplotlib writes as it is: a $ would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def format_of(out):
+    """The format that the end of a picture's name asks for."""
+    ending = os.path.splitext(out)[1][1:].lower()
+    if ending not in ("png", "svg", "pdf"):
+        stop(f"'{out}' should end in .png, .svg or .pdf")
+    return ending
+
+
+def save(figure, out):
+    """Draws into memory, writes beside `out` and renames: a picture is whole or not there. Says its name."""
+    ending, picture = format_of(out), io.BytesIO()
+    figure.savefig(picture, format=ending, dpi=DPI, metadata={"Date": None} if ending == "svg" else None)
+    try:
+        with open(out + ".partial", "wb") as file:
+            file.write(picture.getvalue())
+        os.replace(out + ".partial", out)
+    except OSError as error:
+        if os.path.isfile(out + ".partial"):
+            os.remove(out + ".partial")
+        stop(f"cannot write '{out}': {error.strerror}")
+    print(out)
