@@ -106,9 +106,25 @@ fits() { # DIM CONFIG CORPUS SETTING...
     plan "$config" "$ids" "$card" --model.dim="$dim" "$@"
     [ "$(number fits_gpu)" = true ]
 }
-# The largest multiple of 4 up to 4096 that fits; 0 where none does. Its plan is left in $work/plan.json.
+# Bytes of the GPU at this width, no row being hot.
+cold() { # DIM CONFIG CORPUS SETTING...
+    dim=$1 config=$2 ids=$3
+    shift 3
+    plan "$config" "$ids" 10000GiB --model.dim="$dim" --memory.hot_rows=0 "$@"
+    number gpu_needed
+}
+# The largest multiple of 4 up to 4096 that fits; 0 where none does. Its plan is left in $work/plan.json. Bytes grow evenly
+# with the width, so two plans say about where it lies; bisection goes on from there, or from the ends where they do not.
 widest() { # CONFIG CORPUS SETTING...
+    narrow=$(cold 256 "$@") wide=$(cold 1280 "$@")
+    fits 4 "$@" || true
+    held=$(number gpu_available)
+    guess=$(awk -v n="$narrow" -v w="$wide" -v h="$held" 'BEGIN { g = 64 + 256 * (h - n) / (w - n); print int(g < 0 ? 0 : g > 1024 ? 1024 : g) }')
     low=0 high=1025
+    for near in $((guess + 4)) $((guess - 4)); do
+        [ "$near" -gt "$low" ] && [ "$near" -lt "$high" ] || continue
+        if fits $((4 * near)) "$@"; then low=$near; else high=$near; fi
+    done
     while [ $((high - low)) -gt 1 ]; do
         middle=$(((low + high) / 2))
         if fits $((4 * middle)) "$@"; then low=$middle; else high=$middle; fi
