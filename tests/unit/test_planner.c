@@ -221,13 +221,13 @@ static void test_hot_rows_fill_the_budget(void **state) {
     struct config config = tiny_config(MODE_LIST);
     struct backend_info machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
-    config.memory_gpu_budget = 220ull << 20; /* contexts are 98 MiB */
+    config.memory_gpu_budget = 180ull << 20; /* contexts are 98 MiB */
     config.train_batch = 512;
     struct plan plan = plan_for(&config, &machine, 1);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
     assert_true(plan.hot_rows > 0 && plan.hot_rows < 200000);
-    assert_true(plan.gpu_needed <= 220ull << 20);
-    assert_true(plan.gpu_needed + row > 220ull << 20);
+    assert_true(plan.gpu_needed <= 180ull << 20);
+    assert_true(plan.gpu_needed + row > 180ull << 20);
     assert_int_equal(1, plan.fits);
 }
 
@@ -260,7 +260,7 @@ static void test_gpu_advice(void **state) {
     struct config config = tiny_config(MODE_LIST);
     struct backend_info machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
-    config.memory_gpu_budget = 150ull << 20; /* contexts alone are 98 MiB */
+    config.memory_gpu_budget = 110ull << 20; /* contexts alone are 98 MiB */
     config.train_batch = 512;
     struct plan plan = plan_for(&config, &machine, 1);
     assert_int_equal(0, plan.fits);
@@ -269,7 +269,7 @@ static void test_gpu_advice(void **state) {
     assert_int_equal(1, plan_for(&config, &machine, 1).fits);
 
     config = tiny_config(MODE_LIST);
-    config.memory_gpu_budget = 220ull << 20;
+    config.memory_gpu_budget = 180ull << 20;
     config.memory_hot_rows = 199999;
     config.train_batch = 512;
     plan = plan_for(&config, &machine, 1);
