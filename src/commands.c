@@ -61,7 +61,7 @@ const struct command commands[] = {
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS "
-     "--k=20]",
+     "--k=20] [--table=target|context|sum|normsum]",
      "similarity, analogies, held-out items, each with its coverage",
      RUN_HELP
      "\n"
@@ -72,6 +72,7 @@ const struct command commands[] = {
      "  --train=LISTS --held-out=LISTS\n"
      "                    lists of name and items: recall, NDCG and hit rate of the held-out items at k\n"
      "  --k=20            of these\n"
+     "  --table=target    or context, their sum, or normsum (each of unit length first)\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
