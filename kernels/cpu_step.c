@@ -18,6 +18,7 @@ struct step {
     struct backend *backend;
     struct cpu_stage *stage;
     const struct step_request *request;
+    struct rule_step constants; /* of the global step count */
     float scale;
     uint32_t dim;
     uint64_t span;
@@ -77,6 +78,15 @@ static int measure_blocks(void *context, unsigned worker) {
 }
 
 /* ---- 2 and 3: by row ---- */
+
+/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
+static void clip_gradient(const struct step *step, float *gradient, uint64_t places) {
+    float squares = 0;
+    if (!(step->constants.clip > 0)) return;
+    for (uint32_t column = 0; column < step->dim; column++) squares += gradient[column] * gradient[column];
+    float share = rule_share(&step->constants, places, squares);
+    for (uint32_t column = 0; share != 1 && column < step->dim; column++) gradient[column] *= share;
+}
 
 /* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order).
  */
@@ -150,9 +160,11 @@ static int update_contexts(void *context, unsigned worker) {
         return -1;
     for (int64_t i = 0; i < n;) {
         uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
+        int64_t first = i;
         memset(scratch->gradient, 0, step->span * sizeof(float));
         for (; i < n && scratch->keys[i] >> 32 == row; i++)
             add_context_occurrence(step, scratch, (uint32_t)scratch->keys[i], (const float **)scratch->rows);
+        clip_gradient(step, scratch->gradient, (uint64_t)(i - first));
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
                        step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
     }
@@ -179,6 +191,7 @@ static int update_targets(void *context, unsigned worker) {
                 const float *more = stage->target_gradient + (uint32_t)scratch->keys[j] * step->span;
                 for (uint64_t column = 0; column < step->span; column++) scratch->gradient[column] += more[column];
             }
+            clip_gradient(step, scratch->gradient, (uint64_t)(end - i));
             gradient = scratch->gradient;
         }
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
@@ -204,6 +217,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
     stage->result.loss = 0;
     for (uint64_t i = 0; i < blocks; i++) stage->result.loss += stage->losses[i];
     if (request->loss_only) return 0;
+    step.constants = rule_prepare(request->rule, request->lr, request->behind);
     if (pool_run(backend->pool, update_contexts, &step)) return -1;
     return pool_run(backend->pool, update_targets, &step);
 }

@@ -105,6 +105,11 @@ template <int VEC> static __device__ __forceinline__ void add_row(float4 (&sum)[
     }
 }
 
+template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[VEC], float factor) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
+}
+
 /* Sums over the threads of a group, the same bits in all of them. */
 template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
 #pragma unroll
@@ -509,6 +514,12 @@ static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__
             }
         }
         group_wait<G>(); /* all have read the row's update count */
+        if (last && v.rule.constants.clip > 0) {
+            const uint32_t *first = side.batch.distinct_starts + item.row;
+            float squares[1] = {dot_rows<VEC>(sum, sum)};
+            group_sum<G, 1>(squares);
+            scale_row<VEC>(sum, rule_share(&v.rule.constants, first[1] - first[0], squares[0]));
+        }
         if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
         else write_row<G, VEC>(sum, (char *)(v.partials + item.partial * v.span), tid, v.quads);
     }

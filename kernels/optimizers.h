@@ -32,6 +32,7 @@ struct rule_options {
     double momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
     double eta_minus, eta_plus, step_min, step_max;
     double lr; /* the configured one: rprop's first step size */
+    double clip; /* longest gradient of a row that stands in a batch more than once; 0: no bound (rule_share) */
     int nesterov, centered, amsgrad;
     int count_rows; /* bias correction by a row's own updates: the record ends with their number */
 };
@@ -111,8 +112,16 @@ struct rule_step {
     float b, one_minus_b; /* beta2 */
     float correction;     /* adam: 1 / sqrt(1 - beta2^t); asgd: mu */
     float eta_minus, eta_plus, step_min, step_max;
+    float clip;
     int nesterov, centered, amsgrad;
 };
+
+/* What a row's gradient, summed over its places in the batch (`squares`: of its columns, summed), is multiplied by. All
+ * places are measured at the same old row, so n of them take a step n times as long in one direction where, one after the
+ * other, they would have turned back: past some n the step overshoots, the next one more, and sgd diverges. */
+FN float rule_share(const struct rule_step *k, uint64_t places, float squares) {
+    return k->clip > 0 && places > 1 && squares > k->clip * k->clip ? k->clip / sqrtf(squares) : 1.0f;
+}
 
 /* The constants of an update that has `behind` updates behind it, at scheduled rate lr. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t behind) {
@@ -127,6 +136,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
     k.correction = 1;
     k.eta_minus = (float)o->eta_minus, k.eta_plus = (float)o->eta_plus;
     k.step_min = (float)o->step_min, k.step_max = (float)o->step_max;
+    k.clip = (float)o->clip;
     k.nesterov = o->nesterov, k.centered = o->centered, k.amsgrad = o->amsgrad;
     switch (o->rule) {
     case RULE_ADAGRAD: k.lr = (float)(lr / (1 + (t - 1) * o->lr_decay)); break;

@@ -15,6 +15,7 @@ struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
     const char *train, *held_out, *groups;
+    enum model_view view;
     uint64_t restrict_rows, k, met, sample;
 };
 
@@ -34,18 +35,19 @@ static void print_number(const char *label, double value) {
         printf(" %s %.4f", label, value);
 }
 
-static int pairs(const struct model *model, const char *path) {
+static int pairs(const struct model *model, enum model_view view, const char *path) {
     struct pairs_score score;
-    if (evaluate_pairs(&score, model, path)) return -1;
+    if (evaluate_pairs(&score, model, view, path)) return -1;
     print_name(path);
     print_number("rho", score.rho);
     printf(" covered %" PRIu64 "/%" PRIu64 "\n", score.covered, score.total);
     return 0;
 }
 
-static int analogies(const struct model *model, const char *path, uint64_t restrict_rows, const struct config *config) {
+static int analogies(const struct model *model, enum model_view view, const char *path, uint64_t restrict_rows,
+                     const struct config *config) {
     struct analogies_score score;
-    if (evaluate_analogies(&score, model, path, restrict_rows, config)) return -1;
+    if (evaluate_analogies(&score, model, view, path, restrict_rows, config)) return -1;
     print_name(path);
     if (!score.covered)
         printf(" accuracy none");
@@ -61,7 +63,7 @@ static int analogies(const struct model *model, const char *path, uint64_t restr
 
 static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
     struct lists_score score;
-    if (evaluate_lists(&score, model, sets->train, sets->held_out, (uint32_t)sets->k, config)) return -1;
+    if (evaluate_lists(&score, model, sets->view, sets->train, sets->held_out, (uint32_t)sets->k, config)) return -1;
     printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
            sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
     return 0;
@@ -71,7 +73,7 @@ static int groups(const struct model *model, const struct sets *sets, const stru
     struct groups_request request = {.met = sets->met, .sample = sets->sample, .k = (uint32_t)sets->k};
     struct groups_score scores[GROUPS_MOST];
     char label[32];
-    int columns = evaluate_groups(scores, model, sets->groups, &request, config);
+    int columns = evaluate_groups(scores, model, sets->view, sets->groups, &request, config);
     for (int i = 0; i < columns; i++) {
         print_name(sets->groups);
         snprintf(label, sizeof label, "share@%" PRIu64, sets->k);
@@ -85,9 +87,9 @@ static int groups(const struct model *model, const struct sets *sets, const stru
 
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     for (int i = 0; i < sets->pairs_count; i++)
-        if (pairs(model, sets->pairs[i])) return -1;
+        if (pairs(model, sets->view, sets->pairs[i])) return -1;
     for (int i = 0; i < sets->analogies_count; i++)
-        if (analogies(model, sets->analogies[i], sets->restrict_rows, config)) return -1;
+        if (analogies(model, sets->view, sets->analogies[i], sets->restrict_rows, config)) return -1;
     if (sets->held_out && lists(model, sets, config)) return -1;
     return sets->groups ? groups(model, sets, config) : 0;
 }
@@ -104,10 +106,10 @@ static int check_sets(const struct sets *sets, int given) {
 }
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--groups=FILE --met=5 --sample=2000] [--k=20] */
+ * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
-    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL;
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = "target";
     const struct option options[] = {{"pairs", NULL, NULL, sets.pairs, &sets.pairs_count},
                                      {"analogies", NULL, NULL, sets.analogies, &sets.analogies_count},
                                      {"restrict", &restrict_text, NULL, NULL, NULL},
@@ -117,6 +119,7 @@ int cmd_evaluate(int argc, char **argv) {
                                      {"met", &met, NULL, NULL, NULL},
                                      {"sample", &sample, NULL, NULL, NULL},
                                      {"k", &k_text, NULL, NULL, NULL},
+                                     {"table", &table, NULL, NULL, NULL},
                                      {0}};
     const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
                **settings = arguments + argc;
@@ -126,6 +129,9 @@ int cmd_evaluate(int argc, char **argv) {
     if (!arguments) return -1;
     int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
     if (given < 0 || check_sets(&sets, given)) goto out;
+    int view = model_view_named(table);
+    if (view < 0) goto out;
+    sets.view = (enum model_view)view;
     if (command_count("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;

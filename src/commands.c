@@ -74,7 +74,8 @@ const struct command commands[] = {
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
-     "[--groups=FILE --met=5 --sample=2000] [--k=20]",
+     "[--groups=FILE --met=5 --sample=2000] [--k=20] "
+     "[--table=target|context|sum|normsum]",
      "similarity, analogies, held-out items, groups, each with its coverage",
      RUN_HELP
      "\n"
@@ -94,6 +95,7 @@ const struct command commands[] = {
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
      "  --k=20            held-out items, groups: how many are looked at\n"
+     "  --table=target    or context, their sum, or normsum (each of unit length first)\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",

@@ -46,6 +46,7 @@ struct key {
 #define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
 #define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
+_Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands behind the rules");
 static const struct key keys[] = {
 #include "config.def"
 };
@@ -717,9 +718,24 @@ static void resolve_examples(struct config *c) {
                                                   : MODE_LIST);
     int window = c->examples_mode == MODE_WINDOW;
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    choose(&c->examples_targets, TARGETS_AUTO,
+           c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
+    choose(&c->examples_short, SHORT_AUTO, c->corpus_format == FORMAT_ADJACENCY ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
     choose(&c->negatives_per, PER_AUTO, window ? PER_PAIR : PER_EXAMPLE);
+}
+
+/* What makes a good model of items without any key: chosen by experiment, README has the figures. The rate and its fall
+ * belong to the rule that stands here: who names a rule gets that rule's own. */
+static void resolve_items(struct config *c) {
+    int items = c->corpus_format != FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
+    int own_rule = c->optimizer_rule == RULE_AUTO;
+    choose_count(&c->train_epochs, adjacency ? 50 : items ? 10 : 5);
+    choose(&c->optimizer_rule, RULE_AUTO, items ? RULE_ADAGRAD : RULE_SGD);
+    if (!items || !own_rule) return;
+    choose_real(&c->optimizer_lr, adjacency ? 0.05 : 0.25);
+    choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
 /* Defaults of torch.optim; sgd's are word2vec's. */
@@ -739,7 +755,7 @@ static void resolve_optimizer(struct config *c) {
 static int resolve_run(struct config *c) {
     struct checkpoint_times times;
     int lock_free = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && c->optimizer_momentum == 0 &&
-                    c->train_reduction == REDUCTION_SUM;
+                    c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
     if (read_rating(c->corpus_min_rating, &c->min_rating))
         return fail("corpus.min_rating = '%s' is not a number or none", c->corpus_min_rating);
@@ -809,6 +825,10 @@ static int check_train(const struct config *c) {
         return fail(
             "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
             c->optimizer_momentum);
+    if (c->optimizer_clip != 0)
+        return fail("optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
+                    "batch; set it to 0, or train.update = batch",
+                    c->optimizer_clip);
     if (c->train_reduction == REDUCTION_MEAN)
         return fail(
             "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
@@ -855,6 +875,7 @@ static int warn_without_effect(const struct config *config) {
 
 int config_resolve(struct config *config) {
     resolve_examples(config);
+    resolve_items(config);
     resolve_optimizer(config);
     if (resolve_run(config)) return -1;
     if (check_examples(config) || check_optimizer(config) || check_train(config)) return -1;

@@ -18,8 +18,9 @@ enum { TRUTH_AUTO = 2 };
 enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 enum config_mode { MODE_AUTO, MODE_WINDOW, MODE_LIST, MODE_ADJACENCY };
-enum config_targets { TARGETS_ONE, TARGETS_ALL };
-enum config_short { SHORT_SKIP, SHORT_REPEAT };
+enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_AUTO };
+enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
+enum config_rule { RULE_AUTO = 10 }; /* behind the rules of ../kernels/optimizers.h, which come first */
 enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
 enum config_law { LAW_UNIGRAM, LAW_UNIFORM, LAW_LOG_UNIFORM };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };

@@ -212,8 +212,9 @@ static int read_pairs(struct lines *lines, struct names *names, struct pair **pa
 }
 
 /* Scores and cosines of the pairs whose words are known; how many, or -1. */
-static int64_t compare_pairs(const struct model *model, const struct names *names, const struct pair *pairs,
-                             uint64_t count, struct value *golds, struct value *cosines, const char *path) {
+static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
+                             const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
+                             const char *path) {
     float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
     int64_t known = rows ? 0 : -1;
     for (uint64_t i = 0; known >= 0 && i < count; i++) {
@@ -224,8 +225,8 @@ static int64_t compare_pairs(const struct model *model, const struct names *name
             known = fail("'%s' line %" PRIu64 ": '%s' is not a score", path, pairs[i].line, pairs[i].score);
             break;
         }
-        model_rows(model, VIEW_TARGET, (uint64_t)a->row, 1, rows);
-        model_rows(model, VIEW_TARGET, (uint64_t)b->row, 1, rows + model->dim);
+        model_rows(model, view, (uint64_t)a->row, 1, rows);
+        model_rows(model, view, (uint64_t)b->row, 1, rows + model->dim);
         double near = cosine(rows, rows + model->dim, model->dim);
         if (!isfinite(near)) {
             known = fail("the vector of '%.*s' or of '%.*s' in '%s' holds NaN or infinity", (int)a->length, a->text,
@@ -240,7 +241,7 @@ static int64_t compare_pairs(const struct model *model, const struct names *name
     return known;
 }
 
-int evaluate_pairs(struct pairs_score *score, const struct model *model, const char *path) {
+int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
     struct lines lines;
     struct names names = {NULL, 0, 0, NULL, 0};
     struct pair *pairs = NULL;
@@ -256,7 +257,7 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, const c
     gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
     ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
     if (!golds || !cosines || !gold_ranks || !ranks) goto out;
-    int64_t known = compare_pairs(model, &names, pairs, count, golds, cosines, path);
+    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, path);
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
@@ -379,8 +380,8 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-int evaluate_analogies(struct analogies_score *score, const struct model *model, const char *path,
-                       uint64_t restrict_rows, const struct config *config) {
+int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view,
+                       const char *path, uint64_t restrict_rows, const struct config *config) {
     struct lines lines;
     struct names names = {NULL, 0, 0, NULL, 0};
     struct question *questions = NULL;
@@ -396,7 +397,7 @@ int evaluate_analogies(struct analogies_score *score, const struct model *model,
     score->covered = known;
     score->total = count;
     if (known) {
-        if (search_open(&search, model, VIEW_TARGET, METRIC_COSINE, rows, config)) goto out;
+        if (search_open(&search, model, view, METRIC_COSINE, rows, config)) goto out;
         if (block_init(&block, model->dim, 1, known)) goto out;
     }
     for (uint64_t first = 0; first < known; first += block.rows) {
@@ -573,8 +574,8 @@ static int choose_lists(struct lists_job *job, const struct names *lists, uint64
     return 0;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, const char *train, const char *held_out,
-                   uint32_t k, const struct config *config) {
+int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view, const char *train,
+                   const char *held_out, uint32_t k, const struct config *config) {
     struct lines lines, train_lines;
     struct names lists = {NULL, 0, 0, NULL, 0}, unknown = lists;
     struct lists_job job = {.k = k};
@@ -592,7 +593,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const c
         goto out;
     }
     job.gains = mem_alloc(k, sizeof *job.gains, "gains");
-    if (!job.gains || search_open(&job.search, model, VIEW_TARGET, METRIC_COSINE, 0, config)) goto out;
+    if (!job.gains || search_open(&job.search, model, view, METRIC_COSINE, 0, config)) goto out;
     if (block_init(&job.block, model->dim, k, score->lists)) goto out;
     for (uint32_t i = 0; i < k; i++) job.gains[i] = 1 / log2((double)i + 2);
     if (score_lists(&job, score, model->rows)) goto out;
@@ -743,7 +744,7 @@ static void groups_release(struct groups_job *job) {
     search_close(&job->search);
 }
 
-int evaluate_groups(struct groups_score *scores, const struct model *model, const char *path,
+int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config) {
     struct groups_job job = {.request = request, .model = model, .path = path, .rows = model->rows};
     struct lines lines;
@@ -758,7 +759,7 @@ int evaluate_groups(struct groups_score *scores, const struct model *model, cons
         goto out;
     }
     if (read_groups(&lines, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
-        search_open(&job.search, model, VIEW_TARGET, METRIC_COSINE, job.rows, config) ||
+        search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
         block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
         goto out;
     for (int column = 0; column < job.columns; column++) {

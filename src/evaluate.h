@@ -7,6 +7,8 @@
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
  *   lists      name item item..                      recall@k, NDCG@k, hit@k of held-out items; a list is the mean of its
  *                                                    training items' unit vectors, its own items left out
+ *
+ * `view` is the table whose rows are judged.
  */
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
@@ -37,13 +39,13 @@ struct groups_score {
     uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
 };
 
-int evaluate_pairs(struct pairs_score *score, const struct model *model, const char *path);
-int evaluate_analogies(struct analogies_score *score, const struct model *model, const char *path, uint64_t restrict_rows,
-                       const struct config *config);
-int evaluate_lists(struct lists_score *score, const struct model *model, const char *train, const char *held_out, uint32_t k,
-                   const struct config *config);
+int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
+int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
+                       uint64_t restrict_rows, const struct config *config);
+int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view, const char *train,
+                   const char *held_out, uint32_t k, const struct config *config);
 /* scores[GROUPS_MOST]; how many columns, or -1 after fail(). */
-int evaluate_groups(struct groups_score *scores, const struct model *model, const char *path,
+int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);
 
 #endif

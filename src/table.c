@@ -39,6 +39,7 @@ struct rule_options table_rule(const struct config *config) {
         .step_min = config->optimizer_step_min,
         .step_max = config->optimizer_step_max,
         .lr = config->optimizer_lr,
+        .clip = config->optimizer_clip,
         .nesterov = config->optimizer_nesterov,
         .centered = config->optimizer_centered,
         .amsgrad = config->optimizer_amsgrad,

@@ -214,7 +214,7 @@ static int check_loss(const struct trainer *t, double loss) {
     fail("the loss is %s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s",
          isnan(loss) ? "not a number" : "infinite", t->state.step, t->config->optimizer_lr,
          t->config->train_update == UPDATE_BATCH && t->config->train_reduction == REDUCTION_SUM
-             ? " or train.batch, whose gradients are summed"
+             ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)"
              : "",
          kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
     free(kept);

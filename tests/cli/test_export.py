@@ -174,6 +174,32 @@ def held_out(trained, train, held, k):
     return numpy.mean(hits), numpy.mean(gains)
 
 
+@pytest.mark.parametrize("corpus_format, table", [("lists", "target"), ("pairs", "target"), ("adjacency", "context")])
+def test_items_need_no_keys(sptx, corpus_format, table):
+    """The defaults of lists, pairs and adjacency find what belongs together."""
+    lists = [[f"user{i}", *sentence.split()] for i, sentence in enumerate(sentences(1000, length=12))]
+    train, held = "".join(" ".join(line[:12]) + "\n" for line in lists), "".join(f"{line[0]} {line[12]}\n" for line in lists)
+    pairs = "".join(f"{line[0]} {item}\n" for line in lists for item in line[1:12])
+    sptx.path("corpus.txt").write_text(pairs if corpus_format == "pairs" else train)
+    sptx.path("train.txt").write_text(train)
+    sptx.path("held.txt").write_text(held)
+    unset = {"update": None, "batch": None, "epochs": None}
+    sptx("train", sptx.config(corpus={"format": corpus_format, "min_count": None}, examples={"window": None}, train=unset))
+    done = sptx("evaluate", "run", "--train=train.txt", "--held-out=held.txt", f"--table={table}")
+    assert float(re.search(r"recall@20 ([0-9.]+)", done.stdout).group(1)) > 0.5, done.stdout  # by chance 0.07
+
+
+def test_a_list_of_edges_trains(sptx):
+    """Two nodes a line are shorter than an example's positives: they are repeated, not left out."""
+    sptx.path("corpus.txt").write_text("".join(f"n{i} n{(i * 7 + k) % 40}\n" for i in range(40) for k in range(3)))
+    done = sptx("train", sptx.config(corpus={"format": "adjacency"}))
+    assert "nothing was trained" not in done.stderr
+
+
+def test_evaluate_table_is_checked(trained):
+    assert "'targets' is not a table" in trained.refuses("evaluate", "run", "--pairs=x", "--table=targets", code=2)
+
+
 def test_evaluate_lists(sptx):
     """Items of one topic stand in one list: most held-out items are found."""
     lists = [f"user{i} " + sentence for i, sentence in enumerate(sentences(1500, length=12))]

@@ -147,6 +147,10 @@ int rule_cases(struct rule_case cases[32]) {
 #undef PLAIN
     cases[n] = (struct rule_case){"sgd momentum nesterov decay", options_of(RULE_SGD)};
     cases[n].options.momentum = 0.9, cases[n].options.nesterov = 1, cases[n++].options.weight_decay = 0.01;
+    cases[n] = (struct rule_case){"sgd clip", options_of(RULE_SGD)};
+    cases[n++].options.clip = 0.05; /* with the mean over a batch some rows are bound, and with the sum most */
+    cases[n] = (struct rule_case){"adamax clip", options_of(RULE_ADAMAX)};
+    cases[n++].options.clip = 0.5;
     cases[n] = (struct rule_case){"adagrad lr_decay counted", options_of(RULE_ADAGRAD)};
     cases[n].options.lr_decay = 0.1, cases[n].options.initial_accumulator = 0.1, cases[n++].options.count_rows = 1;
     cases[n] = (struct rule_case){"rmsprop centered", options_of(RULE_RMSPROP)};

@@ -26,19 +26,23 @@ static void add(double *to, double factor, const double *from, uint64_t dim) {
     for (uint64_t i = 0; i < dim; i++) to[i] += factor * from[i];
 }
 
-/* Gradients of a side: rows that the batch names, and their sums. */
+/* Gradients of a side: their sums by row, and in how many places of the batch a row stands. */
 struct gradients {
     double *sum;
-    char *named;
+    uint64_t *places;
 };
+
+static struct gradients gradients_of(const struct table64 *t) {
+    return (struct gradients){need(t->rows * t->layout.dim * 8), need(t->rows * 8)};
+}
 
 static void update_side(struct table64 *t, const struct gradients *g, const struct step_request *request) {
     uint64_t dim = t->layout.dim;
     for (uint64_t row = 0; row < t->rows; row++) {
         double *w = row_of(t, row);
-        if (!g->named[row]) continue;
-        rules64_update(request->rule, request->lr, t->layout.counted ? t->updates[row] : request->behind, dim,
-                       g->sum + row * dim, w, w + dim);
+        uint64_t behind = t->layout.counted ? t->updates[row] : request->behind;
+        if (!g->places[row]) continue;
+        rules64_update(request->rule, request->lr, behind, g->places[row], dim, g->sum + row * dim, w, w + dim);
         t->updates[row]++;
     }
 }
@@ -46,9 +50,10 @@ static void update_side(struct table64 *t, const struct gradients *g, const stru
 double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
               const struct step_request *request) {
     uint64_t dim = target->layout.dim;
-    struct gradients g[2] = {{need(target->rows * dim * 8), need(target->rows)},
-                             {need(context->rows * dim * 8), need(context->rows)}};
+    struct gradients g[2] = {gradients_of(target), gradients_of(context)};
     double loss = 0, scale = request->mean ? 1.0 / (double)view->blocks : 1;
+    for (uint64_t t = 0; t < view->target_starts[view->blocks]; t++) g[0].places[view->target_ids[t]]++;
+    for (uint64_t c = 0; c < view->context_starts[view->blocks]; c++) g[1].places[view->context_ids[c]]++;
     for (uint64_t block = 0; block < view->blocks; block++)
         for (uint64_t t = view->target_starts[block]; t < view->target_starts[block + 1]; t++)
             for (uint64_t c = view->context_starts[block]; c < view->context_starts[block + 1]; c++) {
@@ -60,7 +65,6 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
                 loss += log1p(exp(-fabs(logit))) + fmax(logit, 0) - positive * logit;
                 add(g[0].sum + u * dim, coefficient, y, dim);
                 add(g[1].sum + v * dim, coefficient, x, dim);
-                g[0].named[u] = g[1].named[v] = 1;
             }
     if (!request->loss_only) {
         update_side(target, &g[0], request);
@@ -68,7 +72,7 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
     }
     for (int side = 0; side < 2; side++) {
         free(g[side].sum);
-        free(g[side].named);
+        free(g[side].places);
     }
     return loss;
 }

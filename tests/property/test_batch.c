@@ -297,7 +297,8 @@ static void steps_do_not_depend_on_workers_or_places(void **state) {
                                     .eta_plus = 1.2,
                                     .step_min = 1e-6,
                                     .step_max = 50,
-                                    .t0 = 1e6};
+                                    .t0 = 1e6,
+                                    .clip = i % 3};
         rule.count_rows = rule_counts(&rule);
         char *want = NULL;
         for (int threads = 1; threads <= 3; threads++) {
@@ -316,46 +317,92 @@ static void steps_do_not_depend_on_workers_or_places(void **state) {
     }
 }
 
-/* One step of sgd against the formulas in double precision, with rows that stand in the batch many times. */
+/* One step of sgd against the formulas in double precision, with rows that stand in the batch many times; their sums
+ * are cut to the length of optimizer.clip. */
 static void step_sums_duplicates(void **state) {
-    struct rule_options rule = {.rule = RULE_SGD};
+    for (int clip = 0; clip <= 2; clip++) {
+        struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
+        struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
+        struct example_source source = corpus();
+        static double old[2][ROWS][DIM], sum[2][ROWS][DIM];
+        int places[2][ROWS] = {{0}}, cut = 0, whole = 0;
+        char *packed = read_model(&m);
+        for (int side = 0; side < 2; side++)
+            for (int r = 0; r < ROWS; r++)
+                for (int j = 0; j < DIM; j++)
+                    old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
+        memset(sum, 0, sizeof sum);
+        free(packed);
+        backend_cpu.source(m.backend, &source);
+        struct batch_view v = make(m.backend, 0, 0, 500, 0);
+        struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .lr = 0.02};
+        struct step_result result;
+        double loss = 0;
+        for (uint64_t t = 0; t < v.target_starts[v.blocks]; t++) places[0][v.target_ids[t]]++;
+        for (uint64_t c = 0; c < v.context_starts[v.blocks]; c++) places[1][v.context_ids[c]]++;
+        for (uint64_t b = 0; b < v.blocks; b++)
+            for (uint64_t t = v.target_starts[b]; t < v.target_starts[b + 1]; t++)
+                for (uint64_t c = v.context_starts[b]; c < v.context_starts[b + 1]; c++) {
+                    double *u = old[0][v.target_ids[t]], *w = old[1][v.context_ids[c]], s = 0,
+                           y = c - v.context_starts[b] < v.positives[b];
+                    for (int j = 0; j < DIM; j++) s += u[j] * w[j];
+                    double g = 1 / (1 + exp(-s)) - y;
+                    loss += log1p(exp(s)) - y * s;
+                    for (int j = 0; j < DIM; j++)
+                        sum[0][v.target_ids[t]][j] += g * w[j], sum[1][v.context_ids[c]][j] += g * u[j];
+                }
+        assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);
+        assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
+        assert_true(fabs(result.loss - loss) < 1e-5 * loss);
+        packed = read_model(&m);
+        for (int side = 0; side < 2; side++)
+            for (int r = 0; r < ROWS; r++) {
+                double squares = 0, share = 1;
+                for (int j = 0; j < DIM; j++) squares += sum[side][r][j] * sum[side][r][j];
+                if (clip && places[side][r] > 1 && squares > clip * clip) share = clip / sqrt(squares);
+                if (share < 1) cut++;
+                else whole++;
+                for (int j = 0; j < DIM; j++)
+                    assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
+                                     (old[side][r][j] - 0.02 * share * sum[side][r][j])) < 2e-5);
+            }
+        assert_true(whole > 0 && (cut > 0) == (clip > 0));
+        free(packed);
+        backend_cpu.close(m.backend);
+    }
+}
+
+/* The loss a term after `epochs` passes of sgd in batches of `batch` positions. */
+static double loss_after(uint64_t batch, double clip, int epochs) {
+    struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
     struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
     struct example_source source = corpus();
-    static double old[2][ROWS][DIM], fresh[2][ROWS][DIM];
-    char *packed = read_model(&m);
-    for (int side = 0; side < 2; side++)
-        for (int r = 0; r < ROWS; r++)
-            for (int j = 0; j < DIM; j++)
-                old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
-    memcpy(fresh, old, sizeof old);
-    free(packed);
-    backend_cpu.source(m.backend, &source);
-    struct batch_view v = make(m.backend, 0, 0, 500, 0);
-    struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .lr = 0.02};
-    struct step_result result;
+    struct step_result result = {.loss = 0};
     double loss = 0;
-    for (uint64_t b = 0; b < v.blocks; b++)
-        for (uint64_t t = v.target_starts[b]; t < v.target_starts[b + 1]; t++)
-            for (uint64_t c = v.context_starts[b]; c < v.context_starts[b + 1]; c++) {
-                double *u = old[0][v.target_ids[t]], *w = old[1][v.context_ids[c]], s = 0,
-                       y = c - v.context_starts[b] < v.positives[b];
-                for (int j = 0; j < DIM; j++) s += u[j] * w[j];
-                double g = 0.02 * (1 / (1 + exp(-s)) - y);
-                loss += log1p(exp(s)) - y * s;
-                for (int j = 0; j < DIM; j++)
-                    fresh[0][v.target_ids[t]][j] -= g * w[j], fresh[1][v.context_ids[c]][j] -= g * u[j];
-            }
-    assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);
-    assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
-    assert_true(fabs(result.loss - loss) < 1e-5 * loss);
-    packed = read_model(&m);
-    for (int side = 0; side < 2; side++)
-        for (int r = 0; r < ROWS; r++)
-            for (int j = 0; j < DIM; j++)
-                assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
-                                 fresh[side][r][j]) < 2e-5);
-    free(packed);
+    uint64_t terms = 0;
+    backend_cpu.source(m.backend, &source);
+    for (int epoch = 0; epoch < epochs; epoch++)
+        for (uint64_t first = loss = terms = 0; first < TOKENS; first += batch) {
+            struct batch_request request = {(uint32_t)epoch, first, TOKENS - first < batch ? TOKENS - first : batch, 0};
+            struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .lr = 0.05};
+            assert_int_equal(backend_cpu.make_batch(m.backend, 0, &request), 0);
+            assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);
+            assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
+            loss += result.loss;
+            terms += result.terms;
+        }
     backend_cpu.close(m.backend);
+    return loss / (double)terms;
+}
+
+/* A frequent row takes all its steps of a batch from one place: too many of them overshoot, the next batch more so. */
+static void large_batches_diverge_unless_clipped(void **state) {
+    double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
+    print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS,
+                  large, clipped);
+    assert_true(small < 0.6);
+    assert_false(large < 2); /* or not a number */
+    assert_true(clipped < 0.65);
 }
 
 /* Lock-free training on one worker lowers the loss in every mode, and passes every word once. */
@@ -393,6 +440,7 @@ int main(void) {
         cmocka_unit_test(held_out_is_a_partition),
         cmocka_unit_test(steps_do_not_depend_on_workers_or_places),
         cmocka_unit_test(step_sums_duplicates),
+        cmocka_unit_test(large_batches_diverge_unless_clipped),
         cmocka_unit_test(hogwild_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

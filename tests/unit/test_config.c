@@ -89,7 +89,8 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
             if (*at == '_') *at = '-';
         assert_string_equal(config_choice_name("optimizer", "rule", i), name);
     }
-    assert_string_equal(config_choice_name("optimizer", "rule", RULE_COUNT), "?");
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO), "auto");
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
 /* ---- reading ---- */
@@ -245,7 +246,10 @@ static void auto_on_text(void **state) {
     assert_int_equal(config.examples_shuffle, 0);
     assert_int_equal(config.examples_shuffle_items, 0);
     assert_int_equal(config.negatives_per, PER_PAIR);
+    assert_int_equal(config.optimizer_rule, RULE_SGD);
     assert_true(config.optimizer_lr == 0.025);
+    assert_int_equal(config.train_epochs, 5);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
     assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
     assert_int_equal(config.train_update, UPDATE_HOGWILD);
     assert_true(config.train_batch == COUNT_AUTO); /* left to the machine */
@@ -269,6 +273,12 @@ static void auto_on_lists(void **state) {
         assert_int_equal(config.examples_shuffle_items, 0);
         assert_int_equal(config.negatives_per, PER_EXAMPLE);
         assert_int_equal(config.train_update, UPDATE_BATCH);
+        assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+        assert_true(config.optimizer_lr == (i == 2 ? 0.05 : 0.25));
+        assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
+        assert_int_equal(config.train_epochs, i == 2 ? 50 : 10);
+        assert_int_equal(config.examples_targets, i == 2 ? TARGETS_ONE : TARGETS_ALL);
+        assert_int_equal(config.examples_short, i == 2 ? SHORT_REPEAT : SHORT_SKIP);
         config_release(&config);
     }
     RESOLVES("[corpus]\nformat = lists\n[examples]\nmode = window\n");
@@ -300,6 +310,24 @@ static void auto_of_the_rules(void **state) {
     }
 }
 
+/* The rate and the schedule of rule = auto go with it: a rule that is named brings its own, also on items. */
+static void a_named_rule_brings_its_own_rate(void **state) {
+    RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
+    assert_true(config.optimizer_lr == 0.01);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.train_epochs, 3);
+    config_release(&config);
+}
+
+static void a_rate_that_is_set_stays_with_any_rule(void **state) {
+    RESOLVES("[corpus]\nformat = pairs\n[optimizer]\nrule = auto\nlr = 0.125\nschedule = constant\n");
+    assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+    assert_true(config.optimizer_lr == 0.125);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    config_release(&config);
+}
+
 static void what_is_set_is_kept(void **state) {
     RESOLVES("[optimizer]\nrule = adam\nlr = 0.5\neps = 0.25\nweight_decay = 0.125\nschedule = "
              "cosine\n[corpus]\nmin_count = 2\n"
@@ -318,8 +346,9 @@ static void what_is_set_is_kept(void **state) {
 /* What hogwild cannot do is not what auto picks. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
-                                          "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n"};
-    for (int i = 0; i < 4; i++) {
+                                          "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",
+                                          "[optimizer]\nclip = 20\n"};
+    for (int i = 0; i < 5; i++) {
         RESOLVES(batches[i]);
         assert_int_equal(config.train_update, UPDATE_BATCH);
         config_release(&config);
@@ -369,6 +398,7 @@ static void refuses_what_cannot_work(void **state) {
             "train.update = batch");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nmomentum = 0.9\n", "hogwild", "momentum is 0.9");
     REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
     REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is list");
     REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
@@ -407,7 +437,7 @@ static void writes_what_it_reads(void **state) {
         assert_string_equal(once, again);
         assert_non_null(strstr(once, "\nlr = 0.1\n"));
         assert_non_null(strstr(once, "\nmomentum = 0.30000000000000004\n"));
-        assert_non_null(strstr(once, "\nrule = sgd\n"));
+        assert_non_null(strstr(once, "\nrule = auto\n"));
         assert_non_null(strstr(once, "\nvocab =\n"));
         assert_true(back.train_steps == 4611686018427387903u && back.memory_gpu_budget == 1000001);
         assert_string_equal(back.corpus_cache, "a  b # c;d");
@@ -538,6 +568,8 @@ int main(void) {
                                        TEST(auto_on_text),
                                        TEST(auto_on_lists),
                                        TEST(auto_of_the_rules),
+                                       TEST(a_named_rule_brings_its_own_rate),
+                                       TEST(a_rate_that_is_set_stays_with_any_rule),
                                        TEST(what_is_set_is_kept),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),

@@ -39,7 +39,7 @@ static void text_is(const char *text) {
 static struct pairs_score score_pairs(const char *text) {
     struct pairs_score score;
     text_is(text);
-    int result = evaluate_pairs(&score, &model, file);
+    int result = evaluate_pairs(&score, &model, VIEW_TARGET, file);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
     return score;
@@ -87,8 +87,8 @@ static void pairs_ties(void **state) {
 static void pairs_refused(void **state) {
     struct pairs_score score;
     text_is("Word 1 Score\nking queen 1\nking man high\n"); /* the head names no word of the model: passed over */
-    assert_failed_with(evaluate_pairs(&score, &model, file), "line 3: 'high' is not a score");
-    assert_failed_with(evaluate_pairs(&score, &model, "/nonexistent"), "/nonexistent");
+    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, file), "line 3: 'high' is not a score");
+    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, "/nonexistent"), "/nonexistent");
 }
 
 /* ---- analogies ---- */
@@ -96,7 +96,7 @@ static void pairs_refused(void **state) {
 static struct analogies_score score_analogies(const char *text, uint64_t restrict_rows) {
     struct analogies_score score;
     text_is(text);
-    int result = evaluate_analogies(&score, &model, file, restrict_rows, NULL);
+    int result = evaluate_analogies(&score, &model, VIEW_TARGET, file, restrict_rows, NULL);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
     return score;
@@ -140,7 +140,7 @@ static struct lists_score score_lists(const char *train, const char *held_out, u
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", train, strlen(train));
     text_is(held_out);
-    int result = evaluate_lists(&score, &model, other, file, k, NULL);
+    int result = evaluate_lists(&score, &model, VIEW_TARGET, other, file, k, NULL);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
     free(other);
@@ -195,9 +195,9 @@ static void lists_refused(void **state) {
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", "u1 man\n", 7);
     text_is("u2 king\nu1\n");
-    assert_failed_with(evaluate_lists(&score, &model, other, file, 20, NULL), "no list of");
-    assert_failed_with(evaluate_lists(&score, &model, "/nonexistent", file, 20, NULL), "/nonexistent");
-    assert_failed_with(evaluate_lists(&score, &model, other, "/nonexistent", 20, NULL), "/nonexistent");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, file, 20, NULL), "no list of");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, "/nonexistent", file, 20, NULL), "/nonexistent");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, "/nonexistent", 20, NULL), "/nonexistent");
     free(other);
 }
 
@@ -212,7 +212,7 @@ static const char planted[] =
 static int score_groups(struct groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
     struct groups_request request = {.met = met, .sample = sample, .k = k};
     text_is(text);
-    return evaluate_groups(scores, &model, file, &request, NULL);
+    return evaluate_groups(scores, &model, VIEW_TARGET, file, &request, NULL);
 }
 
 static void groups_are_found(void **state) {
@@ -281,7 +281,7 @@ static void random_vectors_get_what_chance_gives(void **state) {
         assert_int_equal(model_open(&of_many, many.directory), 0);
         small_write(many.directory, "file", text, strlen(text));
         char *path = small_path(many.directory, "file");
-        assert_int_equal(evaluate_groups(scores, &of_many, path, &request, NULL), 1);
+        assert_int_equal(evaluate_groups(scores, &of_many, VIEW_TARGET, path, &request, NULL), 1);
         assert_int_equal(scores[0].asked, MANY);
         assert_float_equal(scores[0].chance, 29.0 / 599, 1e-12);
         /* 6,000 neighbours, of which 290 are expected to be right with a standard deviation of 17, or of 24 where they

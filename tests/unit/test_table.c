@@ -59,6 +59,7 @@ static void test_rule_order(void **state) {
     char names[512] = "", listed[512] = "";
 #define NAME(name, enumerator) strcat(names, #name), strcat(names, "|");
     RULES(NAME)
+    strcat(names, "auto|"); /* behind the rules */
 #undef NAME
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)
