@@ -8,7 +8,8 @@ TEXT is plain text, TRAIN and TEST are lists (a name, then items); corpora/READM
 run, or the one that --only names. Both programs' vectors are scored by one scorer: gensim's own for words, and for items
 recall, NDCG and hit rate at 20 as `sptx-w2v evaluate` defines them, whose figure for our vectors is asked for too and must
 agree. Time is that of training alone: gensim's train() and the last "seconds" of our metrics.jsonl. A third line is our
-program as it trains such data without any keys but dim. A ratio is gensim's time by ours.
+program's own way: a window's words share their negatives, or, for items, no keys at all but dim (--epochs is not for it).
+A ratio is gensim's time by ours.
 """
 import argparse
 import json
@@ -169,7 +170,9 @@ def compare(name, options, directory):
     print("gensim ..", file=sys.stderr, flush=True)
     vectors, theirs = run_gensim(files[0], lists, keys, options.threads)
     rows.append((f"gensim {gensim.__version__}", score(vectors), theirs))
-    for label, own in (("this, the same keys", same_keys(lists, keys)), ("this, its defaults", {"model.dim": keys["dim"]})):
+    same = same_keys(lists, keys)
+    best = ("this, no keys", {"model.dim": keys["dim"]}) if lists else ("this, shared negatives", {**same, "negatives.per": "example"})
+    for label, own in (("this, the same keys", same), best):
         print(f"{label} ..", file=sys.stderr, flush=True)
         run, vectors, seconds = run_ours(options, files[0], lists, own, directory)
         scores = score(vectors)

@@ -826,9 +826,10 @@ static int check_train(const struct config *c) {
             "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
             c->optimizer_momentum);
     if (c->optimizer_clip != 0)
-        return fail("optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
-                    "batch; set it to 0, or train.update = batch",
-                    c->optimizer_clip);
+        return fail(
+            "optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
+            "batch; set it to 0, or train.update = batch",
+            c->optimizer_clip);
     if (c->train_reduction == REDUCTION_MEAN)
         return fail(
             "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");

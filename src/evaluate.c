@@ -380,8 +380,8 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view,
-                       const char *path, uint64_t restrict_rows, const struct config *config) {
+int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
+                       uint64_t restrict_rows, const struct config *config) {
     struct lines lines;
     struct names names = {NULL, 0, 0, NULL, 0};
     struct question *questions = NULL;
@@ -428,7 +428,7 @@ out:
 struct items {
     struct item {
         uint64_t list, code; /* code: a row, or rows + the number of an unknown item */
-    } *item;
+    } * item;
     uint64_t count, room;
     uint64_t *starts; /* [lists + 1] into codes */
     uint64_t *codes;

@@ -48,7 +48,7 @@ def test_no_command(sptx):
     (["train", "run.ini", "--model.dim=0"], "command line: model.dim = '0' is not a whole number from 1 to 4,096"),
     (["train", "run.ini", "--optimizer.rule=adagard"],
      "command line: optimizer.rule = 'adagard' is not sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse-adam, adamax, "
-     "asgd or rprop; did you mean 'adagrad'?"),
+     "asgd, rprop or auto; did you mean 'adagrad'?"),
     (["train"], "train wants one configuration file, 0 given; see 'sptx-w2v help train'"),
     (["nearest", "run"], "nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'"),
     (["export", "run", "--format=x", "--out=y"],

@@ -360,8 +360,10 @@ static void step_sums_duplicates(void **state) {
                 double squares = 0, share = 1;
                 for (int j = 0; j < DIM; j++) squares += sum[side][r][j] * sum[side][r][j];
                 if (clip && places[side][r] > 1 && squares > clip * clip) share = clip / sqrt(squares);
-                if (share < 1) cut++;
-                else whole++;
+                if (share < 1)
+                    cut++;
+                else
+                    whole++;
                 for (int j = 0; j < DIM; j++)
                     assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
                                      (old[side][r][j] - 0.02 * share * sum[side][r][j])) < 2e-5);
@@ -398,8 +400,8 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
 /* A frequent row takes all its steps of a batch from one place: too many of them overshoot, the next batch more so. */
 static void large_batches_diverge_unless_clipped(void **state) {
     double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
-    print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS,
-                  large, clipped);
+    print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS, large,
+                  clipped);
     assert_true(small < 0.6);
     assert_false(large < 2); /* or not a number */
     assert_true(clipped < 0.65);
