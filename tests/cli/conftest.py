@@ -1,6 +1,6 @@
 """What the command-line tests share: the program, small corpora, runs and their checkpoints.
 
-The program is build/sptx-w2v, or $SPTX_BIN. Every test works in a fresh directory.
+The program is build/sptx-w2v, or $SPTX_BIN; it trains on $SPTX_BACKEND, or the CPU. Every test works in a fresh directory.
 """
 import os
 import pathlib
@@ -22,7 +22,7 @@ KEYS = {
     "examples": {"window": "3"},
     "model": {"dim": "16"},
     "train": {"update": "batch", "batch": "256", "epochs": "2", "report_seconds": "0.05"},
-    "device": {"backend": "cpu", "threads": "2"},
+    "device": {"backend": os.environ.get("SPTX_BACKEND", "cpu"), "threads": "2"},
     "run": {"dir": "run"},
 }
 
