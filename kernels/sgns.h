@@ -14,7 +14,7 @@
 FN float sgns_exp(float x) {
     const float round = 12582912.0f; /* 1.5 x 2^23: adding it leaves the nearest integer in the low bits */
     union {
-        int32_t i;
+        uint32_t i;
         float f;
     } power;
     x = x < -87.0f ? -87.0f : x;
@@ -30,7 +30,7 @@ FN float sgns_exp(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    power.i = ((int32_t)n + 127) << 23;
+    power.i = (uint32_t)((int32_t)n + 127) << 23; /* of a NaN anything: p is one too */
     return p * power.f;
 }
 
