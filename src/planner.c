@@ -291,8 +291,10 @@ static struct room cuda_room(const struct planning *p) {
 }
 
 /* Rows of a stage that are not on the GPU need slots there, as many as it names; that hot ones need none is left as room. */
-static double slot_rows(const struct planning *p, double named) {
-    return fmin(named, (double)p->plan->rows);
+static double slot_bytes(const struct plan *plan, const struct room *room) {
+    double rows = (double)plan->rows;
+    return fmin(room->targets, rows) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+           fmin(room->contexts, rows) * (double)off_gpu_row(plan, plan->context, plan->context_state);
 }
 
 static uint64_t cuda_stage_bytes(const struct planning *p) {
@@ -301,8 +303,7 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
     double row = plan->layout.span * 4.0, depth = (double)p->config->memory_depth;
     if (p->hogwild) return 0;
     double stage = room.blocks * CUDA_BLOCK + (room.targets + room.contexts) * CUDA_OCCURRENCE + room.terms * 4 + room.targets * 8 +
-                   slot_rows(p, room.targets) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                   slot_rows(p, room.contexts) * (double)off_gpu_row(plan, plan->context, plan->context_state);
+                   slot_bytes(plan, &room);
     double sums = (room.targets + 2 * fmax(room.targets, room.contexts) / CUDA_PIECE) * row;
     if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += room.contexts * row;
     return (uint64_t)(stage * depth + sums + (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE);
@@ -310,12 +311,9 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
 
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
-    const struct plan *plan = p->plan;
     struct room room = cuda_room(p);
     if (p->hogwild) return 0;
-    double bytes = slot_rows(p, room.targets) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
-                   slot_rows(p, room.contexts) * (double)off_gpu_row(plan, plan->context, plan->context_state);
-    return (uint64_t)(bytes * (double)p->config->memory_depth);
+    return (uint64_t)(slot_bytes(p->plan, &room) * (double)p->config->memory_depth);
 }
 
 static uint64_t stage_bytes(const struct planning *p) {

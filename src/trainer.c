@@ -200,7 +200,7 @@ static int report(struct trainer *t, double lr) {
 static int report_first(struct trainer *t, const struct step_result *r) {
     t->first = loss_of(r->loss, r->examples, r->pairs, r->terms);
     note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example,
-         t->first.pair, t->first.term, t->first.example / t->first.term, t->first.example / t->first.term * ln2);
+         t->first.pair, t->first.term, untrained_loss(&t->first) / ln2, untrained_loss(&t->first));
     return write_metrics(t, 0, t->first, schedule_rate(t->config, 0), "");
 }
 
@@ -267,17 +267,18 @@ static int measure_held_out(struct trainer *t) {
         sum.loss += got.loss;
         sum.examples += got.examples;
         sum.pairs += got.pairs;
+        sum.terms += got.terms;
     }
     if (!sum.examples) return 0;
-    double loss = sum.loss / (double)sum.examples, loss_pair = sum.loss / (double)sum.pairs;
+    struct loss loss = loss_of(sum.loss, sum.examples, sum.pairs, sum.terms);
     char line[256];
     int n = snprintf(line, sizeof line,
                      "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
                      ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
                      "\"held_out_examples\": %" PRIu64 "}\n",
-                     t->state.step, t->state.epoch, share_done(t), loss, loss_pair, sum.examples);
-    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss, loss_pair,
-         sum.examples, t->state.epoch);
+                     t->state.step, t->state.epoch, share_done(t), loss.example, loss.pair, sum.examples);
+    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
+         loss.pair, sum.examples, t->state.epoch);
     return file_append(t->metrics, line, (uint64_t)n);
 }
 

@@ -73,14 +73,14 @@ static void compare_tables(const struct tables *cpu, const struct tables *gpu, c
     }
 }
 
-static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int by_rows,
+static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int from_arrays,
                          int rule, const char *name, int step) {
     double near =
         rule == RULE_RPROP ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
     CHECK(fabs(gpu->loss - loss) <= near * fabs(loss), "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name,
           step, gpu->loss, loss, cpu->loss);
     CHECK(cpu->terms == gpu->terms && cpu->pairs == gpu->pairs && cpu->examples == gpu->examples &&
-              (by_rows || cpu->words == gpu->words),
+              (from_arrays || cpu->words == gpu->words),
           "%s: step %d: terms %llu, wanted %llu; pairs %llu, wanted %llu", name, step, (unsigned long long)gpu->terms,
           (unsigned long long)cpu->terms, (unsigned long long)gpu->pairs, (unsigned long long)cpu->pairs);
 }
