@@ -84,7 +84,7 @@ static void clip_gradient(const struct step *step, float *gradient, uint64_t pla
     float squares = 0;
     if (!(step->constants.clip > 0)) return;
     for (uint32_t column = 0; column < step->dim; column++) squares += gradient[column] * gradient[column];
-    float share = rule_share(&step->constants, places, squares);
+    float share = rule_share(step->constants.clip, places, squares);
     for (uint32_t column = 0; share != 1 && column < step->dim; column++) gradient[column] *= share;
 }
 

@@ -14,7 +14,13 @@
 
 #include <string.h>
 
-enum { CTA = 128, CORRECTIONS = 4096, REGISTERS = 96 };
+enum {
+    CTA = 128,
+    WIDE_CTA = 384,    /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
+    WIDE_BLOCKS = 256, /* up to so many */
+    CORRECTIONS = 4096,
+    REGISTERS = 96 /* of a thread, for rows in flight */
+};
 #define ALL 0xFFFFFFFFu
 
 /* ---- what the kernels are given ---- */
@@ -256,9 +262,9 @@ static __device__ __forceinline__ void update_row(struct held_row<VEC, NS> &held
     if (NS && v.rule.corrections && tid == 0) *(uint32_t *)(state + NS * v.span * 4) = held.updates + 1;
 }
 
-/* Rows of a group in flight at once: what the registers hold. */
-static constexpr __host__ __device__ int rows_at_once(int floats) {
-    int rows = REGISTERS / floats, power = 1;
+/* Rows of a group in flight at once: what `registers` of a thread hold. */
+static constexpr __host__ __device__ int rows_at_once(int floats, int registers) {
+    int rows = registers / floats, power = 1;
     while (2 * power <= rows && power < 8) power *= 2;
     return power;
 }
@@ -301,7 +307,7 @@ template <int G, int VEC, int NS, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC], float4 (&gradient)[VEC],
                                                        uint32_t block_start, uint32_t first, uint32_t end, uint32_t positives,
                                                        float *coefficients) {
-    constexpr int U = rows_at_once(4 * VEC * (ONE ? 1 + NS : 1));
+    constexpr int U = rows_at_once(4 * VEC * (ONE ? 1 + NS : 1), ONE && G == 32 ? REGISTERS / 2 : REGISTERS);
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -362,9 +368,16 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
     read_row<G, VEC>(target, live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]), threadIdx.x % G, v.quads);
 }
 
+/* Thread blocks of measure_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
+ * few rows each do better than few with many. */
+static constexpr int resident_blocks(int group, int slots, int threads) {
+    return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
+}
+
 /* Blocks of one target. parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, int NS> static __global__ void __launch_bounds__(CTA) measure_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t GROUPS = CTA / G;
+template <int G, int VEC, int NS, int THREADS>
+static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS)) measure_one(const __grid_constant__ struct step_view v) {
+    constexpr uint32_t GROUPS = THREADS / G;
     __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = (blockIdx.x * GROUPS + group) / v.parts, part = group % v.parts;
@@ -392,7 +405,7 @@ template <int G, int VEC, int NS> static __global__ void __launch_bounds__(CTA) 
             for (uint32_t p = 1; p < GROUPS; p++) loss += losses[p];
             v.losses[block] = loss;
         }
-        for (uint32_t q = threadIdx.x; q < v.quads && !v.loss_only; q += CTA) {
+        for (uint32_t q = threadIdx.x; q < v.quads && !v.loss_only; q += THREADS) {
             float4 sum = sums[0][q];
 #pragma unroll
             for (uint32_t p = 1; p < GROUPS; p++) {
@@ -407,7 +420,7 @@ template <int G, int VEC, int NS> static __global__ void __launch_bounds__(CTA) 
 /* Blocks of several targets, a thread block each: rows come from the first cache but for the first time. */
 template <int G, int VEC> static __global__ void __launch_bounds__(CTA) measure_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
-    constexpr int U = rows_at_once(4 * VEC);
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS);
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, lane = threadIdx.x & 31, block = blockIdx.x;
     if (block >= v.counts->blocks) return;
     uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1], c0 = v.context_starts[block], c1 = v.context_starts[block + 1];
@@ -477,7 +490,7 @@ static __device__ __forceinline__ const char *summand(const struct step_view &v,
 template <int G, int VEC, int NS>
 static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
     constexpr uint32_t GROUPS = CTA / G;
-    constexpr int U = rows_at_once(4 * VEC) < 4 ? rows_at_once(4 * VEC) : 4;
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
@@ -518,7 +531,7 @@ static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__
             const uint32_t *first = side.batch.distinct_starts + item.row;
             float squares[1] = {dot_rows<VEC>(sum, sum)};
             group_sum<G, 1>(squares);
-            scale_row<VEC>(sum, rule_share(&v.rule.constants, first[1] - first[0], squares[0]));
+            scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
         }
         if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
         else write_row<G, VEC>(sum, (char *)(v.partials + item.partial * v.span), tid, v.quads);
@@ -569,13 +582,14 @@ typedef void measure_kernel(const struct step_view);
 typedef void accumulate_kernel(const struct step_view, const struct work);
 
 struct kernels {
-    measure_kernel *one, *many;
+    measure_kernel *one, *wide, *many; /* wide: one, with thread blocks of WIDE_CTA */
     accumulate_kernel *sum;
-    uint32_t groups; /* of a thread block */
+    uint32_t group; /* threads */
 };
 
 template <int G, int VEC, int NS> static struct kernels kernels_of(void) {
-    struct kernels k = {measure_one<G, VEC, NS>, measure_many<G, VEC>, accumulate<G, VEC, NS>, CTA / G};
+    struct kernels k = {measure_one<G, VEC, NS, CTA>, NULL, measure_many<G, VEC>, accumulate<G, VEC, NS>, G};
+    if constexpr (G == 32) k.wide = measure_one<G, VEC, NS, WIDE_CTA>;
     return k;
 }
 
@@ -689,7 +703,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
 static int launch_sums(struct backend *b, const struct stage *stage, const struct kernels *k, const struct step_view *v, int side,
                        const float *buffer, enum sum_of of, uint32_t pieces) {
     struct work work;
-    uint32_t most = 16 * (uint32_t)b->processors, grid = (pieces + k->groups - 1) / k->groups;
+    uint32_t groups = CTA / k->group, most = 16 * (uint32_t)b->processors, grid = (pieces + groups - 1) / groups;
     const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
     if (!pieces) return 0;
     work.items = live->batch.items;
@@ -704,7 +718,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     work.count = &stage->counts->longs[side];
     work.buffer = v->partials;
     work.of = SUM_PARTIALS;
-    grid = (pieces / UPDATE_PIECE + k->groups) / k->groups;
+    grid = (pieces / UPDATE_PIECE + groups) / groups;
     k->sum<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
     CK_LAUNCH("accumulate");
     return 0;
@@ -716,9 +730,11 @@ static int launch_step(struct backend *b, struct stage *stage, const struct step
     struct step_view v;
     if (grow_buffers(b, stage, request->target->spec.layout.span) || fill_view(b, stage, request, &v)) return -1;
     if (stage->one_target) {
-        if (sizes->contexts / 32 >= sizes->blocks) v.parts = k.groups; /* enough contexts to share out */
-        uint32_t units = v.parts > 1 ? sizes->blocks : (sizes->blocks + k.groups - 1) / k.groups;
-        k.one<<<units, CTA, 0, b->compute>>>(v);
+        int share = sizes->contexts / 32 >= sizes->blocks; /* contexts enough for several groups */
+        int wide = share && k.wide && sizes->blocks <= WIDE_BLOCKS;
+        uint32_t threads = wide ? WIDE_CTA : CTA, groups = threads / k.group;
+        if (share) v.parts = groups;
+        (wide ? k.wide : k.one)<<<share ? sizes->blocks : (sizes->blocks + groups - 1) / groups, threads, 0, b->compute>>>(v);
     } else {
         k.many<<<sizes->blocks, CTA, 0, b->compute>>>(v);
     }

@@ -17,7 +17,7 @@ void rules64_update(const struct rule_options *options, double lr, uint64_t behi
     int count = rule_slots(options, kinds);
     double squares = 0;
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
-    double share = rule_share(&k, places, squares);
+    double share = rule_share(k.clip, places, squares);
     for (uint64_t i = 0; i < dim; i++) {
         double unused[RULE_SLOTS] = {0}, *role[RULE_SLOTS] = {&unused[0], &unused[1], &unused[2]};
         for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim + i;
