@@ -116,10 +116,41 @@ struct example_source {
     int far;           /* ids and starts stay in host memory even where a GPU has room for them */
 };
 
-/* Examples of an epoch, and the most rows that one of them can name on each side. */
+/* Examples of an epoch. */
 FN uint64_t example_count(const struct example_source *s) {
     int by_position = s->mode == EXAMPLE_WINDOW || (s->mode == EXAMPLE_LIST && s->targets_all);
     return by_position ? s->tokens : s->sentences;
+}
+
+/* What examples make. */
+struct example_sizes {
+    uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
+};
+
+#define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: half a slot's number has 20 bits of the counter */
+#define EXAMPLE_MOST_PADDED    ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */
+
+/* 1 with *most, what `count` examples can make, where that is near to what they do make, so that a stage on a GPU is
+ * better sized for it than measured; otherwise 0. */
+FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
+    uint64_t targets = 1, blocks = 1, negatives = s->negatives, contexts, terms, limit = ((uint64_t)1 << 31) - 1;
+    if (s->mode == EXAMPLE_WINDOW) {
+        targets = 2 * (uint64_t)s->window;
+        if (s->per_pair) blocks = targets;
+        contexts = blocks * (1 + negatives);
+        terms = targets * (1 + negatives);
+        limit = EXAMPLE_MOST_PADDED;
+    } else {
+        if (s->per_pair) negatives *= s->positives;
+        if (!s->positives || negatives > EXAMPLE_MOST_NEGATIVES) return 0;
+        contexts = terms = s->positives + negatives;
+    }
+    if (!count || terms > limit / count || contexts > limit / count) return 0;
+    most->blocks = blocks * count;
+    most->targets = targets * count;
+    most->contexts = contexts * count;
+    most->terms = terms * count;
+    return 1;
 }
 
 /* ---- a batch ---- */
@@ -170,6 +201,7 @@ struct hogwild_result {
     uint64_t words, examples, pairs; /* of all blocks */
     double loss;                     /* of the sampled blocks, summed over their terms */
     uint64_t sampled_examples, sampled_pairs, sampled_terms;
+    uint64_t link_bytes; /* of rows that the GPU read from host memory and added to there */
 };
 
 /* ---- exact nearest rows ---- */

@@ -100,12 +100,16 @@ static int open_device(struct backend *b, const struct backend_options *options)
 static int open_streams(struct backend *b) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    CK(cudaStreamCreateWithPriority(&b->prepare, cudaStreamNonBlocking, greatest));
-    CK(cudaStreamCreateWithPriority(&b->beside, cudaStreamNonBlocking, greatest));
+    for (struct maker &maker : b->makers) {
+        CK(cudaStreamCreateWithPriority(&maker.stream, cudaStreamNonBlocking, greatest));
+        CK(cudaStreamCreateWithPriority(&maker.beside, cudaStreamNonBlocking, greatest));
+        CK(cudaEventCreateWithFlags(&maker.forked, cudaEventDisableTiming));
+        CK(cudaEventCreateWithFlags(&maker.joined, cudaEventDisableTiming));
+    }
     CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
-    cudaEvent_t *events[] = {&b->forked, &b->joined, &b->sized, &b->last_forward};
+    cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     CK(cudaHostAlloc((void **)&b->measured, EXAMPLES_MEASURED_BYTES, cudaHostAllocMapped));
     return 0;
@@ -113,12 +117,14 @@ static int open_streams(struct backend *b) {
 
 static int open_stage(struct backend *b, struct stage *stage) {
     cudaEvent_t *events[4] = {&stage->prepared, &stage->arrived, &stage->stepped, &stage->done};
-    if (gpu_take(b, (void **)&stage->counts, sizeof *stage->counts, "a batch's counts") ||
+    if (gpu_take(b, (void **)&stage->both_counts, 2 * sizeof *stage->counts, "a batch's counts") ||
         gpu_take(b, (void **)&stage->request, sizeof *stage->request, "a batch's request"))
         return -1;
     CK(cudaMallocHost((void **)&stage->request_host, sizeof *stage->request_host));
     memset(stage->request_host, 0, sizeof *stage->request_host);
-    CK(cudaMemset(stage->counts, 0, sizeof *stage->counts));
+    CK(cudaMemset(stage->both_counts, 0, 2 * sizeof *stage->counts));
+    stage->counts = stage->both_counts;
+    stage->maker = b->makers;
     CK(cudaHostAlloc((void **)&stage->result, sizeof *stage->result, cudaHostAllocMapped));
     memset(stage->result, 0, sizeof *stage->result);
     for (int i = 0; i < 4; i++) CK(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
@@ -126,8 +132,8 @@ static int open_stage(struct backend *b, struct stage *stage) {
 }
 
 static void close_side(struct backend *b, struct side_arrays *a) {
-    struct gpu_array *arrays[] = {&a->ids,   &a->block, &a->distinct, &a->distinct_ids, &a->distinct_starts, &a->order,
-                                  &a->items, &a->longs, &a->forward,  &a->slots[0],     &a->slots[1]};
+    struct gpu_array *arrays[] = {&a->ids,   &a->block, &a->distinct, &a->distinct_ids[0], &a->distinct_ids[1], &a->distinct_starts,
+                                  &a->order, &a->items, &a->longs,    &a->forward,         &a->slots[0],        &a->slots[1]};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
     for (int i = 0; i < 2; i++)
         if (a->staging[i]) cudaFreeHost(a->staging[i]);
@@ -143,27 +149,38 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++) close_side(b, &stage->side[side]);
     for (int i = 0; i < 4; i++)
         if (events[i]) cudaEventDestroy(events[i]);
-    gpu_give(b, stage->counts, sizeof *stage->counts);
+    gpu_give(b, stage->both_counts, 2 * sizeof *stage->counts);
     gpu_give(b, stage->request, sizeof *stage->request);
     if (stage->request_host) cudaFreeHost(stage->request_host);
-    if (stage->making) cudaGraphExecDestroy(stage->making);
+    for (struct making &making : stage->making)
+        if (making.graph) cudaGraphExecDestroy(making.graph);
     if (stage->result) cudaFreeHost(stage->result);
     for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
 }
 
+static void close_maker(struct backend *b, struct maker *maker) {
+    struct scratch *s = &maker->scratch;
+    struct gpu_array *arrays[] = {&s->sizes,   &s->offsets,  &s->scanning, &s->iota,       &s->keys[0],
+                                  &s->keys[1], &s->ranks[0], &s->ranks[1], &s->sorting[0], &s->sorting[1]};
+    for (struct gpu_array *array : arrays) gpu_drop(b, array);
+    for (cudaEvent_t event : {maker->forked, maker->joined})
+        if (event) cudaEventDestroy(event);
+    for (cudaStream_t stream : {maker->stream, maker->beside})
+        if (stream) cudaStreamDestroy(stream);
+}
+
 static void close_backend(struct backend *b) {
     if (!b) return;
-    struct scratch *s = &b->scratch;
-    struct gpu_array *arrays[] = {&s->sizes,    &s->offsets,  &s->scanning,   &s->iota,       &s->keys[0],   &s->keys[1],           &s->ranks[0],
-                                  &s->ranks[1], &s->sorting[0], &s->sorting[1], &b->gradients, &b->context_gradients, &b->partials, &b->corrections};
-    cudaStream_t streams[] = {b->prepare, b->beside, b->in, b->compute, b->out};
-    cudaEvent_t events[] = {b->forked, b->joined, b->sized, b->last_forward};
+    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->corrections};
+    cudaStream_t streams[] = {b->in, b->compute, b->out};
+    cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);
     cuda_source_drop(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
+    for (struct gpu_array *array : arrays) gpu_drop(b, array);
+    for (struct maker &maker : b->makers) close_maker(b, &maker);
     if (b->measured) cudaFreeHost(b->measured);
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);

@@ -1,6 +1,6 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
  *
- *   prepare stream   ids, distinct rows, orders of batch k+1            (cuda_batch.cu: cuda_examples.cu, cuda_index.cu)
+ *   a maker's stream ids, distinct rows, orders of batch k+1            (cuda_batch.cu: cuda_examples.cu, cuda_index.cu)
  *   in stream        its cold rows, host -> slots                       (cuda_rows.cu)
  *   compute stream   forward shared rows from batches in flight; step k (cuda_rows.cu, cuda_step.cu)
  *   out stream       rows of batch k-1, slots -> host; its result       (cuda_rows.cu)
@@ -39,6 +39,11 @@ int cuda_failed(cudaError_t error, const char *call); /* always -1 */
         cudaError_t ck_error = cudaGetLastError();                                                                     \
         if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
     } while (0)
+
+/* Thread blocks of `size` that have so many threads. */
+static inline unsigned blocks_for(uint64_t threads, unsigned size) {
+    return (unsigned)((threads + size - 1) / size);
+}
 
 /* ---- tables ---- */
 
@@ -141,7 +146,7 @@ struct gpu_array {
 };
 
 struct side_arrays {
-    struct gpu_array ids, block, distinct, distinct_ids, distinct_starts, order, items, longs;
+    struct gpu_array ids, block, distinct, distinct_ids[2], distinct_starts, order, items, longs; /* distinct_ids: a copy each */
     struct gpu_array forward;  /* [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
     struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
     char *staging[2];          /* pinned copy of the slots, where the host's threads move the rows */
@@ -165,6 +170,26 @@ struct example_request {
 struct graph_key {
     uint64_t layout, count;
 };
+struct making {
+    cudaGraphExec_t graph;      /* or NULL */
+    struct graph_key key, last; /* last: of the last batch that was made without it */
+};
+
+/* Sorting and scanning work here; used by a maker's stream, and a side's by what runs beside it. */
+struct scratch {
+    struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
+    uint64_t iota_count;
+};
+
+/* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
+ * than its step. While one makes a stage's next batch, the other may still look up rows in the ids and counts of the
+ * batch before: those are there twice. */
+enum { MAKERS = 2 };
+struct maker {
+    cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
+    cudaEvent_t forked, joined;
+    struct scratch scratch;
+};
 
 struct stage {
     int built, busy;   /* has a batch; something of it may still run */
@@ -175,15 +200,16 @@ struct stage {
     struct batch_sizes sizes, room; /* room: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
-    cudaGraphExec_t making;         /* of making a batch, or NULL */
-    struct graph_key making_key, last_key; /* last_key: of the last batch that was made without it */
+    struct maker *maker; /* of the batch */
+    int copy;            /* the batch's ids and counts among the two */
+    struct making making[2]; /* by copy: a graph writes to one of them, with one maker's scratch */
     int one_target; /* every block has T == 1 */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct side_arrays side[2];
     struct gpu_array coefficients; /* float [terms] */
     struct gpu_array losses;       /* double [targets] */
-    struct batch_counts *counts;   /* GPU */
+    struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
     struct step_result *result;    /* pinned, mapped */
     cudaEvent_t prepared, arrived, stepped, done; /* arrived: rows are in their slots; done: all of it */
     struct batch_view view; /* host copy, for batch_view() */
@@ -204,12 +230,6 @@ struct cuda_source {
     int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
 };
 
-/* Sorting and scanning work here; used by the prepare stream, and a side's by what runs beside it. */
-struct scratch {
-    struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
-    uint64_t iota_count;
-};
-
 struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
@@ -219,11 +239,10 @@ struct backend {
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
     uint64_t layout; /* changes when an array moves: captured graphs hold its address */
-    cudaStream_t prepare, beside, in, compute, out; /* beside: the other side of a batch, within its making */
-    cudaEvent_t forked, joined;
+    cudaStream_t in, compute, out;
+    struct maker makers[MAKERS];
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
-    struct scratch scratch;
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */
@@ -254,21 +273,20 @@ int cuda_table_write(struct backend *backend, struct backend_table *table, uint6
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 void cuda_source_drop(struct backend *backend);
 
-/* cuda_examples.cu. Both are only enqueued, on the prepare stream, and read stage->request. */
+/* cuda_examples.cu. Both are only enqueued, on the maker's stream, and read stage->request. */
 enum { EXAMPLES_MEASURED_BYTES = 64 }; /* struct measured has at most so many */
-/* Whether the host can know what `count` examples make at most, and soon enough close to it: 1 with *bound, or 0. */
-int cuda_examples_bound(const struct example_source *source, uint64_t count, struct batch_sizes *bound);
-int cuda_examples_reserve(struct backend *backend, uint64_t count);
+int cuda_examples_reserve(struct backend *backend, struct maker *maker, uint64_t count);
 /* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
-int cuda_examples_measure(struct backend *backend, struct stage *stage, int padded);
-int cuda_examples_fill(struct backend *backend, struct stage *stage);
+int cuda_examples_measure(struct stage *stage, int padded);
+int cuda_examples_fill(struct stage *stage);
 /* Waits for the sizes that measuring came to; -1 after fail() where an example is too long. */
 int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* cuda_index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on prepare and, for one side, beside it. */
-int cuda_index_reserve(struct backend *backend, const struct batch_sizes *room, uint64_t rows);
-int cuda_index(struct backend *backend, struct stage *stage, uint64_t rows);
+/* cuda_index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on the maker's stream and, for one side,
+ * beside it. */
+int cuda_index_reserve(struct backend *backend, struct maker *maker, const struct batch_sizes *room, uint64_t rows);
+int cuda_index(struct stage *stage, uint64_t rows);
 
 /* cuda_batch.cu */
 int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);

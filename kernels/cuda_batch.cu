@@ -16,7 +16,8 @@ static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
     const char *what = "a batch's rows";
     uint64_t longs = n / UPDATE_PIECE + 1;
     return gpu_grow(b, &a->ids, n * 4, what) || gpu_grow(b, &a->block, n * 4, what) ||
-                   gpu_grow(b, &a->distinct, n * 4, what) || gpu_grow(b, &a->distinct_ids, n * 4, what) ||
+                   gpu_grow(b, &a->distinct, n * 4, what) || gpu_grow(b, &a->distinct_ids[0], n * 4, what) ||
+                   gpu_grow(b, &a->distinct_ids[1], n * 4, what) ||
                    gpu_grow(b, &a->distinct_starts, (n + 1) * 4, what) || gpu_grow(b, &a->order, n * 4, what) ||
                    gpu_grow(b, &a->items, n * sizeof(struct item), what) ||
                    gpu_grow(b, &a->longs, longs * sizeof(struct item), what)
@@ -47,7 +48,7 @@ struct side_view cuda_side(const struct stage *stage, int side) {
     view.ids = (const uint32_t *)a->ids.data;
     view.block = (const uint32_t *)a->block.data;
     view.distinct = (const uint32_t *)a->distinct.data;
-    view.distinct_ids = (const uint32_t *)a->distinct_ids.data;
+    view.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
     view.distinct_starts = (const uint32_t *)a->distinct_starts.data;
     view.order = (const uint32_t *)a->order.data;
     view.items = (const struct item *)a->items.data;
@@ -59,7 +60,15 @@ struct side_view cuda_side(const struct stage *stage, int side) {
 
 static int reserve(struct backend *b, struct stage *stage, const struct batch_sizes *room, uint64_t rows) {
     stage->room = *room;
-    return grow_stage(b, stage, room) || cuda_index_reserve(b, room, rows) ? -1 : 0;
+    return grow_stage(b, stage, room) || cuda_index_reserve(b, stage->maker, room, rows) ? -1 : 0;
+}
+
+/* The copy that the stage's last batch did not have: what looked there is older than that batch, which is finished.
+ * With stages used in turn, makers are too, and each copy of a stage always has the same one. */
+static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
+    if (stage->gathered) stage->copy = !stage->copy;
+    stage->counts = stage->both_counts + stage->copy;
+    stage->maker = &b->makers[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? MAKERS : 1)];
 }
 
 static int begin_batch(struct backend *b, unsigned number, struct stage **out) {
@@ -67,13 +76,14 @@ static int begin_batch(struct backend *b, unsigned number, struct stage **out) {
     if (number >= b->depth) return fail("stage %u of a backend with %u", number, b->depth);
     CK(cudaSetDevice(b->device));
     if (cuda_finish(b, stage)) return -1;
+    take_turn(b, stage, number);
     stage->built = stage->gathered = 0;
     *out = stage;
     return 0;
 }
 
-static int end_batch(struct backend *b, struct stage *stage) {
-    CK(cudaEventRecord(stage->prepared, b->prepare));
+static int end_batch(struct stage *stage) {
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
     stage->built = 1;
     return 0;
 }
@@ -91,28 +101,26 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
             shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
 }
 
-static int enqueue_making(struct backend *b, struct stage *stage) {
+static int enqueue_making(struct stage *stage) {
     uint64_t rows = stage->request_host->source.rows;
-    return cuda_examples_measure(b, stage, 1) || cuda_examples_fill(b, stage) || cuda_index(b, stage, rows) ? -1 : 0;
+    return cuda_examples_measure(stage, 1) || cuda_examples_fill(stage) || cuda_index(stage, rows) ? -1 : 0;
 }
 
-static void drop_making(struct stage *stage) {
-    if (stage->making) cudaGraphExecDestroy(stage->making);
-    stage->making = NULL;
-}
-
-static int capture_making(struct backend *b, struct stage *stage, const struct graph_key *key) {
+static int capture_making(struct stage *stage, const struct graph_key *key) {
+    struct making *making = &stage->making[stage->copy];
+    cudaStream_t stream = stage->maker->stream;
     cudaGraph_t graph = NULL;
-    drop_making(stage);
-    CK(cudaStreamBeginCapture(b->prepare, cudaStreamCaptureModeThreadLocal));
-    int failed = enqueue_making(b, stage);
-    cudaError_t error = cudaStreamEndCapture(b->prepare, &graph);
-    if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&stage->making, graph, 0);
+    if (making->graph) cudaGraphExecDestroy(making->graph);
+    making->graph = NULL;
+    CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    int failed = enqueue_making(stage);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
     if (failed) return -1;
     if (error != cudaSuccess) return cuda_failed(error, "capturing a batch");
-    stage->making_key = *key;
-    CK(cudaGraphLaunch(stage->making, b->prepare));
+    making->key = *key;
+    CK(cudaGraphLaunch(making->graph, stream));
     return 0;
 }
 
@@ -120,21 +128,24 @@ static int same_key(const struct graph_key *a, const struct graph_key *b) {
     return a->layout == b->layout && a->count == b->count;
 }
 
-static int make_bounded(struct backend *b, struct stage *stage, const struct batch_sizes *bound) {
+static int make_bounded(struct backend *b, struct stage *stage, const struct example_sizes *most) {
     const struct example_request *request = stage->request_host;
+    struct making *making = &stage->making[stage->copy];
     struct graph_key key = {b->layout, request->count};
-    stage->sizes = *bound;
-    if (stage->making && same_key(&key, &stage->making_key)) {
-        stage->room = *bound;
-        stage->last_key = key; /* an epoch's last batch, of another count, does not take the graph's place */
-        CK(cudaGraphLaunch(stage->making, b->prepare));
+    stage->sizes = {(uint32_t)most->blocks, (uint32_t)most->targets, (uint32_t)most->contexts, (uint32_t)most->terms};
+    if (making->graph && same_key(&key, &making->key)) {
+        stage->room = stage->sizes;
+        making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
+        CK(cudaGraphLaunch(making->graph, stage->maker->stream));
         return 0;
     }
-    if (cuda_examples_reserve(b, request->count) || reserve(b, stage, bound, request->source.rows)) return -1;
+    if (cuda_examples_reserve(b, stage->maker, request->count) ||
+        reserve(b, stage, &stage->sizes, request->source.rows))
+        return -1;
     key.layout = b->layout;
-    if (same_key(&key, &stage->last_key)) return capture_making(b, stage, &key);
-    stage->last_key = key;
-    return enqueue_making(b, stage);
+    if (same_key(&key, &making->last)) return capture_making(stage, &key);
+    making->last = key;
+    return enqueue_making(stage);
 }
 
 /* An eighth more than this batch needs: others of the run differ by less, so that they find room. */
@@ -144,14 +155,14 @@ static uint32_t with_room(uint32_t count) {
 
 static int make_measured(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
-    if (cuda_examples_reserve(b, request->count) || cuda_examples_measure(b, stage, 0) ||
+    if (cuda_examples_reserve(b, stage->maker, request->count) || cuda_examples_measure(stage, 0) ||
         cuda_examples_measured(b, stage, &stage->sizes))
         return -1;
     const struct batch_sizes *sizes = &stage->sizes;
     struct batch_sizes room = {with_room(sizes->blocks), with_room(sizes->targets), with_room(sizes->contexts),
                                with_room(sizes->terms)};
-    return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(b, stage) ||
-                   cuda_index(b, stage, request->source.rows)
+    return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(stage) ||
+                   cuda_index(stage, request->source.rows)
                ? -1
                : 0;
 }
@@ -159,14 +170,14 @@ static int make_measured(struct backend *b, struct stage *stage) {
 static int make_nothing(struct backend *b, struct stage *stage) {
     memset(&stage->sizes, 0, sizeof stage->sizes);
     stage->room = stage->sizes;
-    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, b->prepare));
+    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, stage->maker->stream));
     return grow_stage(b, stage, &stage->room);
 }
 
 int cuda_make_batch(struct backend *b, unsigned number, const struct batch_request *request) {
     const struct example_source *s = &b->source.view;
     struct stage *stage = NULL;
-    struct batch_sizes bound;
+    struct example_sizes most;
     if (!b->source.ready) return fail("a batch was asked for before its source was given");
     if (request->count >= (uint64_t)1 << 31)
         return fail("a batch of %llu examples is more than 2^31; lower train.batch",
@@ -175,10 +186,10 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
-    int bounded = !request->held_out && cuda_examples_bound(s, request->count, &bound);
-    if (!request->count ? make_nothing(b, stage) : bounded ? make_bounded(b, stage, &bound) : make_measured(b, stage))
+    int bounded = !request->held_out && example_bound(s, request->count, &most);
+    if (!request->count ? make_nothing(b, stage) : bounded ? make_bounded(b, stage, &most) : make_measured(b, stage))
         return -1;
-    return end_batch(b, stage);
+    return end_batch(stage);
 }
 
 /* ---- set and view ---- */
@@ -226,26 +237,26 @@ static uint64_t rows_of(const struct batch_view *view) {
     return (uint64_t)most + 1;
 }
 
-static int upload(struct backend *b, const struct gpu_array *to, const uint32_t *from, uint64_t count) {
-    if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, b->prepare));
+static int upload(const struct stage *stage, const struct gpu_array *to, const uint32_t *from, uint64_t count) {
+    if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, stage->maker->stream));
     return 0;
 }
 
-static int upload_view(struct backend *b, struct stage *stage, const struct batch_view *view, const uint32_t *packed,
+static int upload_view(struct stage *stage, const struct batch_view *view, const uint32_t *packed,
                        const struct batch_counts *counts) {
     uint64_t blocks = view->blocks, targets = stage->sizes.targets, contexts = stage->sizes.contexts;
     const uint32_t *target_block = packed + 3 * (blocks + 1);
-    if (upload(b, &stage->target_starts, packed, blocks + 1) ||
-        upload(b, &stage->context_starts, packed + blocks + 1, blocks + 1) ||
-        upload(b, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) ||
-        upload(b, &stage->positives, view->positives, blocks) ||
-        upload(b, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
-        upload(b, &stage->side[SIDE_TARGET].block, target_block, targets) ||
-        upload(b, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
-        upload(b, &stage->side[SIDE_CONTEXT].block, target_block + targets, contexts))
+    if (upload(stage, &stage->target_starts, packed, blocks + 1) ||
+        upload(stage, &stage->context_starts, packed + blocks + 1, blocks + 1) ||
+        upload(stage, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) ||
+        upload(stage, &stage->positives, view->positives, blocks) ||
+        upload(stage, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
+        upload(stage, &stage->side[SIDE_TARGET].block, target_block, targets) ||
+        upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
+        upload(stage, &stage->side[SIDE_CONTEXT].block, target_block + targets, contexts))
         return -1;
-    CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, b->prepare));
-    CK(cudaStreamSynchronize(b->prepare)); /* the caller's arrays may go */
+    CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->maker->stream));
+    CK(cudaStreamSynchronize(stage->maker->stream)); /* the caller's arrays may go */
     return 0;
 }
 
@@ -260,17 +271,16 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (begin_batch(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    if (reserve(b, stage, &stage->sizes, rows) || upload_view(b, stage, view, packed, &counts) ||
-        cuda_index(b, stage, rows))
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index(stage, rows))
         goto out;
-    result = end_batch(b, stage);
+    result = end_batch(stage);
 out:
     free(packed);
     return result;
 }
 
-static int download(struct backend *b, void *to, const struct gpu_array *from, uint64_t bytes) {
-    if (bytes) CK(cudaMemcpyAsync(to, from->data, bytes, cudaMemcpyDeviceToHost, b->prepare));
+static int download(const struct stage *stage, void *to, const struct gpu_array *from, uint64_t bytes) {
+    if (bytes) CK(cudaMemcpyAsync(to, from->data, bytes, cudaMemcpyDeviceToHost, stage->maker->stream));
     return 0;
 }
 
@@ -281,8 +291,8 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     uint32_t *starts = NULL;
     int result = -1;
     if (number >= b->depth || !stage->built) return fail("stage %u has no batch to look at", number);
-    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, b->prepare));
-    CK(cudaStreamSynchronize(b->prepare));
+    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->maker->stream));
+    CK(cudaStreamSynchronize(stage->maker->stream));
     uint64_t blocks = counts.blocks, targets = counts.targets, contexts = counts.contexts, kept = 0;
     uint64_t sizes[5] = {(blocks + 1) * 8, (blocks + 1) * 8, (blocks + 1) * 4, (targets + 1) * 4, (contexts + 1) * 4};
     for (int i = 0; i < 5; i++) {
@@ -295,13 +305,13 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     uint32_t *context_ids = (uint32_t *)stage->view_memory[4];
     starts = (uint32_t *)mem_zalloc(2 * (blocks + 1), 4, "a view of a batch");
     if (!starts) return -1;
-    if (blocks && (download(b, starts, &stage->target_starts, (blocks + 1) * 4) ||
-                   download(b, starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
-                   download(b, positives, &stage->positives, blocks * 4) ||
-                   download(b, target_ids, &stage->side[SIDE_TARGET].ids, targets * 4) ||
-                   download(b, context_ids, &stage->side[SIDE_CONTEXT].ids, contexts * 4)))
+    if (blocks && (download(stage, starts, &stage->target_starts, (blocks + 1) * 4) ||
+                   download(stage, starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
+                   download(stage, positives, &stage->positives, blocks * 4) ||
+                   download(stage, target_ids, &stage->side[SIDE_TARGET].ids, targets * 4) ||
+                   download(stage, context_ids, &stage->side[SIDE_CONTEXT].ids, contexts * 4)))
         goto out;
-    if (cudaStreamSynchronize(b->prepare) != cudaSuccess) {
+    if (cudaStreamSynchronize(stage->maker->stream) != cudaSuccess) {
         cuda_failed(cudaGetLastError(), "copying a batch to the host");
         goto out;
     }

@@ -1,9 +1,10 @@
 /* cuda_examples: a batch's blocks made where they are used, identical id by id to the CPU's (cpu_examples.c says the
  * same in plain C).
  *
- *   measure   an example a thread: how many blocks, targets, contexts, terms it makes; summed; the totals into the
- * counts fill      an example a thread: its blocks, targets and positives, at the places that the sums give negatives a
- * few lanes a block, or (distinct) a warp: each slot's first allowed draw
+ *   take       the request from the host; counts begin at zero
+ *   measure    an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
+ *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
+ *   negatives  a few lanes a block, or (distinct) a thread block: each slot's first allowed draw
  *
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
@@ -14,8 +15,7 @@
 
 #include <string.h>
 
-enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8 };
-#define MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: slot / 2 has 20 bits of the counter */
+enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
 
 /* What one example makes. */
 struct need {
@@ -40,10 +40,6 @@ struct built {
     uint32_t *target_ids, *target_block, *context_ids, *context_block;
     struct batch_counts *counts;
 };
-
-static unsigned grid(uint64_t threads) {
-    return (unsigned)((threads + THREADS - 1) / THREADS);
-}
 
 /* ---- sentences and kept words ---- */
 
@@ -170,7 +166,7 @@ static __device__ struct need measure_row(const struct example_request &b, uint6
     uint64_t wanted = s.positives ? s.positives : row.count - 1;
     if (row.count - 1 < wanted && !s.short_repeat) return need;
     uint64_t negatives = s.per_pair ? wanted * s.negatives : s.negatives;
-    if (negatives > MOST_NEGATIVES || wanted > UINT32_MAX / 2) {
+    if (negatives > EXAMPLE_MOST_NEGATIVES || wanted > UINT32_MAX / 2) {
         atomicMax(too_long, (uint32_t)(wanted < UINT32_MAX ? wanted : UINT32_MAX));
         return need;
     }
@@ -184,6 +180,15 @@ struct padding {
     uint32_t *ids[2];
     uint64_t count[2];
 };
+
+/* One launch instead of a copy and a memset: small batches wait for each. */
+static __global__ void take_request(const struct example_request *from, struct example_request *to,
+                                    struct batch_counts *counts) {
+    static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
+    for (uint32_t i = threadIdx.x; i < sizeof *from / 4; i += blockDim.x)
+        ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+    for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
+}
 
 static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts,
                                struct padding padding) {
@@ -344,11 +349,13 @@ static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, u
     return id == own.target || among(id, own.positives, own.count);
 }
 
-/* The draw of a slot at an attempt. `drawn` is the slot pair's first attempt, which most slots end with. */
-static __device__ __forceinline__ uint32_t negative_at(const struct example_request &b, uint64_t example, uint32_t slot,
-                                                       uint32_t attempt, const struct draw4 &first) {
-    struct draw4 drawn = first;
-    if (attempt) drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2 + (attempt << 20));
+/* The draws of a slot and its neighbour, two words each, at an attempt; and a slot's row of them. */
+static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
+                                                        uint32_t slot, uint32_t attempt) {
+    return draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2 + (attempt << 20));
+}
+static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
+                                                  uint32_t slot) {
     return draw_negative(b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
 }
 
@@ -378,12 +385,12 @@ static __global__ void fill_negatives(const struct example_request *request, str
     struct own_rows own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += NEGATIVE_LANES) to.context_block[i] = block;
     for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += NEGATIVE_LANES) {
-        struct draw4 drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, pair);
+        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* which most slots end with */
         for (uint32_t half = 0; half < 2; half++) {
             uint32_t slot = 2 * pair + half, id = DRAW_NONE;
             if (slot < first || slot >= first + count) continue;
             for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-                uint32_t tried = negative_at(b, example, slot, attempt, drawn);
+                uint32_t tried = row_of(b, attempt ? draws_at(b, example, slot, attempt) : first_draws, slot);
                 if (is_excluded(own, tried)) continue;
                 id = tried;
                 break;
@@ -394,94 +401,105 @@ static __global__ void fill_negatives(const struct example_request *request, str
     }
 }
 
-/* A warp a block. 32 slots at a time; within them the lowest slot that repeats an earlier one goes on to its next
- * attempt until none does: the ids are those of drawing slot after slot. */
-static __global__ void fill_distinct_negatives(const struct example_request *request, struct built to) {
+/* ---- distinct negatives ----
+ *
+ * Drawn slot after slot, each slot takes its first draw that no slot before it has. The same comes out when all slots
+ * draw at once and every row goes to the lowest slot that has drawn it, the one that loses it drawing on: a row that
+ * some earlier slot has is never free again for a later one (Gale and Shapley 1962, where all rows rank the slots
+ * alike). */
+
+/* Slots that are settled at once, and which of them holds a row; a row's place is found by open addressing. */
+struct claims {
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: a free place */
+    uint32_t chosen[DISTINCT_SLOTS];
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* that a holder has made */
+};
+
+static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
+    for (uint32_t at = row * 0x9E3779B9u >> 16;; at++) {
+        uint32_t there = atomicCAS(&c.row[at & mask], DRAW_NONE, row);
+        if (there == DRAW_NONE || there == row) return at & mask;
+    }
+}
+
+/* Slots before `base` are settled and stand in `out`. Draws for `slot` of those from there on, and then for whichever
+ * slot loses its row to it. */
+static __device__ void claim(struct claims &c, const struct example_request &b, const struct own_rows &own,
+                             uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
+                             uint32_t mask) {
+    uint32_t attempt = 0;
+    while (attempt < DRAW_ATTEMPTS) {
+        uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
+        attempt++;
+        if (is_excluded(own, row) || among(row, out, base)) continue;
+        uint32_t place = place_of(c, row, mask);
+        c.attempts[slot] = attempt;
+        __threadfence_block();
+        uint32_t other = atomicMin(&c.holder[place], slot);
+        if (other == DRAW_NONE) return;
+        if (other < slot) continue;
+        __threadfence_block();
+        slot = other;
+        attempt = c.attempts[slot];
+    }
+}
+
+/* A thread block a block. */
+static __global__ void __launch_bounds__(DISTINCT_THREADS)
+    fill_distinct_negatives(const struct example_request *request, struct built to) {
+    __shared__ struct claims c;
     const struct example_request b = *request;
-    uint64_t number = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    uint32_t lane = threadIdx.x & 31;
-    if (number >= to.counts->blocks) return;
-    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
-    uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
+    uint32_t block = blockIdx.x;
+    if (block >= to.counts->blocks) return;
+    uint32_t start = to.context_starts[block], end = to.context_starts[block + 1], positives = to.positives[block];
+    uint32_t count = end - start - positives, *out = to.context_ids + start + positives;
     uint64_t example = to.block_example[block];
     struct own_rows own = own_rows_of(b, to, block);
-    uint32_t *out = to.context_ids + start + positives;
-    for (uint32_t i = start + lane; i < end; i += 32) to.context_block[i] = block;
-    for (uint32_t base = 0; base < count; base += 32) {
-        uint32_t slot = first + base + lane, attempt = 0, id = DRAW_NONE;
-        bool mine = base + lane < count;
-        struct draw4 drawn = draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2);
-        auto advance = [&]() { /* from `attempt` on, the first draw that no rule forbids but those of these 32 slots */
-                               for (id = DRAW_NONE; attempt < DRAW_ATTEMPTS; attempt++) {
-                                   uint32_t tried = negative_at(b, example, slot, attempt, drawn);
-                                   if (is_excluded(own, tried) || among(tried, out, base)) continue;
-                                   id = tried;
-                                   break;
-                               }
-        };
-        if (mine) advance();
-        for (;;) {
-            uint32_t same = __match_any_sync(0xFFFFFFFFu, mine ? id : DRAW_NONE);
-            bool repeats = mine && id != DRAW_NONE && (same & ((1u << lane) - 1));
-            uint32_t repeating = __ballot_sync(0xFFFFFFFFu, repeats);
-            if (!repeating) break;
-            if (lane == (uint32_t)__ffs(repeating) - 1) {
-                attempt++;
-                advance();
-            }
+    for (uint32_t i = start + threadIdx.x; i < end; i += DISTINCT_THREADS) to.context_block[i] = block;
+    for (uint32_t base = 0; base < count; base += DISTINCT_SLOTS) {
+        uint32_t here = count - base < DISTINCT_SLOTS ? count - base : DISTINCT_SLOTS, places = 2;
+        while (places < 2 * here) places *= 2;
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS) c.row[i] = c.holder[i] = DRAW_NONE;
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) c.chosen[i] = DRAW_NONE;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS)
+            claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS)
+            if (c.holder[i] != DRAW_NONE) c.chosen[c.holder[i]] = c.row[i];
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) {
+            out[base + i] = c.chosen[i];
+            if (c.chosen[i] == DRAW_NONE) note_empty(to, block);
         }
-        if (mine && id == DRAW_NONE) note_empty(to, block);
-        if (mine) out[base + lane] = id;
-        __syncwarp();
+        __syncthreads();
     }
 }
 
 /* ---- the host's side ---- */
 
-/* Most contexts of a batch of windows that are worth padding: twice as many are sorted as there are. */
-#define MOST_PADDED ((uint64_t)1 << 18)
-
-int cuda_examples_bound(const struct example_source *s, uint64_t count, struct batch_sizes *bound) {
-    uint64_t targets = 1, blocks = 1, contexts, terms, most = ((uint64_t)1 << 31) - 1;
-    if (s->mode == EXAMPLE_WINDOW) {
-        targets = 2 * (uint64_t)s->window;
-        if (s->per_pair) blocks = targets;
-        contexts = blocks * (1 + (uint64_t)s->negatives);
-        terms = targets * (1 + (uint64_t)s->negatives);
-        most = MOST_PADDED;
-    } else {
-        uint64_t negatives = s->per_pair ? (uint64_t)s->positives * s->negatives : s->negatives;
-        if (!s->positives || negatives > MOST_NEGATIVES) return 0;
-        contexts = terms = s->positives + negatives;
-    }
-    if (!count || terms > most / count || contexts > most / count) return 0;
-    bound->blocks = (uint32_t)(blocks * count);
-    bound->targets = (uint32_t)(targets * count);
-    bound->contexts = (uint32_t)(contexts * count);
-    bound->terms = (uint32_t)(terms * count);
-    return 1;
-}
-
-static cudaError_t scan(struct backend *b, void *temporary, size_t *bytes, uint64_t count) {
+static cudaError_t scan(struct maker *maker, void *temporary, size_t *bytes, uint64_t count) {
     struct need zero = {0, 0, 0, 0};
-    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)b->scratch.sizes.data,
-                                          (struct need *)b->scratch.offsets.data, need_sum(), zero, (int)(count + 1),
-                                          b->prepare);
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)maker->scratch.sizes.data,
+                                          (struct need *)maker->scratch.offsets.data, need_sum(), zero,
+                                          (int)(count + 1), maker->stream);
 }
 
-int cuda_examples_reserve(struct backend *b, uint64_t count) {
+int cuda_examples_reserve(struct backend *b, struct maker *maker, uint64_t count) {
+    struct scratch *s = &maker->scratch;
     const char *what = "a batch's sizes";
     size_t scanning = 0;
-    if (gpu_grow(b, &b->scratch.sizes, (count + 1) * sizeof(struct need), what) ||
-        gpu_grow(b, &b->scratch.offsets, (count + 1) * sizeof(struct need), what))
+    if (gpu_grow(b, &s->sizes, (count + 1) * sizeof(struct need), what) ||
+        gpu_grow(b, &s->offsets, (count + 1) * sizeof(struct need), what))
         return -1;
-    CK(scan(b, NULL, &scanning, count));
-    return gpu_grow(b, &b->scratch.scanning, scanning, what);
+    CK(scan(maker, NULL, &scanning, count));
+    return gpu_grow(b, &s->scanning, scanning, what);
 }
 
-int cuda_examples_measure(struct backend *b, struct stage *stage, int padded) {
+int cuda_examples_measure(struct stage *stage, int padded) {
     const struct example_request *request = stage->request_host;
-    size_t scanning = b->scratch.scanning.bytes;
+    struct maker *maker = stage->maker;
+    size_t scanning = maker->scratch.scanning.bytes;
     uint64_t threads = request->count + 1;
     struct padding padding = {{NULL, NULL}, {0, 0}};
     for (int side = 0; side < 2 && padded; side++) {
@@ -489,12 +507,12 @@ int cuda_examples_measure(struct backend *b, struct stage *stage, int padded) {
         padding.count[side] = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
         if (padding.count[side] / PADDED_A_THREAD > threads) threads = padding.count[side] / PADDED_A_THREAD;
     }
-    CK(cudaMemcpyAsync(stage->request, request, sizeof *request, cudaMemcpyHostToDevice, b->prepare));
-    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, b->prepare));
-    measure<<<grid(threads), THREADS, 0, b->prepare>>>(stage->request, (struct need *)b->scratch.sizes.data,
-                                                       stage->counts, padding);
+    take_request<<<1, THREADS, 0, maker->stream>>>(request, stage->request, stage->counts);
+    CK_LAUNCH("take_request");
+    measure<<<blocks_for(threads, THREADS), THREADS, 0, maker->stream>>>(
+        stage->request, (struct need *)maker->scratch.sizes.data, stage->counts, padding);
     CK_LAUNCH("measure");
-    CK(scan(b, b->scratch.scanning.data, &scanning, request->count));
+    CK(scan(maker, maker->scratch.scanning.data, &scanning, request->count));
     return 0;
 }
 
@@ -507,10 +525,11 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
 
 int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
     const struct measured *measured = b->measured;
-    tell_sizes<<<1, 1, 0, b->prepare>>>((const struct need *)b->scratch.offsets.data + stage->request_host->count,
-                                        stage->counts, b->measured);
+    struct maker *maker = stage->maker;
+    tell_sizes<<<1, 1, 0, maker->stream>>>(
+        (const struct need *)maker->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
     CK_LAUNCH("tell_sizes");
-    CK(cudaEventRecord(b->sized, b->prepare));
+    CK(cudaEventRecord(b->sized, maker->stream));
     CK(cudaEventSynchronize(b->sized));
     if (measured->too_long)
         return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
@@ -539,20 +558,21 @@ static struct built built_of(struct stage *stage) {
     return to;
 }
 
-int cuda_examples_fill(struct backend *b, struct stage *stage) {
+int cuda_examples_fill(struct stage *stage) {
     const struct example_request *request = stage->request_host;
+    const struct need *starts = (const struct need *)stage->maker->scratch.offsets.data;
+    cudaStream_t stream = stage->maker->stream;
     struct built to = built_of(stage);
-    if (!stage->sizes.blocks) return 0;
-    fill<<<grid(request->count + 1), THREADS, 0, b->prepare>>>(stage->request, to,
-                                                               (const struct need *)b->scratch.offsets.data);
+    uint32_t blocks = stage->sizes.blocks;
+    if (!blocks) return 0;
+    fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, to, starts);
     CK_LAUNCH("fill");
     if (request->source.distinct) {
-        fill_distinct_negatives<<<grid((uint64_t)stage->sizes.blocks * 32), THREADS, 0, b->prepare>>>(stage->request,
-                                                                                                      to);
+        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_distinct_negatives");
     } else {
-        fill_negatives<<<grid((uint64_t)stage->sizes.blocks * NEGATIVE_LANES), THREADS, 0, b->prepare>>>(stage->request,
-                                                                                                         to);
+        fill_negatives<<<blocks_for((uint64_t)blocks * NEGATIVE_LANES, THREADS), THREADS, 0, stream>>>(stage->request,
+                                                                                                       to);
         CK_LAUNCH("fill_negatives");
     }
     return 0;

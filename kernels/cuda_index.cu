@@ -82,10 +82,6 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-static unsigned grid(uint64_t threads) {
-    return (unsigned)((threads + THREADS - 1) / THREADS);
-}
-
 /* Bits of a row's id that sorting must look at; DRAW_NONE, all ones in them, must come behind the last row. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
@@ -94,12 +90,13 @@ static int key_bits(uint64_t rows) {
 }
 
 /* 0, 1, 2 ..: what is sorted along with the ids. */
-static int grow_iota(struct backend *b, uint64_t count) {
-    struct scratch *s = &b->scratch;
+static int grow_iota(struct backend *b, struct maker *maker, uint64_t count) {
+    struct scratch *s = &maker->scratch;
     if (count <= s->iota_count) return 0;
     if (gpu_grow(b, &s->iota, count * 4, "sorting a batch")) return -1;
     s->iota_count = s->iota.bytes / 4;
-    count_up<<<grid(s->iota_count), THREADS, 0, b->prepare>>>((uint32_t *)s->iota.data, s->iota_count);
+    count_up<<<blocks_for(s->iota_count, THREADS), THREADS, 0, maker->stream>>>((uint32_t *)s->iota.data,
+                                                                                s->iota_count);
     CK_LAUNCH("count_up");
     return 0;
 }
@@ -122,29 +119,30 @@ static cudaError_t rank_runs(const struct sorting *s, void *temporary, size_t *b
     return cub::DeviceScan::InclusiveSum(temporary, *bytes, heads, s->ranks, (int)s->count, s->stream);
 }
 
-static int reserve_side(struct backend *b, int side, uint32_t count, uint64_t rows) {
-    struct scratch *s = &b->scratch;
+static int reserve_side(struct backend *b, struct maker *maker, int side, uint32_t count, uint64_t rows) {
+    struct scratch *s = &maker->scratch;
     const char *what = "sorting a batch";
-    struct sorting sorting = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), b->prepare};
+    struct sorting sorting = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), maker->stream};
     size_t sort = 0, rank = 0;
     CK(sort_ids(&sorting, NULL, &sort));
     CK(rank_runs(&sorting, NULL, &rank));
-    return grow_iota(b, count) || gpu_grow(b, &s->keys[side], (uint64_t)count * 4, what) ||
+    return grow_iota(b, maker, count) || gpu_grow(b, &s->keys[side], (uint64_t)count * 4, what) ||
                    gpu_grow(b, &s->ranks[side], (uint64_t)count * 4, what) ||
                    gpu_grow(b, &s->sorting[side], sort > rank ? sort : rank, what)
                ? -1
                : 0;
 }
 
-int cuda_index_reserve(struct backend *b, const struct batch_sizes *room, uint64_t rows) {
-    return reserve_side(b, SIDE_TARGET, room->targets, rows) || reserve_side(b, SIDE_CONTEXT, room->contexts, rows) ? -1
-                                                                                                                    : 0;
+int cuda_index_reserve(struct backend *b, struct maker *maker, const struct batch_sizes *room, uint64_t rows) {
+    return reserve_side(b, maker, SIDE_TARGET, room->targets, rows) ||
+                   reserve_side(b, maker, SIDE_CONTEXT, room->contexts, rows)
+               ? -1
+               : 0;
 }
 
-static int index_side(struct backend *b, struct stage *stage, int side, uint32_t count, uint64_t rows,
-                      cudaStream_t stream) {
+static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
     struct side_arrays *a = &stage->side[side];
-    struct scratch *s = &b->scratch;
+    struct scratch *s = &stage->maker->scratch;
     size_t room = s->sorting[side].bytes;
     if (!count) return 0;
     struct sorting sorting = {(const uint32_t *)a->ids.data,
@@ -159,28 +157,30 @@ static int index_side(struct backend *b, struct stage *stage, int side, uint32_t
     CK(rank_runs(&sorting, s->sorting[side].data, &room));
     struct indexed to;
     to.distinct = (uint32_t *)a->distinct.data;
-    to.distinct_ids = (uint32_t *)a->distinct_ids.data;
+    to.distinct_ids = (uint32_t *)a->distinct_ids[stage->copy].data;
     to.distinct_starts = (uint32_t *)a->distinct_starts.data;
     to.items = (struct item *)a->items.data;
     to.longs = (struct item *)a->longs.data;
     to.counts = stage->counts;
     to.side = side;
-    place_runs<<<grid(count), THREADS, 0, stream>>>(sorting.keys, sorting.order, sorting.ranks, count, to);
+    place_runs<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(sorting.keys, sorting.order, sorting.ranks, count,
+                                                                   to);
     CK_LAUNCH("place_runs");
     /* Contexts of one-target blocks that stand once are updated where they are first read. */
     uint32_t least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
-    cut_pieces<<<grid(count < rows ? count : rows), THREADS, 0, stream>>>(to, least);
+    cut_pieces<<<blocks_for(count < rows ? count : rows, THREADS), THREADS, 0, stream>>>(to, least);
     CK_LAUNCH("cut_pieces");
     return 0;
 }
 
-int cuda_index(struct backend *b, struct stage *stage, uint64_t rows) {
-    CK(cudaEventRecord(b->forked, b->prepare));
-    CK(cudaStreamWaitEvent(b->beside, b->forked, 0));
-    if (index_side(b, stage, SIDE_TARGET, stage->sizes.targets, rows, b->beside) ||
-        index_side(b, stage, SIDE_CONTEXT, stage->sizes.contexts, rows, b->prepare))
+int cuda_index(struct stage *stage, uint64_t rows) {
+    struct maker *maker = stage->maker;
+    CK(cudaEventRecord(maker->forked, maker->stream));
+    CK(cudaStreamWaitEvent(maker->beside, maker->forked, 0));
+    if (index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, maker->beside) ||
+        index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, maker->stream))
         return -1;
-    CK(cudaEventRecord(b->joined, b->beside));
-    CK(cudaStreamWaitEvent(b->prepare, b->joined, 0));
+    CK(cudaEventRecord(maker->joined, maker->beside));
+    CK(cudaStreamWaitEvent(maker->stream, maker->joined, 0));
     return 0;
 }

@@ -1,6 +1,6 @@
 /* cuda_rows: cold rows between the host and a stage's slots, and what keeps it exact while several batches are in flight.
  *
- *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots         prepare stream
+ *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots         the maker's stream
  *   gather   the other cold rows, host -> slots                                                       in stream
  *   forward  those that batches in flight held, their slots -> these, when the step before is done    compute stream
  *   scatter  slots -> host                                                                            out stream
@@ -50,13 +50,29 @@ static __device__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32
     return low;
 }
 
-static __global__ void find_cold(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts, int side) {
-    counts->cold_first[side] = lower_bound(distinct_ids, 0, counts->distinct[side], hot_rows);
+/* The same for a whole warp from the list's beginning, 32 probes at once. */
+static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t step = (high - low + 31) / 32, probe = low + (threadIdx.x & 31) * step;
+        uint32_t below = __popc(__ballot_sync(0xFFFFFFFFu, probe < high && ids[probe] < id));
+        if (!below) return low;
+        if (high - low > below * step) high = low + below * step;
+        low += (below - 1) * step + 1;
+    }
+    return low;
 }
 
-static __global__ void find_forwards(const uint32_t *distinct_ids, struct batch_counts *counts, int side, struct in_flight others,
-                                     uint32_t *forward) {
-    uint32_t first = counts->cold_first[side], end = counts->distinct[side], found = 0;
+static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts, int side,
+                                     struct in_flight others, uint32_t *forward) {
+    __shared__ uint32_t cold_first;
+    if (threadIdx.x < 32) {
+        uint32_t at = warp_lower_bound(distinct_ids, counts->distinct[side], hot_rows);
+        if (threadIdx.x == 0) cold_first = at;
+        if (threadIdx.x == 0 && blockIdx.x == 0) counts->cold_first[side] = at;
+    }
+    __syncthreads();
+    uint32_t first = cold_first, end = counts->distinct[side], found = 0;
     for (uint32_t row = first + blockIdx.x * blockDim.x + threadIdx.x; row < end; row += gridDim.x * blockDim.x) {
         uint32_t id = distinct_ids[row], from = DRAW_NONE;
         for (int i = 0; i < others.count && from == DRAW_NONE; i++) {
@@ -169,7 +185,7 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
         }
         if (!newest) return others;
         others.stage[others.count] = (uint32_t)(newest - b->stages);
-        others.distinct_ids[others.count] = (const uint32_t *)newest->side[side].distinct_ids.data;
+        others.distinct_ids[others.count] = (const uint32_t *)newest->side[side].distinct_ids[newest->copy].data;
         others.counts[others.count++] = newest->counts;
         below = newest->sequence;
     }
@@ -178,17 +194,18 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
 static int plan_side(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
     struct side_arrays *a = &stage->side[side];
-    const uint32_t *ids = (const uint32_t *)a->distinct_ids.data;
+    const uint32_t *ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    cudaStream_t stream = stage->maker->stream;
     uint64_t rows = most_cold(&stage->sizes, side, table), room = most_cold(&stage->room, side, table);
     if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
     if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
     for (int i = 0; i < table->parts; i++)
         if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
     if (!rows) return 0;
-    find_cold<<<1, 1, 0, b->prepare>>>(ids, hot_of(table), stage->counts, side);
-    CK_LAUNCH("find_cold");
-    unsigned blocks = (unsigned)((rows + ROW_THREADS - 1) / ROW_THREADS);
-    find_forwards<<<blocks, ROW_THREADS, 0, b->prepare>>>(ids, stage->counts, side, others_of(b, stage, side), (uint32_t *)a->forward.data);
+    struct in_flight others = others_of(b, stage, side);
+    /* The newest may be another maker's; those before it were there when its own rows were looked up. */
+    if (others.count) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[0]].prepared, 0));
+    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(ids, hot_of(table), stage->counts, side, others, (uint32_t *)a->forward.data);
     CK_LAUNCH("find_forwards");
     return 0;
 }
@@ -200,7 +217,7 @@ static struct record_move move_of(const struct stage *stage, int side, int part)
     m.home = store->host_device - store->gpu_rows * store->stride;
     m.slots = (char *)a->slots[part].data;
     m.stride = store->stride;
-    m.distinct_ids = (const uint32_t *)a->distinct_ids.data;
+    m.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
     m.forward = (const uint32_t *)a->forward.data;
     m.counts = stage->counts;
     m.side = side;
@@ -219,14 +236,15 @@ static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
 }
 
 /* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
-static int fetch_ids(struct backend *b, struct stage *stage, int side) {
+static int fetch_ids(struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
+    cudaStream_t stream = stage->maker->stream;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
     uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
     if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
     if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
-    CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, b->prepare));
-    CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids.data, most * 4, cudaMemcpyDeviceToHost, b->prepare));
+    CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
+    CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
     return 0;
 }
 
@@ -256,7 +274,7 @@ static int gather_file(struct backend *b, struct stage *stage, int side, int par
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
     const uint32_t *ids;
-    CK(cudaStreamSynchronize(b->prepare));
+    CK(cudaStreamSynchronize(stage->maker->stream));
     uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
@@ -299,11 +317,11 @@ int cuda_gather(struct backend *b, unsigned number, const struct step_request *r
     for (int side = 0; side < 2; side++)
         if (has_cold(stage->tables[side])) {
             cold = 1;
-            if (plan_side(b, stage, side) || (needs_ids(b, stage, side) && fetch_ids(b, stage, side))) return -1;
+            if (plan_side(b, stage, side) || (needs_ids(b, stage, side) && fetch_ids(stage, side))) return -1;
         }
     stage->cold = cold;
     stage->gathered = stage->busy = 1;
-    CK(cudaEventRecord(stage->prepared, b->prepare));
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
     if (!cold) return 0;
     /* Slots may still be read by the newest step's forwarding: it looked here when this stage held an older batch. */
     CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
@@ -434,7 +452,7 @@ int cuda_drain(struct backend *b) {
     CK(cudaSetDevice(b->device));
     for (unsigned i = 0; i < b->depth; i++)
         if (cuda_finish(b, &b->stages[i])) return -1;
-    CK(cudaStreamSynchronize(b->prepare));
+    for (struct maker &maker : b->makers) CK(cudaStreamSynchronize(maker.stream));
     CK(cudaStreamSynchronize(b->in));
     CK(cudaStreamSynchronize(b->compute));
     CK(cudaStreamSynchronize(b->out));

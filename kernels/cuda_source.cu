@@ -39,11 +39,11 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
     return 0;
 }
 
-/* On the GPU where it takes at most a quarter of what is left and the caller does not want it far; over the link otherwise. */
+/* Over the link where the caller wants it far. */
 static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
     struct cuda_source *source = &b->source;
-    if (!source->host.far && bytes <= (b->gpu_budget - b->gpu_used) / 4) {
+    if (!source->host.far) {
         if (copy_to_gpu(b, &source->owned[which], &source->owned_bytes[which], from, bytes, what)) return -1;
         *seen = source->owned[which];
         return 0;

@@ -75,9 +75,16 @@ FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) 
 
 /* 2^x for 0 <= x < 64, by fused multiply-adds alone, so that host and device give the same bits. */
 FN double draw_exp2(double x) {
+    /* The exponential series, by Horner: 1 / 20! .. 1 / 0! */
+    const double factors[] = {
+        4.110317623312165e-19, 8.22063524662433e-18, 1.5619206968586225e-16, 2.8114572543455206e-15,
+        4.779477332387385e-14, 7.647163731819816e-13, 1.1470745597729725e-11, 1.6059043836821613e-10,
+        2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07, 2.7557319223985893e-06,
+        2.48015873015873e-05, 0.0001984126984126984, 0.001388888888888889, 0.008333333333333333,
+        0.041666666666666664, 0.16666666666666666, 0.5, 1.0, 1.0};
     int whole = (int)x;
-    double y = (x - whole) * 0.69314718055994530942, sum = 1.0;
-    for (int i = 20; i > 0; i--) sum = fma(sum, y / i, 1.0); /* Horner's form of the exponential series */
+    double y = (x - whole) * 0.69314718055994530942, sum = factors[0];
+    for (int i = 1; i <= 20; i++) sum = fma(sum, y, factors[i]);
     return sum * (double)((uint64_t)1 << whole);
 }
 

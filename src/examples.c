@@ -305,16 +305,3 @@ struct examples_expected examples_expect(const struct examples *examples, const 
     }
     return expected;
 }
-
-void examples_bounds(const struct example_source *source, uint64_t *blocks, uint64_t *targets, uint64_t *contexts) {
-    uint64_t longest = longest_sentence(source), others = longest ? longest - 1 : 0;
-    *blocks = *targets = 1;
-    if (source->mode == EXAMPLE_WINDOW) {
-        *targets = 2 * (uint64_t)source->window < others ? 2 * (uint64_t)source->window : others;
-        if (source->per_pair) *blocks = *targets;
-        *contexts = *blocks * (1 + (uint64_t)source->negatives);
-        return;
-    }
-    uint64_t positives = source->positives ? source->positives : others;
-    *contexts = positives + source->negatives * (source->per_pair ? positives : 1);
-}

@@ -28,7 +28,5 @@ struct examples_expected {
     double pairs;    /* per block */
 };
 struct examples_expected examples_expect(const struct examples *examples, const struct vocab *vocab);
-/* Most target and context ids that one example can make (with per_pair: over all its blocks), for sizing a stage. */
-void examples_bounds(const struct example_source *source, uint64_t *blocks, uint64_t *targets, uint64_t *contexts);
 
 #endif

@@ -24,14 +24,14 @@ enum {
     CPU_SORT = 16,        /* an occurrence's key and its double, once for all stages */
     CPU_GRAIN = 128,      /* examples of a chunk */
     CPU_CHUNK = 32 << 10, /* what growing a chunk's arrays leaves between them */
-    /* CUDA, bytes in a stage (kernels/cuda.cuh): of a block; of an occurrence: five numbers, its piece of work, its slot */
+    /* CUDA, bytes in a stage (kernels/cuda.cuh): of a block; of an occurrence: six numbers, its piece of work, its slot */
     CUDA_BLOCK = 28,
-    CUDA_OCCURRENCE = 45,
-    /* and once for all stages: an occurrence while it is sorted; an example while it is measured */
+    CUDA_OCCURRENCE = 49,
+    /* and of what makes batches: an occurrence while it is sorted; an example while it is measured */
     CUDA_SORT = 20,
     CUDA_EXAMPLE = 48,
+    CUDA_MAKERS = 2,
     CUDA_PIECE = 64,         /* occurrences of one sum; twice as many sums as fill it may be kept */
-    CUDA_PADDED = 1 << 18,   /* contexts of a batch of windows that get room for the most they can be */
     HOGWILD_BATCH = 131072,  /* positions of a piece: between two looks at clock and signals */
     CPU_WINDOW_BATCH = 8192, /* positions */
     CPU_ROW_BATCH = 1024,    /* lists, lines */
@@ -39,7 +39,7 @@ enum {
     SMALLEST_BATCH = 256,
 };
 #define CPU_LARGEST     1.06        /* the largest of a run's window batches, as stages grow to it, over the mean one */
-#define CUDA_ROOM       1.125       /* what stages take for a larger batch of windows, likewise */
+#define CUDA_ROOM       1.125       /* what stages take for a larger batch where they are measured, likewise */
 #define CPU_BASE        (13 * MIB)  /* the program, its libraries, buffers of files */
 #define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
 #define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
@@ -277,17 +277,14 @@ struct room {
 
 static struct room cuda_room(const struct planning *p) {
     const struct example_source *source = &p->examples->source;
-    double examples = fmin((double)p->plan->batch, (double)example_count(source)), blocks = p->plan->batch_blocks;
-    struct room room = {blocks, p->touches.targets, p->touches.positives + p->touches.negatives, 0};
-    room.terms = blocks * p->expected.targets * p->expected.contexts;
-    if (source->mode == EXAMPLE_WINDOW) {
-        double targets = 2.0 * source->window * examples, most = source->per_pair ? targets : examples;
-        int padded = most * (1 + source->negatives) <= CUDA_PADDED;
-        if (padded) return (struct room){most, targets, most * (1 + source->negatives), targets * (1 + source->negatives)};
-        return (struct room){room.blocks * CUDA_ROOM, room.targets * CUDA_ROOM, room.contexts * CUDA_ROOM, room.terms * CUDA_ROOM};
-    }
-    double full = blocks > 0 && source->positives ? examples / blocks : 1; /* lines too short to make an example leave their room */
-    return (struct room){room.blocks * full, room.targets * full, room.contexts * full, room.terms * full};
+    double blocks = p->plan->batch_blocks;
+    uint64_t examples = example_count(source);
+    struct example_sizes most;
+    if (example_bound(source, p->plan->batch < examples ? p->plan->batch : examples, &most))
+        return (struct room){(double)most.blocks, (double)most.targets, (double)most.contexts, (double)most.terms};
+    return (struct room){blocks * CUDA_ROOM, p->touches.targets * CUDA_ROOM,
+                         (p->touches.positives + p->touches.negatives) * CUDA_ROOM,
+                         blocks * p->expected.targets * p->expected.contexts * CUDA_ROOM};
 }
 
 /* Rows of a stage that are not on the GPU need slots there, as many as it names; that hot ones need none is left as room. */
@@ -306,7 +303,8 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
                    slot_bytes(plan, &room);
     double sums = (room.targets + 2 * fmax(room.targets, room.contexts) / CUDA_PIECE) * row;
     if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += room.contexts * row;
-    return (uint64_t)(stage * depth + sums + (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE);
+    double making = (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE;
+    return (uint64_t)(stage * depth + sums + making * (depth > 1 ? CUDA_MAKERS : 1));
 }
 
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back. */

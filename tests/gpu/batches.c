@@ -30,18 +30,19 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
 static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s,
                             const char *name) {
     uint64_t examples = example_count(s), size = 700;
+    unsigned stage = 0; /* in turn: each is made with scratch of its own */
     char why[256] = "";
     if (backend_cpu.source(cpu, s) || backend_cuda.source(gpu, s)) {
         CHECK(0, "%s: source", name);
         return;
     }
     for (uint32_t epoch = 0; epoch < 2; epoch++)
-        for (uint64_t first = 0; first < examples; first += size * 3) {
+        for (uint64_t first = 0; first < examples; first += size * 3, stage = !stage) {
             struct batch_request request = {epoch, first, examples - first < size ? examples - first : size,
                                             s->held_out && first % 2};
             struct batch_view a, b;
             int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &a) &&
-                     !backend_cuda.make_batch(gpu, 0, &request) && !backend_cuda.batch_view(gpu, 0, &b) &&
+                     !backend_cuda.make_batch(gpu, stage, &request) && !backend_cuda.batch_view(gpu, stage, &b) &&
                      same_view(&a, &b, why, sizeof why);
             CHECK(ok, "%s, epoch %u, from %llu: %s", name, epoch, (unsigned long long)first, why);
             if (!ok) return;
@@ -49,7 +50,7 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
 }
 
 void test_batches(void) {
-    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
     uint64_t vocabularies[] = {2, 3, 40, 1000, 65536};
     for (int v = 0; v < 5; v++) {
         struct corpus c;

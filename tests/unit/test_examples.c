@@ -372,16 +372,20 @@ static void compare_with_built(struct config config, struct tiny *tiny, double w
     struct examples examples;
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
-    uint64_t most_blocks, most_targets, most_contexts, pairs = 0;
+    struct example_sizes most;
+    uint64_t pairs = 0;
     assert_int_equal(0, examples_init(&examples, &config, &tiny->vocab, &tiny->stream));
     struct examples_expected e = examples_expect(&examples, &tiny->vocab);
-    examples_bounds(&examples.source, &most_blocks, &most_targets, &most_contexts);
     uint64_t count = example_count(&examples.source);
+    int bounded = example_bound(&examples.source, count, &most);
     assert_int_equal(0, cpu_build(&examples.source, &piece, &blocks, 0, 0, count, 0));
     for (uint64_t i = 0; i < blocks.count; i++) {
         pairs += (uint64_t)blocks.block[i].t * blocks.block[i].positives;
-        assert_true(blocks.block[i].t <= most_targets);
-        assert_true(blocks.block[i].c <= most_contexts);
+    }
+    if (examples.source.mode != EXAMPLE_WINDOW) assert_int_equal(bounded, examples.source.positives > 0);
+    if (bounded) {
+        assert_true(blocks.count <= most.blocks && blocks.targets <= most.targets);
+        assert_true(blocks.contexts <= most.contexts && blocks.logits <= most.terms);
     }
     double n = (double)blocks.count;
     print_message("blocks %.4f of %.4f, targets %.3f of %.3f, contexts %.3f of %.3f, pairs %.3f of %.3f\n", e.blocks,
