@@ -127,8 +127,10 @@ __device__ uint32_t list_targets(piece &p, uint32_t at, uint32_t count, uint32_t
 template <int VEC> struct row { float4 v[VEC]; };
 
 template <int VEC, bool FAR>
-__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on) {
+__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on,
+                                         hogwild_sums &sums) {
     const float *base = weights_of<FAR>(rows, on ? id : 0);
+    if (FAR) sums.far_rows += on && is_far(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t column = (i * 32 + lane_number()) * 4;
@@ -137,8 +139,10 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
 }
 
 template <int VEC, bool FAR>
-__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span) {
+__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span,
+                                        hogwild_sums &sums) {
     float *base = weights_of<FAR>(rows, id);
+    if (FAR) sums.far_rows += is_far(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t column = (i * 32 + lane_number()) * 4;
@@ -236,14 +240,14 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
     const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
     row<VEC> middle, gained = zero_row<VEC>();
-    read_row<VEC, FAR>(middle, job.context, at.middle, span, true);
+    read_row<VEC, FAR>(middle, job.context, at.middle, span, true, sums);
     for (uint32_t j0 = 0; j0 < at.targets; j0 += TT) {
         row<VEC> t[TT], moved[TT];
         uint32_t id[TT];
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-            read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE);
+            read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
             moved[j] = zero_row<VEC>();
         }
         row<VEC> gain = zero_row<VEC>();
@@ -259,7 +263,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
 #pragma unroll
                 for (int k = 0; k < NT; k++) {
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
-                    read_row<VEC, FAR>(n[j][k], job.context, other, span, other != DRAW_NONE);
+                    read_row<VEC, FAR>(n[j][k], job.context, other, span, other != DRAW_NONE, sums);
                 }
 #pragma unroll
             for (int j = 0; j < TT; j++) {
@@ -284,18 +288,18 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_row<VEC, FAR>(scale_row(negative, t[j]), job.context, other, span);
+                    add_row<VEC, FAR>(scale_row(negative, t[j]), job.context, other, span, sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE) add_row<VEC, FAR>(moved[j], job.target, id[j], span);
+            if (id[j] != DRAW_NONE) add_row<VEC, FAR>(moved[j], job.target, id[j], span, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
-    add_row<VEC, FAR>(gained, job.context, at.middle, span);
+    add_row<VEC, FAR>(gained, job.context, at.middle, span, sums);
 }
 
 /* One position whose pairs share their negatives. */
@@ -313,7 +317,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, FAR>(c[k], job.context, other[k], span, other[k] != DRAW_NONE);
+            read_row<VEC, FAR>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
             gained[k] = zero_row<VEC>();
         }
         unsigned my_target = lane / WIDTH, my_slot = lane % WIDTH;
@@ -325,7 +329,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
             for (int j = 0; j < TT; j++) {
                 id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-                read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE);
+                read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
             }
 #pragma unroll
             for (int j = 0; j < TT; j++)
@@ -344,12 +348,12 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                     fma_row(moved, f, c[k]);
                     fma_row(gained[k], f, t[j]);
                 }
-                add_row<VEC, FAR>(moved, job.target, id[j], span);
+                add_row<VEC, FAR>(moved, job.target, id[j], span, sums);
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE) add_row<VEC, FAR>(gained[k], job.context, other[k], span);
+            if (other[k] != DRAW_NONE) add_row<VEC, FAR>(gained[k], job.context, other[k], span, sums);
         n0 += NT;
     } while (n0 < negatives);
 }
@@ -365,7 +369,7 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
     piece &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
     const uint64_t grain = job.source.shuffle ? 1 : GRAIN, count = (job.count + grain - 1) / grain;
-    hogwild_sums sums = {0, 0, 0, 0, 0, 0};
+    hogwild_sums sums = {};
     for (;;) {
         uint64_t number = take_piece(job.totals) * grain;
         if (number >= job.count || count == 0) break;
@@ -548,6 +552,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     result->sampled_examples = m->totals->sampled_examples;
     result->sampled_pairs = m->totals->sampled_pairs;
     result->sampled_terms = m->totals->sampled_terms;
+    result->link_bytes = m->totals->far_rows * job.span * sizeof(float);
     return 0;
 }
 

@@ -93,13 +93,21 @@ __device__ void move_columns(const hogwild_job &job, const table_view &rows, uin
         add4(weights, move);
 }
 
+/* How often a row crosses the link while a target meets it: two reads and one way back, adagrad's sum there and back.
+ */
+__device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id) {
+    return 3 * is_far(rows, id) + (job.adagrad ? 2 * (id >= rows.state.hot_rows) : 0);
+}
+
 /* ---- training ---- */
 
 /* sigmoid - y of one target with every context of the block, into b.factors. */
 __device__ void make_factors(const hogwild_job &job, block &b, uint32_t target, hogwild_sums &sums) {
     const float *t = weights_of<true>(job.target, target);
+    sums.far_rows += crossings(job, job.target, target);
     for (uint32_t k = 0; k < b.c; k++) {
         const float *c = weights_of<true>(job.context, b.contexts[k]);
+        sums.far_rows += crossings(job, job.context, b.contexts[k]);
         float sum = 0, y = k < b.positives ? 1.0f : 0.0f;
         for (uint32_t column = lane_number() * 4; column < job.span; column += 128)
             sum = dot4(read4(t + column, true), read4(c + column, true), sum);
@@ -245,7 +253,7 @@ __device__ void train_list(const hogwild_job &job, block &b, hogwild_sums &sums)
 
 __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job) {
     uint32_t *scratch = job.scratch + (blockIdx.x * (uint64_t)WARPS + threadIdx.x / 32) * job.scratch_words;
-    hogwild_sums sums = {0, 0, 0, 0, 0, 0};
+    hogwild_sums sums = {};
     for (;;) {
         uint64_t number = take_piece(job.totals);
         if (number >= job.count) break;

@@ -18,7 +18,7 @@ constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
 struct hogwild_totals {
     unsigned long long next; /* pieces taken so far */
-    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms;
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
     double loss;
 };
 
@@ -38,9 +38,9 @@ struct hogwild_job {
     struct hogwild_totals *totals;
 };
 
-/* What one warp has done; loss is each lane's own share. */
+/* What one warp has done; loss is each lane's own share. far_rows: crossings of the link, one way. */
 struct hogwild_sums {
-    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms;
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
     double loss;
 };
 
@@ -114,6 +114,7 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
     atomicAdd(&totals->sampled_examples, sums->sampled_examples);
     atomicAdd(&totals->sampled_pairs, sums->sampled_pairs);
     atomicAdd(&totals->sampled_terms, sums->sampled_terms);
+    if (sums->far_rows) atomicAdd(&totals->far_rows, sums->far_rows);
     atomicAdd(&totals->loss, sums->loss);
 }
 

@@ -155,7 +155,8 @@ static void count_step(struct bench_training *out, const struct step_result *r) 
 }
 
 static void clear_counts(struct bench_training *out) {
-    out->words = out->examples = out->pairs = out->link_bytes = 0;
+    out->words = out->examples = out->pairs = out->link_bytes = out->row_bytes = 0;
+    out->calling = 0;
 }
 
 /* Until `seconds` are over, or `steps` steps are done where not 0. */
@@ -179,6 +180,14 @@ static int run_batches(struct training *t, double seconds, uint64_t steps) {
     return 0;
 }
 
+/* Rows that blocks name: T targets and the contexts of each block. Where pairs have negatives of their own a window's word
+ * in the middle, which all its blocks name, is counted once a pair. */
+static uint64_t rows_named(const struct example_source *s, const struct hogwild_result *r) {
+    uint64_t contexts = 1 + (uint64_t)s->negatives;
+    if (!s->per_pair) return r->pairs + r->examples * contexts;
+    return r->pairs * contexts + (s->mode == EXAMPLE_WINDOW ? r->pairs : r->examples);
+}
+
 static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     uint64_t piece = t->batch;
@@ -193,8 +202,11 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
         request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
         request.lr_last = rate_at(t);
         if (t->ops->hogwild(t->backend, &request, &r)) return -1;
-        if (progress_now() - started < piece_seconds && batch.count == piece) piece *= 2;
-        count_step(out, &(struct step_result){.loss = 0, .examples = r.examples, .pairs = r.pairs, .words = r.words});
+        double took = progress_now() - started;
+        if (took < piece_seconds && batch.count == piece) piece *= 2;
+        count_step(out, &(struct step_result){.examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
+        out->calling += took;
+        out->row_bytes += 2 * rows_named(&t->session.examples.source, &r) * t->out->plan.layout.span * sizeof(float);
         if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
     }
     out->seconds = progress_now() - began;

@@ -38,7 +38,9 @@ struct bench_training {
     double seconds;                              /* of the measured steps */
     uint64_t steps;                              /* measured; hogwild: calls */
     uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
-    double loss_pair;                            /* of the last ones measured */
+    uint64_t row_bytes;   /* hogwild: of the rows that examples name, read and written once each */
+    double calling;       /* hogwild: seconds within its calls */
+    double loss_pair;     /* of the last ones measured */
     double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
     uint64_t phase_steps; /* 0: not measured */
 };

@@ -204,9 +204,11 @@ static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;
 }
 
-/* Shares of what the machine's plain copies reach, by the bytes that the plan expects of a step. */
+/* Shares of what the machine's plain copies reach: by the bytes that the plan expects of a step or, lock-free, by those
+ * of the rows that examples name, of which frequent ones come from the GPU's cache. */
 static double memory_share(const struct bench_training *t) {
-    return t->limits.device > 0 ? t->plan.memory_bytes * (double)t->steps / t->seconds / t->limits.device : 0;
+    double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
+    return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;
 }
 static double link_share(const struct bench_training *t) {
     return t->limits.both > 0 ? (double)t->link_bytes / t->seconds / t->limits.both : 0;
@@ -221,9 +223,9 @@ static void print_train_json(const struct bench_training *t) {
            t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading,
            t->seconds, t->steps, t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds,
            t->loss_pair, t->link_bytes, t->machine.gpu_used, t->machine.host_used);
-    if (!t->hogwild && t->cuda)
-        printf(", \"memory_share\": %.4g, \"link_share\": %.4g, \"floor_pairs_per_second\": %.6g", memory_share(t),
-               link_share(t), t->plan.floor_pairs);
+    if (t->cuda) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
+    if (t->cuda && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
+    if (t->hogwild) printf(", \"calling_seconds\": %.6g", t->calling);
     for (int i = 0; i < PHASES && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
     printf("}\n");
 }
@@ -244,13 +246,21 @@ static void print_train(const struct bench_training *t) {
            text_of_count((char[TEXT_ROOM]){0}, t->plan.hot_rows));
     printf("loading    %.2f s\n", t->loading);
     if (t->hogwild)
-        printf("update     hogwild, %" PRIu64 " calls in %.2f s\n", t->steps, t->seconds);
+        printf("update     hogwild, %" PRIu64 " calls in %.2f s, %.1f%% of the time within them\n", t->steps,
+               t->seconds, 100 * t->calling / t->seconds);
     else
         printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch),
                text_of_count(b, t->steps), t->seconds, t->seconds / (double)t->steps * 1e3);
     printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / t->seconds));
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / t->seconds));
     printf("loss       %.4f a pair\n", t->loss_pair);
+    if (t->hogwild && t->cuda) {
+        printf("memory     %s/s of rows read and written, %.1f%% of what copies reach; frequent rows come from the "
+               "cache\n",
+               text_of_bytes(a, (uint64_t)((double)t->row_bytes / t->seconds)), 100 * memory_share(t));
+        printf("link       %s/s, %.1f%% of what copies reach both ways\n",
+               text_of_bytes(a, (uint64_t)((double)t->link_bytes / t->seconds)), 100 * link_share(t));
+    }
     if (!t->hogwild && t->cuda) {
         printf("memory     %s a step (planned), %.1f%% of what copies reach\n",
                text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));

@@ -370,6 +370,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
     a->loss_terms += r.sampled_terms;
     a->words += r.words;
     a->pairs += r.pairs;
+    a->link_bytes += r.link_bytes;
     t->state.words += r.words;
     t->state.pairs += r.pairs;
     return check_loss(t, r.loss);
