@@ -149,7 +149,9 @@ def checkpoints(sptx, run="run"):
 def whole_once(tmp_path_factory):
     program = Program(tmp_path_factory.mktemp("whole"))
     program.path("corpus.txt").write_text("\n".join(sentences(20000)) + "\n")
+    began = time.monotonic()
     program("train", program.config("whole.ini", **STOP_KEYS), "--run.dir=whole")
+    program.seconds = time.monotonic() - began
     return program
 
 
@@ -168,9 +170,11 @@ def killed_once(whole_once, tmp_path_factory):
 
 @pytest.fixture
 def whole(whole_once, tmp_path):
-    """A finished run in `whole`, with its corpus: what an interrupted one must come to."""
+    """A finished run in `whole`, with its corpus and the seconds that it took: what an interrupted one must come to."""
     shutil.copytree(whole_once.directory, tmp_path / "own")
-    return Program(tmp_path / "own")
+    program = Program(tmp_path / "own")
+    program.seconds = whole_once.seconds
+    return program
 
 
 @pytest.fixture
