@@ -6,21 +6,27 @@
 #include "../../kernels/optimizers.h"
 #include "rules64.h"
 
-typedef void update(const struct rule_step *k, double g, double *w, double *s0, double *s1, double *s2);
-#define RULE_UPDATE(name, enumerator) rule_##name,
-static update *const updates[RULE_COUNT] = {RULES(RULE_UPDATE)};
+typedef void update(const struct rule_step *step, double share, uint64_t dim, const double *g, double *w, double *s0,
+                    double *s1, double *s2);
+
+/* A loop a rule, so that the compiler has it whole. */
+#define RULE_LOOP(name, enumerator)                                                                                    \
+    static void row_##name(const struct rule_step *step, double share, uint64_t dim, const double *g, double *w,       \
+                           double *s0, double *s1, double *s2) {                                                       \
+        const struct rule_step k = *step;                                                                              \
+        for (uint64_t i = 0; i < dim; i++) rule_##name(&k, g[i] * share, w + i, s0 + i, s1 + i, s2 + i);               \
+    }
+RULES(RULE_LOOP)
+#define RULE_ENTRY(name, enumerator) [enumerator] = row_##name,
+static update *const updates[RULE_COUNT] = {RULES(RULE_ENTRY)};
 
 void rules64_update(const struct rule_options *options, double lr, uint64_t behind, uint64_t places, uint64_t dim,
                     const double *g, double *w, double *slots) {
     struct rule_slot kinds[RULE_SLOTS];
     struct rule_step k = rule_prepare(options, lr, behind);
     int count = rule_slots(options, kinds);
-    double squares = 0;
+    double squares = 0, *role[RULE_SLOTS] = {w, w, w}; /* a rule without a slot does not look at it */
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
-    double share = rule_share(k.clip, places, squares);
-    for (uint64_t i = 0; i < dim; i++) {
-        double unused[RULE_SLOTS] = {0}, *role[RULE_SLOTS] = {&unused[0], &unused[1], &unused[2]};
-        for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim + i;
-        updates[options->rule](&k, share * g[i], w + i, role[0], role[1], role[2]);
-    }
+    for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim;
+    updates[options->rule](&k, rule_share(k.clip, places, squares), dim, g, w, role[0], role[1], role[2]);
 }

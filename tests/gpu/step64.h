@@ -10,9 +10,11 @@ struct table64 {
     uint64_t rows;
     double *values;    /* [rows x (1 + slots) x dim]: weights, then the slots */
     uint32_t *updates; /* [rows] */
+    double *gradients; /* [rows x dim] of the step under way, summed over a row's places; zero between steps */
+    uint64_t *places;  /* [rows] in how many places of the batch a row stands; likewise */
 };
 
-/* From packed float32 records; the caller frees values and updates. */
+/* From packed float32 records; table64_free() frees what it holds. */
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
 void table64_free(struct table64 *table);
 /* Returns the loss, summed over the pairs. */
