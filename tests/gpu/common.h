@@ -91,6 +91,7 @@ void test_frequent_rows(void);
 void test_depths(void);
 void test_hogwild(void);
 void test_topk(void);
+void test_runs(void);
 void speed(const char *which); /* "small", "large" batches, or all */
 
 #endif

@@ -13,9 +13,15 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } tests[] = {
-        {"refusals", test_refusals},      {"rows", test_rows},     {"batches", test_batches}, {"steps", test_steps},
-        {"frequent", test_frequent_rows}, {"depths", test_depths}, {"hogwild", test_hogwild}, {"topk", test_topk}};
+    } tests[] = {{"refusals", test_refusals},
+                 {"rows", test_rows},
+                 {"batches", test_batches},
+                 {"steps", test_steps},
+                 {"frequent", test_frequent_rows},
+                 {"depths", test_depths},
+                 {"hogwild", test_hogwild},
+                 {"topk", test_topk},
+                 {"runs", test_runs}};
     char why[256];
     if (!backend_cuda_present(why, sizeof why)) {
         printf("no test was run: %s\n", why);
