@@ -111,7 +111,8 @@ static int prepare(struct training *t) {
     if (session_open(s, c)) return -1;
     t->out->plan = s->plan;
     t->out->cuda = s->ops == &backend_cuda;
-    if (session_tables(s) || (t->out->cuda && cuda_bench_limits(s->backend, &t->out->limits)) ||
+    /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
+    if ((t->out->cuda && cuda_bench_limits(s->backend, &t->out->limits)) || session_tables(s) ||
         table_fill(&s->target, c, s->pool) || table_fill(&s->context, c, s->pool))
         return -1;
     t->ops = s->ops;
