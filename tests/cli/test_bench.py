@@ -1,0 +1,90 @@
+"""bench: what it counts must be true and its lines must be JSON; how fast is no test's business."""
+import json
+
+import pytest
+
+from conftest import KEYS
+
+CUDA = KEYS["device"]["backend"] == "cuda"
+EXAMPLES = {"window": "3", "subsample": "0"}  # every word is kept: its pairs can be counted
+
+
+def lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def train(sptx, *settings, **sections):
+    head, result = lines(sptx("bench", "train", sptx.config(**sections), "--json", "--steps=20", *settings))
+    assert head["bench"] == "train" and "bench train run.ini" in head["command"] and head["device"]
+    return result
+
+
+def test_train_counts_what_it_trained(sptx):
+    result = train(sptx, examples=EXAMPLES)
+    assert result["update"] == "batch" and result["steps"] == 20 and result["batch"] == 256
+    assert result["words"] == 20 * 256
+    # Two on each side on average, less at the ends of a line of twelve.
+    assert 3 * result["words"] < result["pairs"] < 4 * result["words"]
+    assert result["pairs_per_second"] == pytest.approx(result["pairs"] / result["seconds"], rel=1e-4)
+    assert result["words_per_second"] == pytest.approx(result["words"] / result["seconds"], rel=1e-4)
+    phases = [result[name + "_seconds"] for name in ("make_batch", "gather", "step", "scatter")]
+    assert all(seconds >= 0 for seconds in phases) and sum(phases) > 0
+    assert 0 < result["loss_pair"] < 6
+    assert ("memory_share" in result) == CUDA and ("floor_pairs_per_second" in result) == CUDA
+
+
+def test_train_lock_free_counts_its_calls(sptx):
+    result = train(sptx, train={"update": "hogwild"}, optimizer={"rule": "sgd"}, examples=EXAMPLES)
+    assert result["update"] == "hogwild" and result["steps"] == 20
+    assert 0 < result["calling_seconds"] <= result["seconds"] * 1.001
+    assert 3 * result["words"] < result["pairs"] < 4 * result["words"]
+    assert "make_batch_seconds" not in result
+    assert ("memory_share" in result) == CUDA
+
+
+@pytest.mark.skipif(not CUDA, reason="rows cross a link only where there is a GPU")
+@pytest.mark.parametrize("update", ["batch", "hogwild"])
+def test_train_counts_the_link(sptx, update):
+    keys = {"train": {"update": update}, "optimizer": {"rule": "sgd"}}
+    assert train(sptx, "--memory.target=gpu", "--memory.context=gpu", **keys)["link_bytes"] == 0
+    cold = train(sptx, "--memory.target=pinned", "--memory.context=gpu", "--memory.hot_rows=0", **keys)
+    assert cold["link_bytes"] > 0 and cold["link_share"] > 0
+
+
+def test_train_leaves_no_run_behind(sptx):
+    train(sptx)
+    assert not sptx.path("run", "latest").exists() and not sptx.path("run", "vocab.tsv").exists()
+
+
+def test_train_in_words(sptx):
+    said = sptx("bench", "train", sptx.config(), "--steps=5").stdout
+    for start in ("command    sptx-w2v bench train run.ini --steps=5\n", "pairs/s    ", "words/s    ", "loss       ",
+                  "  make_batch ", "  sum "):
+        assert start in said
+
+
+def test_memory_holds_what_it_says(sptx):
+    head, result = lines(sptx("bench", "memory", "--rows=100000", "--dim=64", "--json",
+                              f"--device.backend={KEYS['device']['backend']}"))
+    assert head["bench"] == "memory"
+    assert result["payload_bytes"] == 100000 * 64 * 4
+    assert result["payload_bytes"] <= result["host_bytes"] < 1.2 * result["payload_bytes"]
+    assert result["gpu_bytes"] == 0
+
+
+@pytest.mark.skipif(CUDA, reason="there is a GPU")
+def test_transfer_wants_a_gpu(sptx):
+    assert "between tables and a GPU" in sptx.refuses("bench", "transfer", "--device.backend=cpu")
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "bench wants transfer, train or memory"),
+    (["speed"], "bench has no 'speed'"),
+    (["train"], "bench train wants a CONFIG.ini"),
+    (["train", "run.ini", "--seconds=soon"], "--seconds = 'soon' is not a time"),
+    (["train", "run.ini", "--steps=0"], "steps"),
+    (["memory", "--rows=many"], "rows"),
+])
+def test_wrong_calls(sptx, arguments, said):
+    sptx.config()
+    assert said in sptx.refuses("bench", *arguments, code=2)
