@@ -1,6 +1,6 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
  *
- *   a maker's stream ids, distinct rows, orders of batch k+1            (cuda_batch.cu: cuda_examples.cu, cuda_index.cu)
+ *   makers' streams  ids, distinct rows, orders of batches k+1, k+2     (cuda_batch.cu: cuda_examples.cu, cuda_index.cu)
  *   in stream        its cold rows, host -> slots                       (cuda_rows.cu)
  *   compute stream   forward shared rows from batches in flight; step k (cuda_rows.cu, cuda_step.cu)
  *   out stream       rows of batch k-1, slots -> host; its result       (cuda_rows.cu)
@@ -200,10 +200,10 @@ struct stage {
     struct batch_sizes sizes, room; /* room: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
-    struct maker *maker; /* of the batch */
-    int copy;            /* the batch's ids and counts among the two */
+    struct maker *maker;     /* of the batch */
+    int copy;                /* the batch's ids and counts among the two */
     struct making making[2]; /* by copy: a graph writes to one of them, with one maker's scratch */
-    int one_target; /* every block has T == 1 */
+    int one_target;          /* every block has T == 1 */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct side_arrays side[2];
