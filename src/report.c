@@ -12,10 +12,17 @@ static int exit_code;
 static int live_shown;
 static int quiet_now;
 
+/* What is quoted of files and words may hold anything; a sentence stays one line, and the terminal as it is. */
+static void make_one_line(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127) *text = '?';
+}
+
 static int keep_sentence(int code, const char *format, va_list args) {
     pthread_mutex_lock(&lock);
     if (!exit_code) {
         vsnprintf(sentence, sizeof sentence, format, args);
+        make_one_line(sentence);
         exit_code = code;
     }
     pthread_mutex_unlock(&lock);
@@ -60,12 +67,13 @@ static void take_live_away(void) {
 }
 
 static void say(const char *prefix, const char *format, va_list args) {
+    char text[sizeof sentence];
+    vsnprintf(text, sizeof text, format, args);
+    make_one_line(text);
     pthread_mutex_lock(&lock);
     if (!quiet_now) {
         take_live_away();
-        fputs(prefix, stderr);
-        vfprintf(stderr, format, args);
-        fputc('\n', stderr);
+        fprintf(stderr, "%s%s\n", prefix, text);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -21,6 +21,11 @@ static void the_first_sentence_wins(void **state) {
     assert_string_equal(report_sentence(), "how");
 }
 
+static void a_sentence_is_one_line_whatever_it_quotes(void **state) {
+    (fail)("'%s' is not\ta type", "<f4\n\033[2J\177");
+    assert_string_equal(report_sentence(), "'<f4??[2J?' is not?a type");
+}
+
 static void a_long_sentence_is_cut_not_overrun(void **state) {
     char *text = calloc(100001, 1);
     memset(text, 'x', 100000);
@@ -123,6 +128,7 @@ static void the_clock_goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(the_first_sentence_wins),
+                                       TEST(a_sentence_is_one_line_whatever_it_quotes),
                                        TEST(a_long_sentence_is_cut_not_overrun),
                                        TEST(threads_do_not_mix_their_sentences),
                                        TEST(lines_off_a_terminal),
