@@ -122,6 +122,18 @@ FN uint64_t example_count(const struct example_source *s) {
     return by_position ? s->tokens : s->sentences;
 }
 
+/* Whether an example, by its own number, is held out. */
+FN int example_held_out(const struct example_source *s, uint64_t example) {
+    return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
+}
+
+/* The row that a negative's 64 bits draw, by the source's law. */
+FN uint32_t example_negative(const struct example_source *s, uint64_t bits) {
+    if (s->law == NEGATIVE_UNIGRAM) return draw_alias(bits, s->alias, s->rows);
+    if (s->law == NEGATIVE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
+    return (uint32_t)draw_below(bits, s->rows);
+}
+
 /* What examples make. */
 struct example_sizes {
     uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */

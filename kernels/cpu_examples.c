@@ -46,17 +46,6 @@ static void end_block(struct cpu_blocks *b, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
-static uint32_t draw_negative(const struct example_source *s, uint64_t bits) {
-    switch (s->law) {
-    case NEGATIVE_UNIGRAM:
-        return draw_alias(bits, s->alias, s->rows);
-    case NEGATIVE_LOG_UNIFORM:
-        return draw_log_uniform(bits, s->rows, s->log2_rows);
-    default:
-        return (uint32_t)draw_below(bits, s->rows);
-    }
-}
-
 static int among(uint32_t id, const uint32_t *ids, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (ids[i] == id) return 1;
@@ -77,7 +66,7 @@ static void add_negatives(const struct example_source *s, struct cpu_blocks *b, 
             uint32_t index = i / 2 + (attempt << 20);
             if (index != drawn_index)
                 drawn = draw_at(s->seed, DRAW_NEGATIVE, example, epoch, index), drawn_index = index;
-            uint32_t id = draw_negative(s, draw_pair(drawn, i & 1));
+            uint32_t id = example_negative(s, draw_pair(drawn, i & 1));
             if (s->exclude && (among(id, contexts, positives) || (!window && id == target))) continue;
             if (s->distinct && among(id, contexts + positives, block->c - positives)) continue;
             contexts[block->c++] = id;
@@ -183,10 +172,6 @@ static int add_window(const struct example_source *s, const struct cpu_piece *p,
     return 0;
 }
 
-static int is_held_out(const struct example_source *s, uint64_t example) {
-    return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
-}
-
 /* Windows at positions [first, end), which lie in one sentence. */
 static int add_windows(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch,
                        uint64_t number, uint64_t first, uint64_t end, int held_out) {
@@ -196,7 +181,7 @@ static int add_windows(const struct example_source *s, struct cpu_piece *p, stru
     if (fill_piece(s, p, &sentence, first, end, epoch)) return -1;
     for (uint64_t i = p->first; i < p->end; i++) {
         uint64_t at = p->at[i];
-        if (is_held_out(s, at) != held_out) continue;
+        if (example_held_out(s, at) != held_out) continue;
         if (at >> 2 != group) group = at >> 2, drawn = draw_at(s->seed, DRAW_WINDOW, group, epoch, 0);
         uint32_t width = s->shrink ? draw_window(drawn.word[at & 3], s->window) : s->window;
         if (add_window(s, p, i, width, b, epoch)) return -1;
@@ -245,7 +230,7 @@ static int add_row(const struct example_source *s, struct cpu_blocks *b, const u
         return fail("a list of %llu items is too long for one example; set examples.positives",
                     (unsigned long long)count);
     uint64_t negatives = s->per_pair ? wanted * s->negatives : s->negatives;
-    if (negatives > 1u << 21)
+    if (negatives > EXAMPLE_MOST_NEGATIVES)
         return fail(
             "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
             "negatives.per = example",
@@ -288,7 +273,7 @@ static int build_in_order(const struct example_source *s, struct cpu_piece *p, s
         return 0;
     }
     for (uint64_t e = first; e < first + count; e++)
-        if (is_held_out(s, e) == held_out && add_list(s, b, epoch, e)) return -1;
+        if (example_held_out(s, e) == held_out && add_list(s, b, epoch, e)) return -1;
     return 0;
 }
 

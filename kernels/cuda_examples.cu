@@ -113,9 +113,7 @@ static __device__ uint64_t example_at(const struct example_request &b, uint64_t 
 }
 
 static __device__ bool is_wanted(const struct example_request &b, uint64_t example) {
-    const struct example_source &s = b.source;
-    int out = s.held_out && draw_word(s.seed, DRAW_HELD_OUT, example, 0) < s.held_out;
-    return out == b.held_out;
+    return example_held_out(&b.source, example) == b.held_out;
 }
 
 static __device__ uint32_t window_width(const struct example_source &s, uint64_t position, uint32_t epoch) {
@@ -328,17 +326,6 @@ static __global__ void fill(const struct example_request *request, struct built 
 
 /* ---- negatives ---- */
 
-static __device__ __forceinline__ uint32_t draw_negative(const struct example_source &s, uint64_t bits) {
-    switch (s.law) {
-    case NEGATIVE_UNIGRAM:
-        return draw_alias(bits, s.alias, s.rows);
-    case NEGATIVE_LOG_UNIFORM:
-        return draw_log_uniform(bits, s.rows, s.log2_rows);
-    default:
-        return (uint32_t)draw_below(bits, s.rows);
-    }
-}
-
 /* One block's own rows, which its negatives may not be where the source excludes. */
 struct own_rows {
     const uint32_t *positives;
@@ -356,7 +343,7 @@ static __device__ __forceinline__ struct draw4 draws_at(const struct example_req
 }
 static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
                                                   uint32_t slot) {
-    return draw_negative(b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+    return example_negative(&b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
 }
 
 static __device__ struct own_rows own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {

@@ -477,7 +477,7 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     uint64_t longest = window ? 2 : std::max<uint64_t>(longest_sentence(m, s), 2);
     uint64_t positives = window ? 1 : s.positives ? s.positives : longest - 1;
     uint64_t negatives = !window && s.per_pair ? positives * s.negatives : s.negatives;
-    if (positives > UINT32_MAX / 2 || negatives > 1u << 21)
+    if (positives > UINT32_MAX / 2 || negatives > EXAMPLE_MOST_NEGATIVES)
         return fail(
             "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
             "negatives.per = example",

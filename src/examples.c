@@ -7,9 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A slot of a block has 20 bits of half its number in a draw's index (draws.h). */
-#define SLOTS_MOST ((uint64_t)1 << 21)
-
 /* ---- subsampling and negatives ---- */
 
 uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
@@ -139,10 +136,10 @@ static int check_negatives(const struct example_source *source, const struct voc
                     source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * 2 * source->window : slots;
-    if (numbered > SLOTS_MOST)
+    if (numbered > EXAMPLE_MOST_NEGATIVES)
         return fail("negatives.per = pair with %s would draw up to %" PRIu64 " negatives for one example, more than %" PRIu64
                     "; lower negatives.count or %s, or set negatives.per = example",
-                    source->mode == EXAMPLE_WINDOW ? "this window" : "these positives", numbered, SLOTS_MOST,
+                    source->mode == EXAMPLE_WINDOW ? "this window" : "these positives", numbered, EXAMPLE_MOST_NEGATIVES,
                     source->mode == EXAMPLE_WINDOW ? "examples.window" : "examples.positives");
     if (source->exclude) own = source->mode == EXAMPLE_WINDOW ? 1 : source->positives ? 1 + (uint64_t)source->positives : 2;
     if (drawable <= own)
