@@ -63,6 +63,14 @@ states=$(places gpu pinned gpu pinned)
 but_contexts=$(places pinned pinned gpu pinned)
 all_pinned=$(places pinned pinned pinned pinned)
 
+# The runs that both parts below go through: leaves $run, $config, $ids and its plan in $work/plan.json.
+runs='lit2vec:books lit2vec-496-adamax:books research2vec:papers'
+take_run() { # RUN:CORPUS
+    run=${1%:*} ids=${1#*:}
+    config=configs/$run.ini
+    plan "$config" "$ids" 10000GiB
+}
+
 # ---- by placement ----
 
 # No row is hot and the card is as large as it likes, so that each part is counted where it was asked for.
@@ -87,14 +95,13 @@ fi
 bytes_row "targets and contexts on the GPU" "$work/table.ini" table $all_gpu
 bytes_row "targets pinned" "$work/table.ini" table $targets
 bytes_row "both pinned" "$work/table.ini" table $all_pinned
-for run in lit2vec:books lit2vec-496-adamax:books research2vec:papers; do
-    config=configs/${run%:*}.ini ids=${run#*:}
-    plan "$config" "$ids" 10000GiB
-    table_head "${run%:*}, $(number rows) x $(number dim)"
+for each in $runs; do
+    take_run "$each"
+    table_head "$run, $(number rows) x $(number dim)"
     bytes_row "everything on the GPU" "$config" "$ids" $all_gpu
     bytes_row "targets and their state pinned" "$config" "$ids" $targets
-    [ "${run%:*}" = research2vec ] || bytes_row "both states pinned (the notebook's)" "$config" "$ids" $states
-    [ "${run%:*}" != research2vec ] || bytes_row "contexts pinned (the notebook's)" "$config" "$ids" $reverse
+    [ "$run" = research2vec ] || bytes_row "both states pinned (the notebook's)" "$config" "$ids" $states
+    [ "$run" != research2vec ] || bytes_row "contexts pinned (the notebook's)" "$config" "$ids" $reverse
     bytes_row "everything pinned" "$config" "$ids" $all_pinned
 done
 
@@ -159,12 +166,11 @@ widest_row() { # LABEL CONFIG CORPUS SETTING...
 }
 
 printf '\n%-46s %10s %10s %10s\n' "the widest rows on a card of $card" dim "host, GB" "GPU, GB"
-for run in lit2vec:books lit2vec-496-adamax:books research2vec:papers; do
-    config=configs/${run%:*}.ini ids=${run#*:}
-    plan "$config" "$ids" 10000GiB
-    echo "${run%:*}, $(number rows) rows"
+for each in $runs; do
+    take_run "$each"
+    echo "$run, $(number rows) rows"
     widest_row "nothing pinned" "$config" "$ids" $all_gpu
     widest_row "targets and their state pinned" "$config" "$ids" $targets
-    [ "${run%:*}" = research2vec ] || widest_row "contexts alone on the GPU" "$config" "$ids" $but_contexts
+    [ "$run" = research2vec ] || widest_row "contexts alone on the GPU" "$config" "$ids" $but_contexts
     widest_row "everything pinned" "$config" "$ids" $all_pinned
 done
