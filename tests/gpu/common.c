@@ -3,7 +3,7 @@
 #include <time.h>
 
 int passed, failed;
-char directory[] = "/tmp/test_gpu.XXXXXX";
+char directory[256];
 
 void *need(uint64_t bytes) {
     void *memory = calloc(bytes ? bytes : 1, 1);
@@ -184,7 +184,7 @@ int tables_open(struct tables *t, const struct backend_ops *ops, struct backend 
                 const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]) {
     *t = (struct tables){.ops = ops, .backend = backend, .layout = layout_of(rule, dim), .rows = rows};
     for (int side = 0; side < 2; side++) {
-        char path[128];
+        char path[sizeof directory + 16];
         snprintf(path, sizeof path, "%s/%s", directory, side ? "context" : "target");
         struct table_spec spec = {.name = side ? "context" : "target",
                                   .rows = rows,

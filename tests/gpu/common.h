@@ -11,7 +11,7 @@
 #include <string.h>
 
 extern int passed, failed;
-extern char directory[]; /* scratch */
+extern char directory[256]; /* scratch */
 
 #define CHECK(condition, ...)                                                                                          \
     do {                                                                                                               \

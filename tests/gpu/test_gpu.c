@@ -6,6 +6,7 @@
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
  */
 #include "common.h"
+#include "../fresh_directory.h"
 
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ int main(int argc, char **argv) {
         speed(argc > 2 ? argv[2] : "all");
         return 0;
     }
-    if (!mkdtemp(directory)) return 1;
+    if (fresh_directory(directory, sizeof directory, "gpu")) return 1;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         int before = failed, sure = passed;
         double start = now();

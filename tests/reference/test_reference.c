@@ -11,6 +11,7 @@
 #include "../../src/memory.h"
 #include "../../src/report.h"
 #include "../../src/table.h"
+#include "../fresh_directory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -311,9 +312,9 @@ out:
 static int run_known(const char *path, const struct backend_ops *ops, enum place place, unsigned threads) {
     struct known known = {0};
     struct run run = {.ops = ops, .place = place};
-    char directory[] = "/tmp/sptx-reference-XXXXXX";
-    int made = mkdtemp(directory) != NULL, result = -1;
-    if (!made) fail("cannot make a directory under /tmp");
+    char directory[256];
+    int made = !fresh_directory(directory, sizeof directory, "reference"), result = -1;
+    if (!made) fail("cannot make a directory for files in $TMPDIR or /tmp");
     if (!made || read_known(&known, path)) goto out;
     run.layout = table_layout(&known.rule, (uint32_t)known.dim);
     struct backend_options options = {

@@ -2,6 +2,7 @@
 #include "../../src/corpus.h"
 #include "../../src/file.h"
 #include "../../src/report.h"
+#include "../fresh_directory.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,13 +16,11 @@ static char scratch[256];
 static char scratch_paths[64][512];
 
 static int scratch_make(void **state) {
-    const char *base = getenv("TMPDIR");
     (void)state;
-    snprintf(scratch, sizeof scratch, "%s/sptx-scratch-XXXXXX", base && *base ? base : "/tmp");
     report_clear();
     report_quiet(1);
     memset(scratch_paths, 0, sizeof scratch_paths);
-    return mkdtemp(scratch) ? 0 : -1;
+    return fresh_directory(scratch, sizeof scratch, "scratch");
 }
 
 static int scratch_remove(void **state) {

@@ -7,6 +7,7 @@
 #include "../../src/file.h"
 #include "../../src/report.h"
 #include "../../src/vocab.h"
+#include "../fresh_directory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,13 +65,6 @@ static void small_write(const char *directory, const char *name, const void *byt
     free(path);
 }
 
-/* A fresh directory under $TMPDIR or /tmp. */
-static void small_directory(char directory[256]) {
-    const char *parent = getenv("TMPDIR");
-    snprintf(directory, 256, "%s/sptx-test-XXXXXX", parent && *parent ? parent : "/tmp");
-    assert_non_null(mkdtemp(directory));
-}
-
 /* `vocabulary`: the bytes of vocab.tsv. The tables have rows x dim floats each. */
 __attribute__((unused)) static void small_run_make(struct small_run *run, const char *vocabulary, uint64_t rows,
                                                    uint32_t dim, const float *target, const float *context) {
@@ -78,7 +72,7 @@ __attribute__((unused)) static void small_run_make(struct small_run *run, const 
     struct table tables[2] = {small_table(&stores[0], "target", rows), small_table(&stores[1], "context", rows)};
     struct progress_state state = {.step = 7, .finished = 1};
     struct vocab vocab = {.size = 0};
-    small_directory(run->directory);
+    assert_int_equal(fresh_directory(run->directory, sizeof run->directory, "test"), 0);
     small_write(run->directory, "vocab.tsv", vocabulary, strlen(vocabulary));
     char *path = small_path(run->directory, "vocab.tsv");
     assert_int_equal(vocab_read(&vocab, path), 0);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 
 #include "../../src/checkpoint.h"
+#include "../fresh_directory.h"
 #include "fake_tables.h"
 
 #include <inttypes.h>
@@ -21,15 +22,13 @@ static struct table target, context;
 static char run[256];
 
 static int set_up(void **state) {
-    const char *base = getenv("TMPDIR");
     struct config config = {.model_dim = 6, .optimizer_rule = RULE_ADAGRAD, .model_target_init = "word2vec",
                             .model_context_init = "zeros", .train_seed = 3};
     struct pool *pool = pool_open(1);
-    snprintf(run, sizeof run, "%s/sptx-checkpoint-XXXXXX", base ? base : "/tmp");
     device = (struct backend){.ops = &fake_ops};
     report_clear();
     report_quiet(1);
-    if (!mkdtemp(run) || table_init(&target, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, run) ||
+    if (fresh_directory(run, sizeof run, "checkpoint") || table_init(&target, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, run) ||
         table_init(&context, TABLE_CONTEXT, &config, ROWS, 0, &fake_ops, &device, run) ||
         table_fill(&target, &config, pool) || table_fill(&context, &config, pool))
         return -1;

@@ -89,7 +89,7 @@ static void not_a_number(void **state) {
 static void nothing_there(void **state) {
     char empty[256];
     refused("/nonexistent/run", "/nonexistent/run");
-    small_directory(empty);
+    assert_int_equal(fresh_directory(empty, sizeof empty, "test"), 0);
     refused(empty, empty);
     file_remove_tree(empty);
     char *path = small_path(run.checkpoint, "context.npy");

@@ -1,5 +1,6 @@
 #include "../../src/npy.h"
 #include "../../src/report.h"
+#include "../fresh_directory.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -15,9 +16,7 @@
 static char directory[256], *path;
 
 static int set_up(void **state) {
-    const char *parent = getenv("TMPDIR");
-    snprintf(directory, sizeof directory, "%s/sptx-test-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (!mkdtemp(directory)) return -1;
+    if (fresh_directory(directory, sizeof directory, "npy")) return -1;
     path = file_join(directory, "table.npy");
     return path ? 0 : -1;
 }

@@ -5,6 +5,7 @@
 
 #include "../../src/table.h"
 #include "../../src/memory.h"
+#include "../fresh_directory.h"
 #include "fake_tables.h"
 
 #include <math.h>
@@ -18,11 +19,9 @@ static struct backend device = {.ops = &fake_ops};
 static char directory[256];
 
 static int set_up(void **state) {
-    const char *base = getenv("TMPDIR");
-    snprintf(directory, sizeof directory, "%s/sptx-table-XXXXXX", base ? base : "/tmp");
     report_clear();
     device = (struct backend){.ops = &fake_ops};
-    return mkdtemp(directory) ? 0 : -1;
+    return fresh_directory(directory, sizeof directory, "table");
 }
 static int tear_down(void **state) {
     return file_remove_tree(directory);
