@@ -484,17 +484,58 @@ static uint64_t slot_of(const struct vocab *vocab, uint64_t hash, const char *wo
     return i;
 }
 
-static int make_index(struct vocab *vocab) {
-    uint64_t mask, length;
+/* An index that is being made. Every slot looked at is a cache miss: it is asked for AHEAD words earlier, and words are
+ * compared only where the part of their hashes that stands beside it agrees. */
+enum { AHEAD = 32 };
+struct indexing {
+    struct vocab *vocab;
+    uint32_t *tags; /* [slot_count]; of free slots, anything */
+    uint64_t hashes[AHEAD];
+};
+
+static void ask(struct indexing *indexing, uint64_t id) {
+    uint64_t length, mask = indexing->vocab->slot_count - 1;
+    const char *word = vocab_word(indexing->vocab, id, &length);
+    uint64_t hash = indexing->hashes[id % AHEAD] = XXH3_64bits(word, length);
+    __builtin_prefetch(&indexing->vocab->slots[hash & mask], 1);
+    __builtin_prefetch(&indexing->tags[hash & mask], 1);
+}
+
+/* The number that the word has in the index now: `id`, or a lower one that is the same word. */
+static uint64_t enter(struct indexing *indexing, uint64_t id) {
+    struct vocab *vocab = indexing->vocab;
+    uint64_t length, mask = vocab->slot_count - 1, hash = indexing->hashes[id % AHEAD], i = hash & mask;
+    const char *word = vocab_word(vocab, id, &length);
+    uint32_t tag = (uint32_t)(hash >> 32);
+    for (; vocab->slots[i]; i = (i + 1) & mask)
+        if (indexing->tags[i] == tag && is_word(vocab, vocab->slots[i] - 1, word, length)) return vocab->slots[i] - 1;
+    vocab->slots[i] = (uint32_t)(id + 1);
+    indexing->tags[i] = tag;
+    return id;
+}
+
+/* path: the file whose lines the words are, for the sentence where one is there twice. */
+static int make_index(struct vocab *vocab, const char *path) {
+    struct indexing indexing = {.vocab = vocab};
+    int result = -1;
     if (open_index(vocab, vocab->size)) return -1;
-    mask = vocab->slot_count - 1;
+    indexing.tags = mem_alloc(vocab->slot_count, sizeof *indexing.tags, "the index of words");
+    if (!indexing.tags) return -1;
+    for (uint64_t id = 0; id < AHEAD && id < vocab->size; id++) ask(&indexing, id);
     for (uint64_t id = 0; id < vocab->size; id++) {
+        uint64_t length, known = enter(&indexing, id);
         const char *word = vocab_word(vocab, id, &length);
-        uint64_t i = XXH3_64bits(word, length) & mask;
-        while (vocab->slots[i]) i = (i + 1) & mask;
-        vocab->slots[i] = (uint32_t)(id + 1);
+        if (known != id) {
+            fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %" PRIu64 " already", path, id + 1,
+                 shown(length), word, known + 1);
+            goto out;
+        }
+        if (id + AHEAD < vocab->size) ask(&indexing, id + AHEAD);
     }
-    return 0;
+    result = 0;
+out:
+    free(indexing.tags);
+    return result;
 }
 
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length) {
@@ -544,7 +585,7 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
         pthread_mutex_destroy(&counting->shards[s].lock);
     }
     free(counting);
-    return result ? -1 : make_index(vocab);
+    return result ? -1 : make_index(vocab, config->corpus_path); /* no word is there twice */
 }
 
 /* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary beside it. */
@@ -624,11 +665,6 @@ static int take_lines(struct vocab *vocab, const char *path, const struct file_m
         struct line line = {0};
         if (read_line(&line, path, id + 1, at, (uint64_t)((newline ? newline : end) - at))) return -1;
         append(vocab, id, &used, line.word, line.length);
-        uint64_t slot = slot_of(vocab, XXH3_64bits(line.word, line.length), line.word, line.length);
-        if (vocab->slots[slot])
-            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %u already", path, id + 1,
-                        shown(line.length), line.word, vocab->slots[slot]);
-        vocab->slots[slot] = (uint32_t)(id + 1);
         vocab->counts[id] = line.count;
         if (__builtin_add_overflow(vocab->tokens, line.count, &vocab->tokens))
             return fail("vocabulary '%s' line %" PRIu64 ": the counts add up to more than 2^64", path, id + 1);
@@ -654,8 +690,8 @@ int vocab_read(struct vocab *vocab, const char *path) {
     else if (lines > VOCAB_LIMIT)
         fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", path, lines, VOCAB_LIMIT);
     /* A word and its NUL take no more room than its line, but for a last one without a newline. */
-    else if (!open_arrays(vocab, lines, map.size + 1) && !open_index(vocab, lines))
-        result = take_lines(vocab, path, &map);
+    else if (!open_arrays(vocab, lines, map.size + 1) && !take_lines(vocab, path, &map))
+        result = make_index(vocab, path);
     file_map_close(&map);
     if (result) vocab_release(vocab);
     return result;

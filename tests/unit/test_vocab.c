@@ -328,6 +328,27 @@ static void bad_vocabularies_name_their_line(void **state) {
     }
 }
 
+/* Words are looked up while later ones are on their way: at every distance. */
+static void a_word_there_twice_is_found_at_any_distance(void **state) {
+    static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
+    char *text = malloc(32000), sentence[96];
+    for (size_t d = 0; d <= sizeof distances / sizeof *distances; d++) {
+        unsigned again = d < sizeof distances / sizeof *distances ? 999 - distances[d] : 1000; /* 1000: none is */
+        struct vocab vocab;
+        char *at = text;
+        for (unsigned i = 0; i < 1000; i++) at += sprintf(at, "word%u\t1\n", i == 999 && again < 999 ? again : i);
+        assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), again < 1000 ? -1 : 0);
+        snprintf(sentence, sizeof sentence, "v' line 1000: the word 'word%u' is on line %u already", again, again + 1);
+        if (again < 1000) sentence_holds(sentence);
+        for (unsigned i = 0; again == 1000 && i < 1000; i++) {
+            char word[16];
+            assert_int_equal(vocab_find(&vocab, word, (uint64_t)sprintf(word, "word%u", i)), i);
+        }
+        vocab_release(&vocab);
+    }
+    free(text);
+}
+
 static uint64_t fingerprint(const char *text) {
     struct vocab vocab;
     assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
@@ -378,6 +399,7 @@ int main(void) {
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
         IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
         IN_SCRATCH(bad_vocabularies_name_their_line),
+        IN_SCRATCH(a_word_there_twice_is_found_at_any_distance),
         IN_SCRATCH(the_fingerprint_knows_words_counts_and_order),
         IN_SCRATCH(a_near_word_is_suggested_among_the_frequent),
     };
