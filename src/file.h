@@ -20,21 +20,22 @@ void file_map_close(struct file_map *map);
 char *file_read(const char *path, uint64_t *length);
 
 struct file_writer {
-    char *path, *partial; /* owned; NULL when closed */
-    char *buffer;         /* FILE_BUFFER bytes */
-    uint64_t used;        /* bytes waiting in the buffer */
-    uint64_t written;     /* bytes given so far, the waiting ones counted */
+    char *path, *partial;   /* owned; NULL when closed */
+    char *buffer;           /* FILE_BUFFER bytes */
+    uint64_t used;          /* bytes waiting in the buffer */
+    uint64_t written;       /* bytes given so far, the waiting ones counted */
+    uint64_t sent, started; /* bytes that the system has; of these, those that the disk has begun with */
     int fd;
     int failed; /* a write failed and its sentence is said; later calls do nothing */
 };
-enum { FILE_BUFFER = 1 << 20 };
+enum { FILE_BUFFER = 1 << 20, DISK_PIECE = 16 << 20 };
 
 int file_writer_open(struct file_writer *writer, const char *path);
 int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes over bytes given earlier: for a header whose numbers are known at the end. */
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
-int file_commit(struct file_writer *writer); /* closes the writer in either case */
+int file_commit(struct file_writer *writer);   /* closes the writer in either case */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 
 /* A whole small file, atomically. */
@@ -49,8 +50,8 @@ int64_t file_size(const char *path); /* -1 after fail() */
 
 /* The directory and those above it. Not an error where it is there. */
 int file_make_directory(const char *path);
-int file_remove(const char *path);      /* not an error where it is absent */
-int file_remove_tree(const char *path); /* likewise; never follows a link */
+int file_remove(const char *path);                 /* not an error where it is absent */
+int file_remove_tree(const char *path);            /* likewise; never follows a link */
 int file_rename(const char *from, const char *to); /* syncs the directory that holds `to` */
 int file_sync_directory(const char *path);
 
