@@ -6,6 +6,7 @@
 #include "../src/memory.h"
 #include "../src/report.h"
 #include "cpu_search.h"
+#include "host_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,36 +116,24 @@ static int check_rows(const struct backend_table *table, uint64_t first, uint64_
     return 0;
 }
 
+static struct host_records records_from(const struct backend_table *table, uint64_t first) {
+    return (struct host_records){table->weights.base + first * table->weights.stride,
+                                 table->state_base + first * table->state_stride, table->weights.stride,
+                                 table->state_stride};
+}
+
 static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                       void *packed) {
-    const struct record_layout *layout = &table->spec.layout;
-    char *out = packed;
     if (check_rows(table, first, count)) return -1;
-    for (uint64_t row = first; row < first + count; row++, out += layout->packed) {
-        uint64_t columns = layout->dim * sizeof(float);
-        memcpy(out, cpu_weights(table, (uint32_t)row), columns);
-        for (uint32_t i = 0; i < layout->slots; i++)
-            memcpy(out + (1 + i) * columns, cpu_slots(table, (uint32_t)row) + (uint64_t)i * layout->span, columns);
-        if (layout->counted)
-            memcpy(out + (1 + layout->slots) * columns, cpu_updates(table, (uint32_t)row), sizeof(uint32_t));
-    }
-    return 0;
+    struct host_records records = records_from(table, first);
+    return host_pack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
 static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed) {
-    const struct record_layout *layout = &table->spec.layout;
-    const char *in = packed;
     if (check_rows(table, first, count)) return -1;
-    for (uint64_t row = first; row < first + count; row++, in += layout->packed) {
-        uint64_t columns = layout->dim * sizeof(float);
-        memcpy(cpu_weights(table, (uint32_t)row), in, columns);
-        for (uint32_t i = 0; i < layout->slots; i++)
-            memcpy(cpu_slots(table, (uint32_t)row) + (uint64_t)i * layout->span, in + (1 + i) * columns, columns);
-        if (layout->counted)
-            memcpy(cpu_updates(table, (uint32_t)row), in + (1 + layout->slots) * columns, sizeof(uint32_t));
-    }
-    return 0;
+    struct host_records records = records_from(table, first);
+    return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
 /* ---- the backend ---- */

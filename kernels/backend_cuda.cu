@@ -182,6 +182,8 @@ static void close_backend(struct backend *b) {
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct maker &maker : b->makers) close_maker(b, &maker);
     if (b->measured) cudaFreeHost(b->measured);
+    for (char *transfer : b->transfer)
+        if (transfer) cudaFreeHost(transfer);
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);
     for (cudaStream_t stream : streams)

@@ -248,6 +248,7 @@ struct backend {
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
     int corrections_ready;
+    char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
     struct measured *measured; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;

@@ -13,8 +13,7 @@
 #define GIB              1073741824.0
 #define HUGE_PAGE        ((uint64_t)2 << 20)
 #define PIN_PIECE        ((uint64_t)64 << 30) /* bytes given to the driver at once */
-#define TRANSFER_ROWS    4096                 /* most rows of one copy of table_read and table_write */
-#define TRANSFER_BYTES   ((uint64_t)32 << 20)
+#define TRANSFER_BYTES   ((uint64_t)16 << 20) /* of one copy of table_read and table_write: hundreds of the widest records */
 #define TOUCH_PIECE      ((uint64_t)1 << 30)
 #define TOUCH_SPARE      ((uint64_t)256 << 20) /* left free */
 #define TOUCH_TRIES      20                    /* tenths of a second that more memory is waited for */
@@ -293,12 +292,11 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
 }
 
 /* Rows of one transfer, none of which straddles a store's end of GPU rows. */
-static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed,
-                         char *const transfer[2], int write) {
+static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     struct host_records records;
     char *at[2] = {NULL, NULL};
     for (int i = 0; i < table->parts; i++)
-        if (rows_on_host(&table->stores[i], first, count, transfer[i], 1, &at[i])) return -1;
+        if (rows_on_host(&table->stores[i], first, count, b->transfer[i], !write, &at[i])) return -1;
     records.weights = at[0];
     records.weights_stride = table->stores[0].stride;
     records.state = table->shared ? at[0] + (uint64_t)table->spec.layout.span * 4 : at[1];
@@ -310,33 +308,28 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
     return 0;
 }
 
-static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
-    char *transfer[2] = {NULL, NULL};
-    uint64_t end = first + count, widest = table->stores[0].stride, most;
-    int result = -1;
-    if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
-    most = TRANSFER_BYTES / widest;
-    most = most < TRANSFER_ROWS ? TRANSFER_ROWS : most;
-    if (most > count) most = count;
-    if (check_rows(table, first, count) || cuda_drain(b)) return -1;
+/* The buffers stay: pinning them takes longer than a copy. */
+static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].gpu_rows && !(transfer[i] = (char *)mem_aligned(most + 1, table->stores[i].stride, "copying rows")))
-            goto out;
+        if (table->stores[i].gpu_rows && !b->transfer[i]) CK(cudaMallocHost((void **)&b->transfer[i], TRANSFER_BYTES));
+    return 0;
+}
+
+static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
+    uint64_t end = first + count, widest = table->stores[0].stride;
+    if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
+    if (check_rows(table, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
     while (first < end) {
-        uint64_t rows = end - first < most ? end - first : most;
+        uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;
         for (int i = 0; i < table->parts; i++) {
             uint64_t hot = table->stores[i].gpu_rows;
             if (first < hot && hot - first < rows) rows = hot - first;
         }
-        if (transfer_rows(b, table, first, rows, packed, transfer, write)) goto out;
+        if (transfer_rows(b, table, first, rows, packed, write)) return -1;
         first += rows;
         packed += rows * table->spec.layout.packed;
     }
-    result = 0;
-out:
-    free(transfer[0]);
-    free(transfer[1]);
-    return result;
+    return 0;
 }
 
 int cuda_table_read(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {

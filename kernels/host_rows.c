@@ -40,6 +40,12 @@ static void move(char *record, char *packed, uint64_t bytes, int unpack) {
     else memcpy(packed, record, bytes);
 }
 
+/* A row's columns, and zeros behind them where they are filled up to `array` bytes. */
+static void move_array(char *record, char *packed, uint64_t row, uint64_t array, int unpack) {
+    move(record, packed, row, unpack);
+    if (unpack) memset(record + row, 0, array - row);
+}
+
 static int pack(void *context, unsigned worker) {
     const struct packing *p = context;
     const struct record_layout *layout = p->layout;
@@ -48,8 +54,9 @@ static int pack(void *context, unsigned worker) {
     for (uint64_t i = first; i < end; i++) {
         char *packed = p->packed + i * layout->packed;
         char *state = p->records->state + i * p->records->state_stride;
-        move(p->records->weights + i * p->records->weights_stride, packed, row, p->unpack);
-        for (uint32_t s = 0; s < layout->slots; s++) move(state + s * array, packed + (s + 1) * row, row, p->unpack);
+        move_array(p->records->weights + i * p->records->weights_stride, packed, row, array, p->unpack);
+        for (uint32_t s = 0; s < layout->slots; s++)
+            move_array(state + s * array, packed + (s + 1) * row, row, array, p->unpack);
         if (layout->counted) move(state + layout->slots * array, packed + (layout->slots + 1) * row, 4, p->unpack);
     }
     return 0;

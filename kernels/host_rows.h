@@ -1,5 +1,5 @@
-/* host_rows: what a GPU's backend lets the host's threads do: first touch of memory, rows to and from packed form, rows
- * to and from a mapped file. Plain C, read by C++ as well.
+/* host_rows: what backends let the host's threads do: first touch of memory, rows to and from packed form, rows to and
+ * from a mapped file. Plain C, read by C++ as well.
  */
 #ifndef SPTX_HOST_ROWS_H
 #define SPTX_HOST_ROWS_H
@@ -13,7 +13,8 @@ struct pool; /* src/pool.h */
 /* Writes zeros over `bytes`, so that every page is there, each thread a part. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 
-/* Records in memory, with their padding, from and to packed ones. `state` is the first slot of the first row. */
+/* Records in memory, with their padding (zeros, up to a layout's span), from and to packed ones. `state` is the first
+ * slot of the first row. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;

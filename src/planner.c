@@ -43,6 +43,7 @@ enum {
 #define CPU_BASE        (13 * MIB)  /* the program, its libraries, buffers of files */
 #define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
 #define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
+#define CUDA_TRANSFER   (32 * MIB)  /* pinned: rows of the GPU on their way there and back */
 #define GPU_RESERVE     (512 * MIB) /* of what is free, where memory.gpu_budget is auto */
 #define GPU_SMALL       (16 * MIB)  /* what is too small to count */
 #define GPU_STREAM_PART 4           /* the id stream lies on the GPU where it takes a quarter of the budget at most */
@@ -453,7 +454,7 @@ static void sum_up(struct planning *p) {
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     plan->host_available = mem_available() + held;
     if (p->cuda) {
-        plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + p->threads * CPU_WORKER + cuda_staging_bytes(p);
+        plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + CUDA_TRANSFER + p->threads * CPU_WORKER + cuda_staging_bytes(p);
         plan->stream_gpu = gpu_stream(p);
         plan->gpu_needed = gpu_fixed(p) + plan->hot_rows * pinned_row(plan);
         plan->gpu_available = p->budget;

@@ -1,18 +1,18 @@
 #include "table.h"
 
 #include "memory.h"
+#include "normal.h"
 #include "report.h"
 #include "text.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHUNK = 4 << 20 }; /* bytes of packed records that are moved at once */
+enum { CHUNK = 16 << 20 }; /* bytes of packed records that are moved at once */
 
 static const char *side_name(enum table_side side) {
     return side == TABLE_TARGET ? "target" : "context";
@@ -149,40 +149,40 @@ int table_init_law(struct init_law *out, const char *text, enum table_side side,
     return -1;
 }
 
-/* Two independent standard normals from two words (Box and Muller 1958); the logarithm's argument is never 0. */
-static void normal_pair(uint32_t x, uint32_t y, double out[2]) {
-    double radius = sqrt(-2 * log((x + 1.0) / 4294967296.0)), angle = 2 * 3.14159265358979323846 * (y / 4294967296.0);
-    out[0] = radius * cos(angle);
-    out[1] = radius * sin(angle);
+static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
+    for (uint32_t i = 0; i < count; i++) out[i] = draw_unit(words[i]);
 }
 
-static void four_values(const struct init_law *from, struct draw4 drawn, double out[4]) {
-    if (from->kind == INIT_UNIFORM) {
-        for (int i = 0; i < 4; i++) out[i] = from->a + (from->b - from->a) * draw_unit(drawn.word[i]);
-        return;
+enum { TILE = 64 }; /* columns drawn at once */
+
+/* What a row's columns from `first` are drawn from: `count` words, four a draw. */
+static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
+    for (uint32_t i = 0; i < count; i += 4) {
+        struct draw4 drawn = draw_at(seed, purpose, row, 0, (first + i) / 4);
+        memcpy(words + i, drawn.word, sizeof drawn.word);
     }
-    normal_pair(drawn.word[0], drawn.word[1], out);
-    normal_pair(drawn.word[2], drawn.word[3], out + 2);
-    for (int i = 0; i < 4; i++) out[i] = from->a + from->b * out[i];
 }
 
 static void draw_weights(const struct init_law *from, uint32_t seed, enum table_side side, uint64_t row, uint32_t dim,
                          float *weights) {
-    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT;
-    for (uint32_t column = 0; column < dim; column += 4) {
-        double values[4];
-        four_values(from, draw_at(seed, purpose, row, 0, column / 4), values);
-        for (uint32_t i = 0; i < 4 && column + i < dim; i++) weights[column + i] = (float)values[i];
+    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
+    double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
+    for (uint32_t first = 0; first < dim; first += TILE) {
+        uint32_t columns = dim - first < TILE ? dim - first : TILE, count = (columns + 3) / 4 * 4;
+        draw_words(seed, purpose, row, first, count, words);
+        (from->kind == INIT_NORMAL ? normal_values : uniform_values)(words, count, values);
+        for (uint32_t i = 0; i < columns; i++) weights[first + i] = (float)(from->a + scale * values[i]);
     }
 }
 
+/* The chunk of rows [first, first + count) that is being drawn. */
 struct filling {
     struct table *table;
     struct init_law law;
     uint32_t seed;
-    uint64_t grain;          /* rows of a chunk */
-    _Atomic uint64_t next;   /* the first row that nobody took */
-    pthread_mutex_t writing; /* backends take one caller at a time */
+    unsigned threads;
+    uint64_t first, count;
+    float *records;
 };
 
 /* A record with its first state and weights of zero, `count` times. */
@@ -199,24 +199,15 @@ static void first_records(const struct table *table, float *records, uint64_t co
     }
 }
 
-static int fill_chunks(void *context, unsigned worker) {
-    struct filling *filling = context;
-    const struct table_spec *spec = &filling->table->spec;
-    uint64_t first, end, width = spec->layout.packed / 4;
-    float *records = mem_alloc(filling->grain, spec->layout.packed, "a table's first values");
-    int result = records ? 0 : -1;
-    if (records) first_records(filling->table, records, filling->grain);
-    while (!result && pool_take(&filling->next, spec->rows, filling->grain, &first, &end)) {
-        if (filling->law.kind != INIT_ZEROS)
-            for (uint64_t row = first; row < end; row++)
-                draw_weights(&filling->law, filling->seed, filling->table->side, row, spec->layout.dim,
-                             records + (row - first) * width);
-        pthread_mutex_lock(&filling->writing);
-        result = filling->table->ops->table_write(filling->table->backend, filling->table->store, first, end - first, records);
-        pthread_mutex_unlock(&filling->writing);
-    }
-    free(records);
-    return result;
+static int draw_chunk(void *context, unsigned worker) {
+    const struct filling *filling = context;
+    const struct record_layout *layout = &filling->table->spec.layout;
+    uint64_t first, end, width = layout->packed / 4;
+    pool_share(filling->count, worker, filling->threads, &first, &end);
+    for (uint64_t i = first; i < end; i++)
+        draw_weights(&filling->law, filling->seed, filling->table->side, filling->first + i, layout->dim,
+                     filling->records + i * width);
+    return 0;
 }
 
 /* Rows that are moved at once. */
@@ -226,15 +217,31 @@ static uint64_t grain(const struct table *table) {
     return rows ? rows : 1;
 }
 
+/* Drawn by all threads, then written by all of the backend's. */
+static int fill_chunks(struct filling *filling, struct pool *pool) {
+    const struct table *table = filling->table;
+    uint64_t rows = table->spec.rows, step = grain(table);
+    int result = 0;
+    filling->threads = pool_threads(pool);
+    first_records(table, filling->records, step);
+    for (uint64_t first = 0; !result && first < rows; first += step) {
+        filling->first = first;
+        filling->count = rows - first < step ? rows - first : step;
+        if (filling->law.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
+        if (!result) result = table->ops->table_write(table->backend, table->store, first, filling->count, filling->records);
+    }
+    return result;
+}
+
 int table_fill(struct table *table, const struct config *config, struct pool *pool) {
     const char *text = table->side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
-    struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed, .grain = grain(table)};
+    struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed};
     if (table_init_law(&filling.law, text, table->side, table->spec.layout.dim))
         return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
                     side_name(table->side), text);
-    pthread_mutex_init(&filling.writing, NULL);
-    int result = pool_run(pool, fill_chunks, &filling);
-    pthread_mutex_destroy(&filling.writing);
+    filling.records = mem_alloc(grain(table), table->spec.layout.packed, "a table's first values");
+    int result = filling.records ? fill_chunks(&filling, pool) : -1;
+    free(filling.records);
     return result;
 }
 
