@@ -65,7 +65,7 @@ __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count
         p.id[slot] = id;
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
-            uint32_t window = held_out(job.source, position) ? 0 : window_at(job.source, job.epoch, position);
+            uint32_t window = example_held_out(&job.source, position) ? 0 : window_at(job.source, job.epoch, position);
             p.own[*own + lanes_below(kept)] = (uint32_t)(position - own_first) << 8 | window;
         }
     }

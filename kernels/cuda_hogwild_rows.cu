@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
         b.example = job.source.shuffle ? shuffle_at(&job.order, job.first + number) : job.first + number;
         b.rate = fmaf(job.lr_slope, (float)number, job.lr_first);
         b.sampled = (number & job.sample_mask) == 0;
-        if (held_out(job.source, b.example)) continue;
+        if (example_held_out(&job.source, b.example)) continue;
         if (job.source.mode == EXAMPLE_WINDOW)
             train_window(job, b, sums);
         else

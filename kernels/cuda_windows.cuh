@@ -159,17 +159,10 @@ __device__ __forceinline__ uint32_t window_at(const struct example_source &s, ui
     return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
 }
 
-__device__ __forceinline__ bool held_out(const struct example_source &s, uint64_t example) {
-    return s.held_out && draw_word(s.seed, DRAW_HELD_OUT, example, 0) < s.held_out;
-}
-
 __device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example,
                                                 uint32_t slot, uint32_t attempt) {
     struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, slot / 2 + (attempt << 20));
-    uint64_t bits = slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
-    if (s.law == NEGATIVE_UNIGRAM) return draw_alias(bits, s.alias, s.rows);
-    if (s.law == NEGATIVE_LOG_UNIFORM) return draw_log_uniform(bits, s.rows, s.log2_rows);
-    return (uint32_t)draw_below(bits, s.rows);
+    return example_negative(&s, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
 }
 
 /* cuda_hogwild_rows.cu: everything that the fast kernel leaves out; `warps` is rounded down to whole blocks, at least

@@ -222,6 +222,12 @@ int tables_fill(struct tables *t, const char *const records[2]) {
     return 0;
 }
 
+char *tables_records(const struct tables *t, int side, const char *name) {
+    char *records = need(t->rows * t->layout.packed);
+    CHECK(!t->ops->table_read(t->backend, t->side[side], 0, t->rows, records), "%s: reading", name);
+    return records;
+}
+
 int one_step(struct tables *t, unsigned stage, const struct step_request *request) {
     struct step_request r = *request;
     r.target = t->side[0], r.context = t->side[1];

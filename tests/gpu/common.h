@@ -76,6 +76,8 @@ void tables_close(struct tables *t);
 /* First records, the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
 int tables_fill(struct tables *t, const char *const records[2]);
+/* All records of a side; the caller frees them. That they can be read is a check of its own. */
+char *tables_records(const struct tables *t, int side, const char *name);
 int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* gather, step, scatter */
 
 enum { PLACE_PAIRS = 5 };

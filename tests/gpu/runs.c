@@ -134,18 +134,6 @@ static int run_step(struct run *run, uint64_t i, uint64_t examples) {
 
 /* ---- what it came to ---- */
 
-static char *read_side(const struct run *run, const struct tables *t, int side) {
-    char *records = need(ROWS * run->layout.packed);
-    CHECK(!t->ops->table_read(t->backend, t->side[side], 0, ROWS, records), "%s: reading", run->name);
-    return records;
-}
-
-static int same_updates(const struct table64 *want, const char *records) {
-    for (uint64_t row = 0; row < want->rows && want->layout.counted; row++)
-        if (memcmp(&want->updates[row], records + (row + 1) * want->layout.packed - 4, 4)) return 0;
-    return 1;
-}
-
 /* rprop goes by a gradient's sign, and the sign of a sum near zero is its rounding's: such a value goes another way by
  * whole steps, in any float32. These are few and lie scattered; where a row is wrong, many of its weights are, or of
  * its step sizes (part 1, the last gradient, follows what other rows have become). With the other rules float32 ends
@@ -160,8 +148,8 @@ static int near_enough(const struct run *run, uint32_t part, const struct distan
 static void check_side(const struct run *run, int side) {
     const struct table64 *want = &run->want[side];
     const char *side_name = side ? "context" : "target";
-    char *cpu = read_side(run, &run->cpu, side), *gpu[PLACE_PAIRS];
-    for (int p = 0; p < PLACE_PAIRS; p++) gpu[p] = read_side(run, &run->gpu[p], side);
+    char *cpu = tables_records(&run->cpu, side, run->name), *gpu[PLACE_PAIRS];
+    for (int p = 0; p < PLACE_PAIRS; p++) gpu[p] = tables_records(&run->gpu[p], side, run->name);
     for (uint32_t part = 0; part <= run->layout.slots; part++) {
         struct movement m = movement_of(want, run->first[side], part);
         struct distance c = distance_of(want, cpu, part, m.moved);
@@ -176,10 +164,10 @@ static void check_side(const struct run *run, int side) {
                   run->name, PLACES[p][0].name, PLACES[p][1].name, side_name, part, g.rms, c.rms, g.values, g.rows);
         }
     }
-    CHECK(same_updates(want, cpu), "%s: %s: the CPU's counts of updates", run->name, side_name);
+    CHECK(table64_other_updates(want, cpu) == ROWS, "%s: %s: the CPU's counts of updates", run->name, side_name);
     for (int p = 0; p < PLACE_PAIRS; p++) {
-        CHECK(same_updates(want, gpu[p]), "%s, %s/%s: %s: counts of updates", run->name, PLACES[p][0].name,
-              PLACES[p][1].name, side_name);
+        CHECK(table64_other_updates(want, gpu[p]) == ROWS, "%s, %s/%s: %s: counts of updates", run->name,
+              PLACES[p][0].name, PLACES[p][1].name, side_name);
         free(gpu[p]);
     }
     free(cpu);

@@ -22,6 +22,12 @@ void table64_free(struct table64 *t) {
     free(t->places);
 }
 
+uint64_t table64_other_updates(const struct table64 *table, const char *records) {
+    uint64_t row = table->layout.counted ? 0 : table->rows;
+    while (row < table->rows && !memcmp(&table->updates[row], records + (row + 1) * table->layout.packed - 4, 4)) row++;
+    return row;
+}
+
 static double *row_of(const struct table64 *t, uint64_t row) {
     return t->values + row * (1 + t->layout.slots) * t->layout.dim;
 }

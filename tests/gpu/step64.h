@@ -17,6 +17,8 @@ struct table64 {
 /* From packed float32 records; table64_free() frees what it holds. */
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
 void table64_free(struct table64 *table);
+/* The first row whose packed record counts other updates; table->rows where none does or they are not counted. */
+uint64_t table64_other_updates(const struct table64 *table, const char *records);
 /* Returns the loss, summed over the pairs. */
 double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
               const struct step_request *request);

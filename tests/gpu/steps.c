@@ -43,31 +43,19 @@ static void check_part(const struct table64 *want, const char *cpu, const char *
 }
 
 static void check_updates(const struct table64 *want, const char *records, const char *name) {
-    for (uint64_t row = 0; row < want->rows; row++) {
-        uint32_t updates;
-        memcpy(&updates, records + (row + 1) * want->layout.packed - 4, 4);
-        if (updates == want->updates[row]) continue;
-        CHECK(0, "%s: row %llu has %u updates, wanted %u", name, (unsigned long long)row, updates, want->updates[row]);
-        return;
-    }
-}
-
-static char *read_all(const struct tables *t, int side, const char *name) {
-    char *records = need(t->rows * t->layout.packed);
-    if (t->ops->table_read(t->backend, t->side[side], 0, t->rows, records)) CHECK(0, "%s: reading", name);
-    return records;
+    uint64_t row = table64_other_updates(want, records);
+    CHECK(row == want->rows, "%s: row %llu does not have %u updates", name, (unsigned long long)row,
+          want->updates[row]);
 }
 
 static void compare_tables(const struct tables *cpu, const struct tables *gpu, const struct table64 want[2],
                            const char *name) {
     for (int side = 0; side < 2; side++) {
-        char *a = read_all(cpu, side, name), *b = read_all(gpu, side, name), part_name[320];
+        char *a = tables_records(cpu, side, name), *b = tables_records(gpu, side, name), part_name[320];
         snprintf(part_name, sizeof part_name, "%s: %s", name, side ? "context" : "target");
         for (uint32_t part = 0; part <= cpu->layout.slots; part++) check_part(&want[side], a, b, part, part_name);
-        if (cpu->layout.counted) {
-            check_updates(&want[side], a, name);
-            check_updates(&want[side], b, name);
-        }
+        check_updates(&want[side], a, name);
+        check_updates(&want[side], b, name);
         free(a);
         free(b);
     }
