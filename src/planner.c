@@ -449,17 +449,24 @@ static void measure_rest(struct planning *p) {
     plan->stream_bytes = 128 + plan->tokens * 4 + (plan->sentences + 1) * 8;
 }
 
+/* Of a table on its way to disk. */
+static uint64_t chunk_bytes(const struct plan *plan) {
+    uint64_t table = plan->rows * plan->layout.packed;
+    return 2 * (table < TABLE_CHUNK ? table : TABLE_CHUNK);
+}
+
 static void sum_up(struct planning *p) {
     struct plan *plan = p->plan;
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     plan->host_available = mem_available() + held;
     if (p->cuda) {
-        plan->host_needed = plan->pinned_bytes + held + CUDA_BASE + CUDA_TRANSFER + p->threads * CPU_WORKER + cuda_staging_bytes(p);
+        plan->host_needed = plan->pinned_bytes + held + chunk_bytes(plan) + CUDA_BASE + CUDA_TRANSFER +
+                            p->threads * CPU_WORKER + cuda_staging_bytes(p);
         plan->stream_gpu = gpu_stream(p);
         plan->gpu_needed = gpu_fixed(p) + plan->hot_rows * pinned_row(plan);
         plan->gpu_available = p->budget;
     } else {
-        plan->host_needed = plan->plain_bytes + held + plan->stage_bytes + CPU_BASE;
+        plan->host_needed = plan->plain_bytes + held + chunk_bytes(plan) + plan->stage_bytes + CPU_BASE;
         plan->gpu_needed = plan->gpu_available = 0;
     }
 }

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CHUNK = 16 << 20 }; /* bytes of packed records that are moved at once */
-
 static const char *side_name(enum table_side side) {
     return side == TABLE_TARGET ? "target" : "context";
 }
@@ -212,7 +210,7 @@ static int draw_chunk(void *context, unsigned worker) {
 
 /* Rows that are moved at once. */
 static uint64_t grain(const struct table *table) {
-    uint64_t rows = CHUNK / table->spec.layout.packed;
+    uint64_t rows = TABLE_CHUNK / table->spec.layout.packed;
     if (rows > table->spec.rows) rows = table->spec.rows;
     return rows ? rows : 1;
 }
@@ -265,18 +263,47 @@ static struct npy describe(const struct table *table) {
     return npy;
 }
 
+/* A table on its way to disk: while a chunk is written, the next is read and hashed. */
+struct saving {
+    struct table *table;
+    struct file_writer *writer;
+    XXH64_state_t *hash;
+    char *records[2]; /* chunk c in records[c % 2] */
+    uint64_t chunk;   /* that is read; the one before it is written */
+};
+
+static uint64_t chunk_rows(const struct table *table, uint64_t chunk) {
+    uint64_t rows = table->spec.rows, step = grain(table), first = chunk * step;
+    return first >= rows ? 0 : rows - first < step ? rows - first : step;
+}
+
+static int read_chunk(struct saving *saving, uint64_t chunk) {
+    struct table *table = saving->table;
+    char *records = saving->records[chunk % 2];
+    uint64_t count = chunk_rows(table, chunk);
+    if (count && table->ops->table_read(table->backend, table->store, chunk * grain(table), count, records)) return -1;
+    XXH64_update(saving->hash, records, count * table->spec.layout.packed);
+    return 0;
+}
+
+static int save_turn(void *context, unsigned worker) {
+    struct saving *saving = context;
+    if (worker == 0) return read_chunk(saving, saving->chunk);
+    if (saving->chunk == 0) return 0;
+    return file_write(saving->writer, saving->records[(saving->chunk - 1) % 2],
+                      chunk_rows(saving->table, saving->chunk - 1) * saving->table->spec.layout.packed);
+}
+
 static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
-    uint64_t rows = table->spec.rows, step = grain(table), record = table->spec.layout.packed;
-    char *records = mem_alloc(step, record, "a piece of a table on its way to disk");
-    int result = records ? 0 : -1;
-    for (uint64_t first = 0; !result && first < rows; first += step) {
-        uint64_t count = rows - first < step ? rows - first : step;
-        result = table->ops->table_read(table->backend, table->store, first, count, records);
-        if (result) break;
-        XXH64_update(hash, records, count * record);
-        result = file_write(writer, records, count * record);
-    }
-    free(records);
+    struct saving saving = {.table = table, .writer = writer, .hash = hash};
+    uint64_t chunks = (table->spec.rows + grain(table) - 1) / grain(table);
+    struct pool *pool = pool_open(2);
+    for (int i = 0; i < 2; i++)
+        saving.records[i] = mem_alloc(grain(table), table->spec.layout.packed, "a piece of a table on its way to disk");
+    int result = pool && saving.records[0] && saving.records[1] ? 0 : -1;
+    for (; !result && saving.chunk <= chunks; saving.chunk++) result = pool_run(pool, save_turn, &saving);
+    for (int i = 0; i < 2; i++) free(saving.records[i]);
+    pool_close(pool);
     return result;
 }
 

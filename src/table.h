@@ -13,6 +13,9 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
+/* Bytes of packed records that are filled, loaded or saved at once; saving has two such chunks in memory. */
+enum { TABLE_CHUNK = 16 << 20 };
+
 struct table {
     const struct backend_ops *ops;
     struct backend *backend;
