@@ -114,6 +114,7 @@ struct example_source {
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: none */
     int far;           /* ids and starts stay in host memory even where a GPU has room for them */
+    uint64_t batch;    /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
 };
 
 /* Examples of an epoch. */
@@ -142,8 +143,8 @@ struct example_sizes {
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: half a slot's number has 20 bits of the counter */
 #define EXAMPLE_MOST_PADDED    ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */
 
-/* 1 with *most, what `count` examples can make, where that is near to what they do make, so that a stage on a GPU is
- * better sized for it than measured; otherwise 0. */
+/* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
+ * GPU is better sized for it than measured; otherwise 0. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     uint64_t targets = 1, blocks = 1, negatives = s->negatives, contexts, terms, limit = ((uint64_t)1 << 31) - 1;
     if (s->mode == EXAMPLE_WINDOW) {
@@ -157,7 +158,8 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
         if (!s->positives || negatives > EXAMPLE_MOST_NEGATIVES) return 0;
         contexts = terms = s->positives + negatives;
     }
-    if (!count || terms > limit / count || contexts > limit / count) return 0;
+    uint64_t whole = s->batch > count ? s->batch : count;
+    if (!count || terms > limit / whole || contexts > limit / whole) return 0;
     most->blocks = blocks * count;
     most->targets = targets * count;
     most->contexts = contexts * count;

@@ -238,6 +238,7 @@ struct backend {
     int processors; /* SMs */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
+    struct batch_sizes room; /* of measured batches, in every stage */
     uint64_t layout; /* changes when an array moves: captured graphs hold its address */
     cudaStream_t in, compute, out;
     struct maker makers[MAKERS];

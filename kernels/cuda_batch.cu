@@ -128,11 +128,15 @@ static int same_key(const struct graph_key *a, const struct graph_key *b) {
     return a->layout == b->layout && a->count == b->count;
 }
 
+static struct batch_sizes bounded_sizes(const struct example_sizes *most) {
+    return {(uint32_t)most->blocks, (uint32_t)most->targets, (uint32_t)most->contexts, (uint32_t)most->terms};
+}
+
 static int make_bounded(struct backend *b, struct stage *stage, const struct example_sizes *most) {
     const struct example_request *request = stage->request_host;
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = {b->layout, request->count};
-    stage->sizes = {(uint32_t)most->blocks, (uint32_t)most->targets, (uint32_t)most->contexts, (uint32_t)most->terms};
+    stage->sizes = bounded_sizes(most);
     if (making->graph && same_key(&key, &making->key)) {
         stage->room = stage->sizes;
         making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
@@ -148,9 +152,21 @@ static int make_bounded(struct backend *b, struct stage *stage, const struct exa
     return enqueue_making(stage);
 }
 
-/* An eighth more than this batch needs: others of the run differ by less, so that they find room. */
-static uint32_t with_room(uint32_t count) {
-    return count < UINT32_MAX / 4 ? count + count / 8 + 1 : count;
+/* An eighth more than the first batch needs, so that most others find room; for one that does not, a little more than
+ * that one needs. */
+static uint32_t room_for(uint32_t room, uint32_t count) {
+    if (count <= room) return room;
+    return count < UINT32_MAX / 4 ? count + count / (room ? 32 : 8) + 1 : count;
+}
+
+/* The bound where there is one (held-out examples have it too), otherwise the same for all stages: what they take turns
+ * with is then as large for one as for the next. */
+static struct batch_sizes room_of(struct backend *b, const struct example_request *request, const struct batch_sizes *sizes) {
+    struct example_sizes most;
+    if (example_bound(&request->source, request->count, &most)) return bounded_sizes(&most);
+    b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
+               room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
+    return b->room;
 }
 
 static int make_measured(struct backend *b, struct stage *stage) {
@@ -158,9 +174,7 @@ static int make_measured(struct backend *b, struct stage *stage) {
     if (cuda_examples_reserve(b, stage->maker, request->count) || cuda_examples_measure(stage, 0) ||
         cuda_examples_measured(b, stage, &stage->sizes))
         return -1;
-    const struct batch_sizes *sizes = &stage->sizes;
-    struct batch_sizes room = {with_room(sizes->blocks), with_room(sizes->targets), with_room(sizes->contexts),
-                               with_room(sizes->terms)};
+    struct batch_sizes room = room_of(b, request, &stage->sizes);
     return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(stage) ||
                    cuda_index(stage, request->source.rows)
                ? -1

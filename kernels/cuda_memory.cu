@@ -57,7 +57,7 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
-    uint64_t room = round_up(array->bytes ? bytes + bytes / 4 : bytes, 256); /* a second growth leaves room for the next */
+    uint64_t room = round_up(bytes, 256); /* what leaves room for later batches is the size that is asked for */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, room, what)) return -1;
     array->bytes = room;

@@ -84,7 +84,7 @@ out:
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {
     *s = (struct session){.config = config};
-    if (!(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
+    if (table_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
         examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &s->machine, s->ops == &backend_cuda);
@@ -112,7 +112,9 @@ int session_tables(struct session *s) {
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
     settle_places(c, &s->plan);
+    uint64_t examples = example_count(&s->examples.source);
     s->examples.source.far = !s->plan.stream_gpu;
+    s->examples.source.batch = s->plan.batch < examples ? s->plan.batch : examples;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
                    table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,

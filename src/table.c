@@ -231,12 +231,21 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     return result;
 }
 
+static int read_law(struct init_law *out, const struct config *config, enum table_side side) {
+    const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
+    if (!table_init_law(out, text, side, (uint32_t)config->model_dim)) return 0;
+    return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                side_name(side), text);
+}
+
+int table_check_init(const struct config *config) {
+    struct init_law target, context;
+    return read_law(&target, config, TABLE_TARGET) || read_law(&context, config, TABLE_CONTEXT) ? -1 : 0;
+}
+
 int table_fill(struct table *table, const struct config *config, struct pool *pool) {
-    const char *text = table->side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
     struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed};
-    if (table_init_law(&filling.law, text, table->side, table->spec.layout.dim))
-        return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
-                    side_name(table->side), text);
+    if (read_law(&filling.law, config, table->side)) return -1;
     filling.records = mem_alloc(grain(table), table->spec.layout.packed, "a table's first values");
     int result = filling.records ? fill_chunks(&filling, pool) : -1;
     free(filling.records);

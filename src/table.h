@@ -37,10 +37,12 @@ int table_init(struct table *table, enum table_side side, const struct config *c
                const struct backend_ops *ops, struct backend *backend, const char *directory);
 void table_release(struct table *table); /* harmless on a zeroed one */
 
+/* Whether both of model.*_init can be read: before anything is counted or opened. 0, or -1 after fail(). */
+int table_check_init(const struct config *config);
 /* First weights by model.*_init from draws alone (row, column), first state by the rule. */
 int table_fill(struct table *table, const struct config *config, struct pool *pool);
 
-/* Whether `text` is an init law; for config_resolve. 0, -1 (no sentence). */
+/* Whether `text` is an init law: 0, -1 (no sentence). */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
 struct init_law {
     enum init_kind kind;

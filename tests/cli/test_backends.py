@@ -1,10 +1,11 @@
 """A run that moves to the other backend in the middle ends where it would have ended, to the rounding."""
+import json
 import signal
 
 import numpy
 import pytest
 
-from conftest import STOP_KEYS, checkpoints, end, wait_for
+from conftest import KEYS, STOP_KEYS, checkpoints, end, wait_for
 
 
 def weights(sptx, run):
@@ -25,3 +26,30 @@ def test_a_checkpoint_moves_between_backends(whole, first, then):
     sptx("train", config, "--resume", f"--device.backend={then}")
     for moved, stayed in zip(weights(sptx, "run"), weights(sptx, "whole")):
         assert numpy.linalg.norm(moved - stayed) < 0.01 * numpy.linalg.norm(stayed)
+
+
+# Wide rows, so that what a batch works in counts beside what the planner leaves free.
+FULL = {
+    "windows": ("words", {"format": "text"}, {"per": "example"}, {}),
+    "windows, a pair's own negatives": ("words", {"format": "text"}, {"per": "pair"}, {}),  # the last batch could be padded
+    "windows, some held out": ("words", {"format": "text"}, {"per": "pair"}, {"held_out": "0.02"}),
+    "lists": ("books", {"format": "lists"}, {}, {"held_out": "0.02"}),
+}
+
+
+@pytest.mark.skipif(KEYS["device"]["backend"] != "cuda", reason="only a GPU has a budget")
+@pytest.mark.parametrize("kind", FULL)
+def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
+    generated, corpus, negatives, train = FULL[kind]
+    sptx("generate", generated, "--rows=100000", "--lists=20000", "--out=corpus.ids")
+    config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
+                         optimizer={"rule": "sgd", "clip": "1"}, train={"batch": "8192", "epochs": "1", **train},
+                         memory={"target": "pinned", "context": "gpu"})
+
+    def plan(*settings):
+        return json.loads(sptx("plan", config, "--json", *settings).stdout)
+
+    budget = plan("--memory.hot_rows=0")["gpu_needed"] + (32 << 20)
+    full = plan(f"--memory.gpu_budget={budget}")
+    assert full["fits_gpu"] and 0 < full["hot_rows"] < full["rows"]
+    sptx("train", config, f"--memory.gpu_budget={budget}")

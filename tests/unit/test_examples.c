@@ -366,6 +366,21 @@ static void test_refuses_laws(void **state) {
     tiny_free(&refused);
 }
 
+/* An epoch's last batch is sized like those before it, though its own bound would be low enough. */
+static void a_short_batch_is_bounded_as_a_whole_one_is(void **state) {
+    struct example_source source = {.mode = EXAMPLE_WINDOW, .window = 5, .negatives = 5};
+    struct example_sizes most;
+    uint64_t largest = EXAMPLE_MOST_PADDED / 60; /* ten targets and six contexts of a window */
+    assert_int_equal(example_bound(&source, largest, &most), 1);
+    assert_int_equal(most.terms, 60 * largest);
+    assert_int_equal(example_bound(&source, largest + 1, &most), 0);
+    source.batch = largest;
+    assert_int_equal(example_bound(&source, 100, &most), 1);
+    assert_int_equal(most.terms, 6000);
+    source.batch = largest + 1;
+    assert_int_equal(example_bound(&source, 100, &most), 0);
+}
+
 /* ---- what is expected, against what is built ---- */
 
 static void compare_with_built(struct config config, struct tiny *tiny, double within) {
@@ -450,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_source_from_keys),
         cmocka_unit_test(test_refuses_corpora),
         cmocka_unit_test(test_refuses_laws),
+        cmocka_unit_test(a_short_batch_is_bounded_as_a_whole_one_is),
         cmocka_unit_test(test_expected_windows),
         cmocka_unit_test(test_expected_rows),
     };

@@ -184,6 +184,11 @@ static void test_bad_init_is_named(void **state) {
     assert_int_equal(-1, table_fill(&table, &config, pool));
     assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
     assert_non_null(strstr(report_sentence(), "uniform LO HI"));
+    report_clear();
+    assert_int_equal(-1, table_check_init(&config));
+    assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
+    config.model_context_init = "zeros";
+    assert_int_equal(0, table_check_init(&config));
     table_release(&table);
     pool_close(pool);
 }
