@@ -7,6 +7,7 @@
  */
 #include "cuda.cuh"
 
+#include <algorithm>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,14 +160,16 @@ static uint32_t room_for(uint32_t room, uint32_t count) {
     return count < UINT32_MAX / 4 ? count + count / (room ? 32 : 8) + 1 : count;
 }
 
-/* The bound where there is one (held-out examples have it too), otherwise the same for all stages: what they take turns
- * with is then as large for one as for the next. */
+/* The same for all stages: what they take turns with is then as large for one as for the next. Where examples have a bound
+ * (these are held-out ones), not more than that. */
 static struct batch_sizes room_of(struct backend *b, const struct example_request *request, const struct batch_sizes *sizes) {
     struct example_sizes most;
-    if (example_bound(&request->source, request->count, &most)) return bounded_sizes(&most);
     b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
                room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
-    return b->room;
+    if (!example_bound(&request->source, request->count, &most)) return b->room;
+    struct batch_sizes bound = bounded_sizes(&most);
+    return {std::min(b->room.blocks, bound.blocks), std::min(b->room.targets, bound.targets),
+            std::min(b->room.contexts, bound.contexts), std::min(b->room.terms, bound.terms)};
 }
 
 static int make_measured(struct backend *b, struct stage *stage) {

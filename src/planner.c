@@ -258,6 +258,14 @@ static void expect_batch(struct planning *p) {
     plan->batch_contexts = distinct_contexts(&p->pools, &p->urn, p->touches);
 }
 
+/* Lock-free training makes batches of the examples that are held out alone, one at a time. */
+static double share_made(const struct planning *p) {
+    return p->hogwild ? p->config->train_held_out : 1;
+}
+static double stages(const struct planning *p) {
+    return p->hogwild ? p->config->train_held_out > 0 : (double)p->config->memory_depth;
+}
+
 static uint64_t cpu_stage_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
     double contexts = p->touches.positives + p->touches.negatives, targets = p->touches.targets;
@@ -268,7 +276,7 @@ static uint64_t cpu_stage_bytes(const struct planning *p) {
     uint64_t examples = example_count(&p->examples->source);
     if (p->examples->source.mode == EXAMPLE_WINDOW && plan->batch < examples) stage *= CPU_LARGEST;
     stage += (double)(plan->batch < examples ? plan->batch : examples) / CPU_GRAIN * CPU_CHUNK;
-    return p->threads * CPU_WORKER + (p->hogwild ? 0 : (uint64_t)(stage * (double)p->config->memory_depth + sort));
+    return p->threads * CPU_WORKER + (uint64_t)((stage * stages(p) + sort) * share_made(p));
 }
 
 /* How far batches lie from their mean size, as a share of it: measured on 250 batches each of 256 (0.11) to 65,536 positions
@@ -288,9 +296,9 @@ static struct room cuda_room(const struct planning *p) {
     double blocks = p->plan->batch_blocks;
     uint64_t examples = example_count(source);
     struct example_sizes most;
-    if (example_bound(source, p->plan->batch < examples ? p->plan->batch : examples, &most))
+    if (!p->hogwild && example_bound(source, p->plan->batch < examples ? p->plan->batch : examples, &most))
         return (struct room){(double)most.blocks, (double)most.targets, (double)most.contexts, (double)most.terms};
-    double more = CUDA_ROOM * (1 + 3 * batch_deviation((double)p->plan->batch));
+    double more = CUDA_ROOM * (1 + 3 * batch_deviation((double)p->plan->batch)) * share_made(p);
     return (struct room){blocks * more, p->touches.targets * more, (p->touches.positives + p->touches.negatives) * more,
                          blocks * p->expected.targets * p->expected.contexts * more};
 }
@@ -305,21 +313,20 @@ static double slot_bytes(const struct plan *plan, const struct room *room) {
 static uint64_t cuda_stage_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
     struct room room = cuda_room(p);
-    double row = plan->layout.span * 4.0, depth = (double)p->config->memory_depth;
-    if (p->hogwild) return 0;
+    double row = plan->layout.span * 4.0;
+    if (stages(p) == 0) return 0;
     double stage = room.blocks * CUDA_BLOCK + (room.targets + room.contexts) * CUDA_OCCURRENCE + room.terms * 4 + room.targets * 8 +
                    slot_bytes(plan, &room);
     double sums = (room.targets + 2 * fmax(room.targets, room.contexts) / CUDA_PIECE) * row;
     if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += room.contexts * row;
     double making = (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE;
-    return (uint64_t)(stage * depth + sums + making * (depth > 1 ? CUDA_MAKERS : 1));
+    return (uint64_t)(stage * stages(p) + sums + making * (p->config->memory_depth > 1 ? CUDA_MAKERS : 1));
 }
 
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
     struct room room = cuda_room(p);
-    if (p->hogwild) return 0;
-    return (uint64_t)(slot_bytes(p->plan, &room) * (double)p->config->memory_depth);
+    return (uint64_t)(slot_bytes(p->plan, &room) * stages(p));
 }
 
 static uint64_t stage_bytes(const struct planning *p) {

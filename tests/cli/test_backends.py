@@ -34,6 +34,7 @@ FULL = {
     "windows, a pair's own negatives": ("words", {"format": "text"}, {"per": "pair"}, {}),  # the last batch could be padded
     "windows, some held out": ("words", {"format": "text"}, {"per": "pair"}, {"held_out": "0.02"}),
     "lists": ("books", {"format": "lists"}, {}, {"held_out": "0.02"}),
+    "lock-free": ("words", {"format": "text"}, {"per": "example"}, {"update": "hogwild", "batch": None, "held_out": "0.1"}),
 }
 
 
@@ -41,9 +42,10 @@ FULL = {
 @pytest.mark.parametrize("kind", FULL)
 def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
     generated, corpus, negatives, train = FULL[kind]
+    rule = {"rule": "sgd"} if train.get("update") else {"rule": "sgd", "clip": "1"}
     sptx("generate", generated, "--rows=100000", "--lists=20000", "--out=corpus.ids")
     config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
-                         optimizer={"rule": "sgd", "clip": "1"}, train={"batch": "8192", "epochs": "1", **train},
+                         optimizer=rule, train={"batch": "8192", "epochs": "1", **train},
                          memory={"target": "pinned", "context": "gpu"})
 
     def plan(*settings):

@@ -186,6 +186,22 @@ static void test_cpu_does_not_fit(void **state) {
 
 /* ---- CUDA ---- */
 
+/* Lock-free training keeps no batches in flight, but measures what is held out in batches of that alone. */
+static void test_held_out_examples_of_lock_free_training(void **state) {
+    struct config config = tiny_config(MODE_WINDOW);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 5000, 3000, 20, 1);
+    uint64_t batches = plan_for(&config, &machine, 1).stage_bytes;
+    config.train_update = UPDATE_HOGWILD;
+    assert_int_equal(0, plan_for(&config, &machine, 1).stage_bytes);
+    config.train_batch = 16384; /* as the other had by default */
+    config.train_held_out = 0.01;
+    uint64_t few = plan_for(&config, &machine, 1).stage_bytes;
+    config.train_held_out = 0.2;
+    uint64_t many = plan_for(&config, &machine, 1).stage_bytes;
+    assert_true(0 < few && few < many / 2 && many < batches / 2);
+}
+
 static void test_gpu_split(void **state) {
     struct config config = tiny_config(MODE_LIST);
     struct backend_info machine = gpu_machine(80000);
@@ -323,6 +339,7 @@ int main(void) {
         TEST(test_files),
         TEST(test_batches),
         TEST(test_cpu_does_not_fit),
+        TEST(test_held_out_examples_of_lock_free_training),
         TEST(test_gpu_split),
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),
