@@ -215,18 +215,22 @@ static uint64_t grain(const struct table *table) {
     return rows ? rows : 1;
 }
 
+/* Rows of the chunk that begins at row `first`; 0 behind the last. */
+static uint64_t chunk_at(const struct table *table, uint64_t first) {
+    uint64_t left = table->spec.rows - first, most = grain(table);
+    return left < most ? left : most;
+}
+
 /* Drawn by all threads, then written by all of the backend's. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    uint64_t rows = table->spec.rows, step = grain(table);
     int result = 0;
     filling->threads = pool_threads(pool);
-    first_records(table, filling->records, step);
-    for (uint64_t first = 0; !result && first < rows; first += step) {
-        filling->first = first;
-        filling->count = rows - first < step ? rows - first : step;
+    first_records(table, filling->records, grain(table));
+    for (; !result && (filling->count = chunk_at(table, filling->first)); filling->first += filling->count) {
         if (filling->law.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
-        if (!result) result = table->ops->table_write(table->backend, table->store, first, filling->count, filling->records);
+        if (!result)
+            result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
     }
     return result;
 }
@@ -277,42 +281,46 @@ struct saving {
     struct table *table;
     struct file_writer *writer;
     XXH64_state_t *hash;
-    char *records[2]; /* chunk c in records[c % 2] */
-    uint64_t chunk;   /* that is read; the one before it is written */
+    char *next, *last;                /* records that are read, and that are written */
+    uint64_t first, reading, writing; /* the row where `next` begins; how many rows each has */
 };
 
-static uint64_t chunk_rows(const struct table *table, uint64_t chunk) {
-    uint64_t rows = table->spec.rows, step = grain(table), first = chunk * step;
-    return first >= rows ? 0 : rows - first < step ? rows - first : step;
-}
-
-static int read_chunk(struct saving *saving, uint64_t chunk) {
+static int read_next(struct saving *saving) {
     struct table *table = saving->table;
-    char *records = saving->records[chunk % 2];
-    uint64_t count = chunk_rows(table, chunk);
-    if (count && table->ops->table_read(table->backend, table->store, chunk * grain(table), count, records)) return -1;
-    XXH64_update(saving->hash, records, count * table->spec.layout.packed);
+    if (!saving->reading) return 0;
+    if (table->ops->table_read(table->backend, table->store, saving->first, saving->reading, saving->next)) return -1;
+    XXH64_update(saving->hash, saving->next, saving->reading * table->spec.layout.packed);
     return 0;
 }
 
 static int save_turn(void *context, unsigned worker) {
     struct saving *saving = context;
-    if (worker == 0) return read_chunk(saving, saving->chunk);
-    if (saving->chunk == 0) return 0;
-    return file_write(saving->writer, saving->records[(saving->chunk - 1) % 2],
-                      chunk_rows(saving->table, saving->chunk - 1) * saving->table->spec.layout.packed);
+    if (worker == 0) return read_next(saving);
+    return file_write(saving->writer, saving->last, saving->writing * saving->table->spec.layout.packed);
+}
+
+static int save_chunks(struct saving *saving, struct pool *pool) {
+    for (saving->reading = chunk_at(saving->table, 0); saving->reading || saving->writing;) {
+        if (pool_run(pool, save_turn, saving)) return -1;
+        char *written = saving->last;
+        saving->last = saving->next;
+        saving->next = written;
+        saving->writing = saving->reading;
+        saving->first += saving->reading;
+        saving->reading = chunk_at(saving->table, saving->first);
+    }
+    return 0;
 }
 
 static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
-    struct saving saving = {.table = table, .writer = writer, .hash = hash};
-    uint64_t chunks = (table->spec.rows + grain(table) - 1) / grain(table);
+    uint64_t chunk = grain(table) * table->spec.layout.packed;
+    char *records = mem_alloc(2, chunk, "pieces of a table on their way to disk");
+    if (!records) return -1;
     struct pool *pool = pool_open(2);
-    for (int i = 0; i < 2; i++)
-        saving.records[i] = mem_alloc(grain(table), table->spec.layout.packed, "a piece of a table on its way to disk");
-    int result = pool && saving.records[0] && saving.records[1] ? 0 : -1;
-    for (; !result && saving.chunk <= chunks; saving.chunk++) result = pool_run(pool, save_turn, &saving);
-    for (int i = 0; i < 2; i++) free(saving.records[i]);
+    struct saving saving = {.table = table, .writer = writer, .hash = hash, .next = records, .last = records + chunk};
+    int result = pool ? save_chunks(&saving, pool) : -1;
     pool_close(pool);
+    free(records);
     return result;
 }
 
@@ -378,13 +386,10 @@ static int check_file(const struct table *table, const struct npy *seen, const c
 
 int table_load(struct table *table, const char *path) {
     struct npy npy;
-    uint64_t step = grain(table), rows = table->spec.rows;
     if (npy_open(&npy, path)) return -1;
     int result = check_file(table, &npy, path);
-    for (uint64_t first = 0; !result && first < rows; first += step) {
-        uint64_t count = rows - first < step ? rows - first : step;
+    for (uint64_t first = 0, count; !result && (count = chunk_at(table, first)); first += count)
         result = table->ops->table_write(table->backend, table->store, first, count, npy_row(&npy, &npy.field[0], first));
-    }
     npy_close(&npy);
     return result;
 }
