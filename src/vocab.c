@@ -523,9 +523,10 @@ static int make_index(struct vocab *vocab, const char *path) {
     if (!indexing.tags) return -1;
     for (uint64_t id = 0; id < AHEAD && id < vocab->size; id++) ask(&indexing, id);
     for (uint64_t id = 0; id < vocab->size; id++) {
-        uint64_t length, known = enter(&indexing, id);
-        const char *word = vocab_word(vocab, id, &length);
+        uint64_t known = enter(&indexing, id);
         if (known != id) {
+            uint64_t length;
+            const char *word = vocab_word(vocab, id, &length);
             fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %" PRIu64 " already", path, id + 1,
                  shown(length), word, known + 1);
             goto out;

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Makes $TMPDIR/sptx-NAME-XXXXXX, or the same under /tmp, and leaves its path in `path`. -1 where that fails. */
+/* Makes sptx-NAME-, with six letters of mkdtemp's behind it, in $TMPDIR or /tmp and leaves its path in `path`. -1 where
+ * that fails. */
 static inline int fresh_directory(char *path, size_t room, const char *name) {
     const char *base = getenv("TMPDIR");
     int length = snprintf(path, room, "%s/sptx-%s-XXXXXX", base && *base ? base : "/tmp", name);
