@@ -95,6 +95,12 @@ def test_missing_corpus(sptx):
     assert not sptx.path("run").exists()
 
 
+@pytest.mark.parametrize("side", ["target", "context"])
+def test_first_values_are_read_before_the_corpus(sptx, side):
+    said = sptx.refuses("train", sptx.config(corpus={"path": "nowhere.txt"}, model={f"{side}_init": "ones"}))
+    assert said.startswith(f"model.{side}_init = 'ones' is none of: zeros; ")
+
+
 def test_no_corpus_given(sptx):
     said = sptx.refuses("train", sptx.config(corpus={"path": None}))
     assert "corpus.path" in said

@@ -255,6 +255,16 @@ def test_a_plan_for_a_gpu_that_is_not_here(sptx):
         assert "cuda" in sptx.refuses("train", *plan[1:], "--memory.gpu_budget=11GiB")
 
 
+def test_a_plan_tells_what_lock_free_training_fetches(sptx):
+    plan = ["plan", sptx.config(train={"update": "hogwild", "batch": None}, optimizer={"rule": "sgd"}),
+            "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--memory.hot_rows=0", "--memory.context=gpu"]
+    told = "  over the link  100.0% of target touches, one by one; "
+    assert told in sptx(*plan, "--memory.target=pinned").stdout
+    for settings in (["--memory.target=gpu"], ["--memory.target=pinned", "--memory.hot_rows=100000"],
+                     ["--memory.target=pinned", "--train.update=batch"]):
+        assert told[:15] not in sptx(*plan, *settings).stdout
+
+
 # ---- scripts ----
 
 def script(sptx, name, *arguments, **environment):
