@@ -109,13 +109,6 @@ static void table_close(struct backend *backend, struct backend_table *table) {
     close_table(table);
 }
 
-static int check_rows(const struct backend_table *table, uint64_t first, uint64_t count) {
-    if (first > table->spec.rows || count > table->spec.rows - first)
-        return fail("rows %llu to %llu are not all in the %s table of %llu", (unsigned long long)first,
-                    (unsigned long long)(first + count), table->spec.name, (unsigned long long)table->spec.rows);
-    return 0;
-}
-
 static struct host_records records_from(const struct backend_table *table, uint64_t first) {
     return (struct host_records){table->weights.base + first * table->weights.stride,
                                  table->state_base + first * table->state_stride, table->weights.stride,
@@ -124,14 +117,14 @@ static struct host_records records_from(const struct backend_table *table, uint6
 
 static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                       void *packed) {
-    if (check_rows(table, first, count)) return -1;
+    if (host_check_rows(&table->spec, first, count)) return -1;
     struct host_records records = records_from(table, first);
     return host_pack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
 static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed) {
-    if (check_rows(table, first, count)) return -1;
+    if (host_check_rows(&table->spec, first, count)) return -1;
     struct host_records records = records_from(table, first);
     return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
 }

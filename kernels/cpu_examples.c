@@ -63,7 +63,7 @@ static void add_negatives(const struct example_source *s, struct cpu_blocks *b, 
     uint32_t drawn_index = UINT32_MAX;
     for (uint32_t i = slot; i < slot + count; i++) {
         for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-            uint32_t index = i / 2 + (attempt << 20);
+            uint32_t index = draw_negative_index(i, attempt);
             if (index != drawn_index)
                 drawn = draw_at(s->seed, DRAW_NEGATIVE, example, epoch, index), drawn_index = index;
             uint32_t id = example_negative(s, draw_pair(drawn, i & 1));

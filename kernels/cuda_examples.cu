@@ -339,7 +339,7 @@ static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, u
 /* The draws of a slot and its neighbour, two words each, at an attempt; and a slot's row of them. */
 static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
                                                         uint32_t slot, uint32_t attempt) {
-    return draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, slot / 2 + (attempt << 20));
+    return draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, draw_negative_index(slot, attempt));
 }
 static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
                                                   uint32_t slot) {

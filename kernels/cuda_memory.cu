@@ -267,13 +267,6 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-static int check_rows(const struct backend_table *table, uint64_t first, uint64_t count) {
-    if (first > table->spec.rows || count > table->spec.rows - first)
-        return fail("rows %llu to %llu are not all in the %s table of %llu", (unsigned long long)first,
-                    (unsigned long long)(first + count), table->spec.name, (unsigned long long)table->spec.rows);
-    return 0;
-}
-
 /* A few rows of a store as host memory: its own, or a copy in `transfer` where they lie on the GPU. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
@@ -318,7 +311,7 @@ static int reserve_transfer(struct backend *b, const struct backend_table *table
 static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     uint64_t end = first + count, widest = table->stores[0].stride;
     if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
-    if (check_rows(table, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
+    if (host_check_rows(&table->spec, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
     while (first < end) {
         uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;
         for (int i = 0; i < table->parts; i++) {

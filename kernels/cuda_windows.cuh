@@ -161,7 +161,7 @@ __device__ __forceinline__ uint32_t window_at(const struct example_source &s, ui
 
 __device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example,
                                                 uint32_t slot, uint32_t attempt) {
-    struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, slot / 2 + (attempt << 20));
+    struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
     return example_negative(&s, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
 }
 

@@ -49,6 +49,11 @@ FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
     return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
 }
 
+/* The index of a NEGATIVE draw; half slot % 2 of it is the slot's. */
+FN uint32_t draw_negative_index(uint32_t slot, uint32_t attempt) {
+    return slot / 2 + (attempt << 20);
+}
+
 /* Uniform over 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
 FN uint64_t draw_below(uint64_t bits, uint64_t n) {
     return portable_mul_high(bits, n);

@@ -1,7 +1,9 @@
 #include "host_rows.h"
 
 #include "../src/pool.h"
+#include "../src/report.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct zeroing {
@@ -24,6 +26,13 @@ static int zero(void *context, unsigned worker) {
 int host_zero(struct pool *pool, void *memory, uint64_t bytes) {
     struct zeroing z = {memory, bytes, pool_threads(pool)};
     return pool_run(pool, zero, &z);
+}
+
+int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count) {
+    if (first > spec->rows || count > spec->rows - first)
+        return fail("rows %" PRIu64 " to %" PRIu64 " are not all in the %s table of %" PRIu64, first, first + count, spec->name,
+                    spec->rows);
+    return 0;
 }
 
 struct packing {
