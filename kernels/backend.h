@@ -73,6 +73,11 @@ struct table_spec {
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
 enum negative_law { NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM };
 
+/* What examples make. */
+struct example_sizes {
+    uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
+};
+
 /* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
  *
  * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
@@ -115,6 +120,7 @@ struct example_source {
     uint32_t held_out; /* threshold of 2^32; 0: none */
     int far;           /* ids and starts stay in host memory even where a GPU has room for them */
     uint64_t batch;    /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
+    struct example_sizes room; /* where batches are measured: what a stage has room for from the start; zeros: not known */
 };
 
 /* Examples of an epoch. */
@@ -134,11 +140,6 @@ FN uint32_t example_negative(const struct example_source *s, uint64_t bits) {
     if (s->law == NEGATIVE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
     return (uint32_t)draw_below(bits, s->rows);
 }
-
-/* What examples make. */
-struct example_sizes {
-    uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
-};
 
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: half a slot's number has 20 bits of the counter */
 #define EXAMPLE_MOST_PADDED    ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */

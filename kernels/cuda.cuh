@@ -139,6 +139,13 @@ struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
 
+static inline uint32_t cuda_count(uint64_t n) {
+    return n < INT32_MAX ? (uint32_t)n : INT32_MAX;
+}
+static inline struct batch_sizes cuda_sizes(const struct example_sizes *sizes) {
+    return {cuda_count(sizes->blocks), cuda_count(sizes->targets), cuda_count(sizes->contexts), cuda_count(sizes->terms)};
+}
+
 /* An array on the GPU that grows. */
 struct gpu_array {
     void *data;
@@ -166,7 +173,7 @@ struct example_request {
     int held_out;
 };
 
-/* A captured graph makes batches of one count of examples, as long as no array has moved. */
+/* A captured graph makes batches of one count of examples, as long as no array has moved and room is the same. */
 struct graph_key {
     uint64_t layout, count;
 };
@@ -239,7 +246,7 @@ struct backend {
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
     struct batch_sizes room; /* of measured batches, in every stage */
-    uint64_t layout; /* changes when an array moves: captured graphs hold its address */
+    uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `room` */
     cudaStream_t in, compute, out;
     struct maker makers[MAKERS];
     struct cuda_source source;

@@ -70,7 +70,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
     b->layout++; /* what captured graphs were made of is gone */
-    b->room = {};
+    b->room = cuda_sizes(&from->room);
     source->host = source->view = *from;
     source->view.keep = NULL;
     source->view.alias = NULL;

@@ -218,45 +218,72 @@ void examples_release(struct examples *examples) {
     *examples = (struct examples){0};
 }
 
-/* ---- what an epoch holds ---- */
+/* ---- what an epoch holds, and its largest batch ---- */
 
-/* Share of the corpus' tokens that subsampling keeps. */
-static double kept_share(const struct examples *examples, const struct vocab *vocab) {
-    double all = 0, kept = 0;
-    if (!examples->keep) return 1;
-    for (uint64_t i = 0; i < vocab->size; i++) {
-        all += (double)vocab->counts[i];
-        kept += (double)vocab->counts[i] * ((examples->keep[i] + 1.0) / 4294967296.0);
+/* Summed over examples. `square`: of what each makes, or a bound of it. */
+enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
+struct sums {
+    double examples, of[KINDS], square[KINDS];
+};
+enum { SENTENCES_LOOKED_AT = 1 << 18 }; /* for a mean: lengths vary little enough */
+
+/* Chances of a pair at distances up to d, summed: near[d], and times the distance: far[d]. */
+struct distances {
+    double *near, *far;
+};
+
+static int make_distances(struct distances *to, const struct example_source *source) {
+    to->near = mem_zalloc(source->window + 1, sizeof *to->near, "a plan");
+    to->far = mem_zalloc(source->window + 1, sizeof *to->far, "a plan");
+    if (!to->near || !to->far) return -1;
+    for (uint32_t d = 1; d <= source->window; d++) {
+        double chance = source->shrink ? (double)(source->window - d + 1) / source->window : 1;
+        to->near[d] = to->near[d - 1] + chance;
+        to->far[d] = to->far[d - 1] + chance * d;
     }
-    return all > 0 ? kept / all : 1;
+    return 0;
 }
 
-/* Sums over sentences, or over an even sample of them: lengths vary little enough for a plan. */
-struct sums {
-    double examples, blocks, targets, contexts, pairs;
-};
-enum { SENTENCES_LOOKED_AT = 1 << 18 };
+static void release_distances(struct distances *distances) {
+    free(distances->near);
+    free(distances->far);
+}
 
-/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. near[d] is the sum over
- * distances up to d of their chance, far[d] that of chance x distance. */
-static double window_pairs(double kept, const double *near, const double *far, uint32_t window) {
+/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. */
+static double window_pairs(double kept, const struct distances *at, uint32_t window) {
     if (kept <= 1) return 0;
     double most = ceil(kept) - 1;
     uint32_t d = most < window ? (uint32_t)most : window;
-    return 2 * (kept * near[d] - far[d]);
+    return 2 * (kept * at->near[d] - at->far[d]);
 }
 
-static void add_windows(const struct example_source *source, uint64_t length, double share, const double *near,
-                        const double *far, struct sums *sums) {
-    double kept = (double)length * share, pairs = window_pairs(kept, near, far, source->window);
+static double expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
+    double kept = 0;
+    if (!source->keep) return (double)length;
+    for (uint64_t i = 0; i < length; i++) kept += (source->keep[ids[i]] + 1.0) / 4294967296.0;
+    return kept;
+}
+
+/* No position makes more of a kind than `most`, so its square is at most so many times as large. */
+static void add_bounded(struct sums *sums, int kind, double value, double most) {
+    sums->of[kind] += value;
+    sums->square[kind] += value * most;
+}
+
+static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length,
+                        const struct distances *distances, struct sums *sums) {
+    double kept = expected_kept(source, ids, length), share = kept / (double)length;
     /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
-    double blocks = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
-    if (pairs < blocks) pairs = blocks;
+    double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
+    double pairs = fmax(window_pairs(kept, distances, source->window), windows), most = 2.0 * source->window;
+    double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
+    double contexts = 1.0 + source->negatives;
     sums->examples += (double)length;
-    sums->pairs += pairs;
-    sums->targets += pairs;
-    sums->blocks += source->per_pair ? pairs : blocks;
-    sums->contexts += (1.0 + source->negatives) * (source->per_pair ? pairs : blocks);
+    add_bounded(sums, BLOCKS, blocks, most_blocks);
+    add_bounded(sums, TARGETS, pairs, most);
+    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
+    add_bounded(sums, TERMS, pairs * contexts, most * contexts);
+    add_bounded(sums, PAIRS, pairs, most);
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
@@ -265,40 +292,97 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     if (length < 2) return;
     uint64_t positives = source->positives ? source->positives : length - 1;
     if (length - 1 < positives && !source->short_repeat) return;
-    sums->blocks += times;
-    sums->targets += times;
-    sums->pairs += times * (double)positives;
-    sums->contexts += times * ((double)positives + (double)source->negatives * (source->per_pair ? (double)positives : 1));
+    double pairs = (double)positives, contexts = pairs + (double)source->negatives * (source->per_pair ? pairs : 1);
+    const double made[KINDS] = {[BLOCKS] = 1, [TARGETS] = 1, [CONTEXTS] = contexts, [TERMS] = contexts, [PAIRS] = pairs};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
-static int sum_sentences(const struct example_source *source, double share, struct sums *sums) {
-    double *near = mem_zalloc(source->window + 1, sizeof *near, "a plan"), *far = mem_zalloc(source->window + 1, sizeof *far, "a plan");
-    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + 1;
-    int result = near && far ? 0 : -1;
-    for (uint32_t d = 1; !result && d <= source->window; d++) {
-        double chance = source->shrink ? (double)(source->window - d + 1) / source->window : 1;
-        near[d] = near[d - 1] + chance;
-        far[d] = far[d - 1] + chance * d;
-    }
-    for (uint64_t i = 0; !result && i < source->sentences; i += stride) {
-        uint64_t length = source->starts[i + 1] - source->starts[i];
-        if (source->mode == EXAMPLE_WINDOW) add_windows(source, length, share, near, far, sums);
-        else add_rows(source, length, sums);
-    }
-    free(near);
-    free(far);
-    return result;
-}
-
-struct examples_expected examples_expect(const struct examples *examples, const struct vocab *vocab) {
-    struct examples_expected expected = {0};
+static struct sums sum_sentence(const struct example_source *source, uint64_t number, const struct distances *distances) {
+    uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
     struct sums sums = {0};
-    if (sum_sentences(&examples->source, kept_share(examples, vocab), &sums)) return expected;
-    if (sums.examples > 0) expected.blocks = sums.blocks / sums.examples;
-    if (sums.blocks > 0) {
-        expected.targets = sums.targets / sums.blocks;
-        expected.contexts = sums.contexts / sums.blocks;
-        expected.pairs = sums.pairs / sums.blocks;
+    if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
+    else if (length) add_windows(source, source->ids + start, length, distances, &sums);
+    return sums;
+}
+
+static void add_share(struct sums *to, const struct sums *sums, double share) {
+    to->examples += sums->examples * share;
+    for (int kind = 0; kind < KINDS; kind++) {
+        to->of[kind] += sums->of[kind] * share;
+        to->square[kind] += sums->square[kind] * share;
     }
+}
+
+struct examples_expected examples_expect(const struct examples *examples) {
+    const struct example_source *source = &examples->source;
+    struct examples_expected expected = {0};
+    struct distances distances = {0};
+    struct sums all = {0};
+    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + 1;
+    for (uint64_t i = make_distances(&distances, source) ? source->sentences : 0; i < source->sentences; i += stride) {
+        struct sums sums = sum_sentence(source, i, &distances);
+        add_share(&all, &sums, 1);
+    }
+    if (all.examples > 0) expected.blocks = all.of[BLOCKS] / all.examples;
+    if (all.of[BLOCKS] > 0) {
+        expected.targets = all.of[TARGETS] / all.of[BLOCKS];
+        expected.contexts = all.of[CONTEXTS] / all.of[BLOCKS];
+        expected.pairs = all.of[PAIRS] / all.of[BLOCKS];
+    }
+    release_distances(&distances);
     return expected;
+}
+
+/* Batches one after the other as sentences come in. */
+struct batches {
+    double examples; /* of each but the last */
+    struct sums open;
+    double most[KINDS]; /* of the closed ones */
+};
+
+static void close_batch(struct batches *batches) {
+    for (int kind = 0; kind < KINDS; kind++) batches->most[kind] = fmax(batches->most[kind], batches->open.of[kind]);
+    batches->open = (struct sums){0};
+}
+
+static void add_to_batches(struct batches *batches, const struct sums *sums) {
+    double left = sums->examples;
+    while (left > 0) {
+        double room = batches->examples - batches->open.examples, taken = fmin(left, room);
+        add_share(&batches->open, sums, taken / sums->examples);
+        left -= taken;
+        if (taken == room) close_batch(batches);
+    }
+}
+
+/* Four standard deviations above what a batch of these examples is expected to make: of all where the order is drawn,
+ * otherwise of the largest in their order. */
+static double room_of_kind(const struct example_source *source, const struct batches *batches, const struct sums *all,
+                           int kind, double share) {
+    double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
+    double base = source->shuffle ? mean * batches->examples : batches->most[kind];
+    double variance = share * square - share * share * mean * mean;
+    int drawn = source->mode == EXAMPLE_WINDOW || source->shuffle || share < 1;
+    return share * base + (drawn ? 4 * sqrt(batches->examples * fmax(0, variance)) : 0);
+}
+
+int examples_room(const struct examples *examples, uint64_t batch, double share, struct example_sizes *room) {
+    const struct example_source *source = &examples->source;
+    uint64_t count = example_count(source);
+    struct batches batches = {.examples = (double)(batch < count ? batch : count)};
+    struct distances distances = {0};
+    struct sums all = {0};
+    int result = make_distances(&distances, source);
+    *room = (struct example_sizes){0};
+    for (uint64_t i = 0; !result && i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i, &distances);
+        add_share(&all, &sums, 1);
+        add_to_batches(&batches, &sums);
+    }
+    close_batch(&batches);
+    uint64_t *sizes[] = {[BLOCKS] = &room->blocks, [TARGETS] = &room->targets, [CONTEXTS] = &room->contexts, [TERMS] = &room->terms};
+    for (int kind = BLOCKS; kind <= TERMS && all.examples > 0; kind++)
+        *sizes[kind] = (uint64_t)ceil(room_of_kind(source, &batches, &all, kind, share));
+    release_distances(&distances);
+    return result;
 }

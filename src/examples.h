@@ -27,6 +27,11 @@ struct examples_expected {
     double contexts; /* context rows of a block */
     double pairs;    /* per block */
 };
-struct examples_expected examples_expect(const struct examples *examples, const struct vocab *vocab);
+struct examples_expected examples_expect(const struct examples *examples);
+
+/* Room for every batch of `batch` examples of which this share is used: what the largest makes, going by the sentences
+ * of each, and four standard deviations of what is drawn (window widths, dropped words, the order, which are used).
+ * Reads the whole corpus. -1 after fail(). */
+int examples_room(const struct examples *examples, uint64_t batch, double share, struct example_sizes *room);
 
 #endif

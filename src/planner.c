@@ -38,8 +38,6 @@ enum {
     CUDA_BATCH = 16384,
     SMALLEST_BATCH = 256,
 };
-#define CPU_LARGEST     1.06        /* the largest of a run's window batches, as stages grow to it, over the mean one */
-#define CUDA_ROOM       1.125       /* what stages take beyond the first batch, where they are measured, likewise */
 #define CPU_BASE        (13 * MIB)  /* the program, its libraries, buffers of files */
 #define CPU_WORKER      (1 * MIB)   /* a thread's stack and scratch */
 #define CUDA_BASE       (320 * MIB) /* host side of the CUDA runtime */
@@ -236,10 +234,33 @@ struct planning {
     struct pools pools;
     struct urn urn;
     struct touches touches;
+    struct example_sizes room; /* of a stage: for the largest batch */
+    int bounded;               /* known before anything is drawn */
     unsigned threads;
     int cuda, hogwild;
     uint64_t budget; /* of the GPU */
 };
+
+/* Lock-free training makes batches of the examples that are held out alone, one at a time. */
+static double share_made(const struct planning *p) {
+    return p->hogwild ? p->config->train_held_out : 1;
+}
+static double stages(const struct planning *p) {
+    return p->hogwild ? p->config->train_held_out > 0 : (double)p->config->memory_depth;
+}
+
+/* Where the largest batch is not known it is taken for a mean one. */
+static void expect_room(struct planning *p) {
+    const struct example_source *source = &p->examples->source;
+    uint64_t examples = example_count(source), batch = p->plan->batch < examples ? p->plan->batch : examples;
+    double share = share_made(p), blocks = p->plan->batch_blocks * share;
+    p->bounded = !p->hogwild && (p->cuda || source->mode != EXAMPLE_WINDOW) && example_bound(source, batch, &p->room);
+    if (p->bounded) return;
+    p->room.blocks = (uint64_t)blocks;
+    p->room.targets = (uint64_t)(p->touches.targets * share);
+    p->room.contexts = (uint64_t)((p->touches.positives + p->touches.negatives) * share);
+    p->room.terms = (uint64_t)(blocks * p->expected.targets * p->expected.contexts);
+}
 
 static void expect_batch(struct planning *p) {
     struct plan *plan = p->plan;
@@ -256,84 +277,56 @@ static void expect_batch(struct planning *p) {
     p->touches.positive_draws = window ? fmin(words, p->touches.positives) : p->touches.positives;
     plan->batch_targets = distinct_targets(&p->pools, &p->urn, p->touches);
     plan->batch_contexts = distinct_contexts(&p->pools, &p->urn, p->touches);
+    expect_room(p);
 }
 
-/* Lock-free training makes batches of the examples that are held out alone, one at a time. */
-static double share_made(const struct planning *p) {
-    return p->hogwild ? p->config->train_held_out : 1;
-}
-static double stages(const struct planning *p) {
-    return p->hogwild ? p->config->train_held_out > 0 : (double)p->config->memory_depth;
+static int measure_room(struct planning *p) {
+    if (p->bounded || stages(p) == 0) return 0;
+    return examples_room(p->examples, p->plan->batch, share_made(p), &p->room);
 }
 
 static uint64_t cpu_stage_bytes(const struct planning *p) {
-    const struct plan *plan = p->plan;
-    double contexts = p->touches.positives + p->touches.negatives, targets = p->touches.targets;
-    double stage = plan->batch_blocks * CPU_BLOCK + (targets + contexts) * CPU_OCCURRENCE +
-                   plan->batch_blocks * p->expected.targets * p->expected.contexts * 4 +
-                   targets * plan->layout.span * 4.0;
+    const struct example_sizes *room = &p->room;
+    double targets = (double)room->targets, contexts = (double)room->contexts;
+    double stage = (double)room->blocks * CPU_BLOCK + (targets + contexts) * CPU_OCCURRENCE + (double)room->terms * 4 +
+                   targets * p->plan->layout.span * 4.0;
     double sort = (targets > contexts ? targets : contexts) * CPU_SORT;
     uint64_t examples = example_count(&p->examples->source);
-    if (p->examples->source.mode == EXAMPLE_WINDOW && plan->batch < examples) stage *= CPU_LARGEST;
-    stage += (double)(plan->batch < examples ? plan->batch : examples) / CPU_GRAIN * CPU_CHUNK;
-    return p->threads * CPU_WORKER + (uint64_t)((stage * stages(p) + sort) * share_made(p));
-}
-
-/* How far batches lie from their mean size, as a share of it: measured on 250 batches each of 256 (0.11) to 65,536 positions
- * (0.018) of English Wikipedia. It falls slower than by the root, since one article has longer sentences than another.
- * None of these was further off than four times that; the first, which room is made for, is one of them. */
-static double batch_deviation(double examples) {
-    return 0.8 * pow(examples, -0.35);
-}
-
-/* What a stage has room for: blocks, targets, contexts, terms of the batches to come. */
-struct room {
-    double blocks, targets, contexts, terms;
-};
-
-static struct room cuda_room(const struct planning *p) {
-    const struct example_source *source = &p->examples->source;
-    double blocks = p->plan->batch_blocks;
-    uint64_t examples = example_count(source);
-    struct example_sizes most;
-    if (!p->hogwild && example_bound(source, p->plan->batch < examples ? p->plan->batch : examples, &most))
-        return (struct room){(double)most.blocks, (double)most.targets, (double)most.contexts, (double)most.terms};
-    double more = CUDA_ROOM * (1 + 3 * batch_deviation((double)p->plan->batch)) * share_made(p);
-    return (struct room){blocks * more, p->touches.targets * more, (p->touches.positives + p->touches.negatives) * more,
-                         blocks * p->expected.targets * p->expected.contexts * more};
+    stage += (double)(p->plan->batch < examples ? p->plan->batch : examples) / CPU_GRAIN * CPU_CHUNK * share_made(p);
+    return p->threads * CPU_WORKER + (uint64_t)(stage * stages(p) + sort);
 }
 
 /* Rows of a stage that are not on the GPU need slots there, as many as it names; that hot ones need none is left as room. */
-static double slot_bytes(const struct plan *plan, const struct room *room) {
+static double slot_bytes(const struct planning *p) {
+    const struct plan *plan = p->plan;
     double rows = (double)plan->rows;
-    return fmin(room->targets, rows) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
-           fmin(room->contexts, rows) * (double)off_gpu_row(plan, plan->context, plan->context_state);
+    return fmin((double)p->room.targets, rows) * (double)off_gpu_row(plan, plan->target, plan->target_state) +
+           fmin((double)p->room.contexts, rows) * (double)off_gpu_row(plan, plan->context, plan->context_state);
 }
 
 static uint64_t cuda_stage_bytes(const struct planning *p) {
     const struct plan *plan = p->plan;
-    struct room room = cuda_room(p);
+    double blocks = (double)p->room.blocks, targets = (double)p->room.targets, contexts = (double)p->room.contexts;
     double row = plan->layout.span * 4.0;
     if (stages(p) == 0) return 0;
-    double stage = room.blocks * CUDA_BLOCK + (room.targets + room.contexts) * CUDA_OCCURRENCE + room.terms * 4 + room.targets * 8 +
-                   slot_bytes(plan, &room);
-    double sums = (room.targets + 2 * fmax(room.targets, room.contexts) / CUDA_PIECE) * row;
-    if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += room.contexts * row;
-    double making = (room.targets + room.contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE;
+    double stage = blocks * CUDA_BLOCK + (targets + contexts) * CUDA_OCCURRENCE + (double)p->room.terms * 4 + targets * 8 +
+                   slot_bytes(p);
+    double sums = (targets + 2 * fmax(targets, contexts) / CUDA_PIECE) * row;
+    if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += contexts * row;
+    double making = (targets + contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE;
     return (uint64_t)(stage * stages(p) + sums + making * (p->config->memory_depth > 1 ? CUDA_MAKERS : 1));
 }
 
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
-    struct room room = cuda_room(p);
-    return (uint64_t)(slot_bytes(p->plan, &room) * stages(p));
+    return (uint64_t)(slot_bytes(p) * stages(p));
 }
 
 static uint64_t stage_bytes(const struct planning *p) {
     return p->cuda ? cuda_stage_bytes(p) : cpu_stage_bytes(p);
 }
 
-static void settle_batch(struct planning *p) {
+static int settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->examples->source.mode == EXAMPLE_WINDOW;
     plan->batch = asked        ? p->config->train_batch
@@ -346,7 +339,10 @@ static void settle_batch(struct planning *p) {
         plan->batch /= 2;
         expect_batch(p);
     }
+    if (measure_room(p)) return -1;
     plan->stage_bytes = stage_bytes(p);
+    if (!p->bounded) plan->room = p->room;
+    return 0;
 }
 
 /* ---- places ---- */
@@ -566,7 +562,7 @@ static uint64_t gpu_budget(const struct config *config, const struct backend_inf
     return config->memory_gpu_budget < machine->gpu_free ? config->memory_gpu_budget : machine->gpu_free;
 }
 
-static void make(struct planning *p) {
+static int make(struct planning *p) {
     struct plan *plan = p->plan;
     struct rule_options rule = table_rule(p->config);
     plan->rows = p->vocab->size;
@@ -574,18 +570,19 @@ static void make(struct planning *p) {
     plan->sentences = p->examples->source.sentences;
     plan->dim = (uint32_t)p->config->model_dim;
     plan->layout = table_layout(&rule, plan->dim);
-    p->expected = examples_expect(p->examples, p->vocab);
+    p->expected = examples_expect(p->examples);
     fill_pools(&p->pools, p->vocab, p->examples, 0);
     fill_urn(&p->urn, &p->pools, p->config, p->examples);
     measure_rest(p);
     settle_asked_places(p);
-    settle_batch(p);
+    if (settle_batch(p)) return -1;
     settle_auto_places(p);
     settle_hot_rows(p);
     plan->hot_hits = hot_hits(p);
     sum_up(p);
     judge(p);
     measure_traffic(p);
+    return 0;
 }
 
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab,
@@ -601,9 +598,9 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->cuda = cuda;
     p->hogwild = config->train_update == UPDATE_HOGWILD;
     p->budget = cuda ? gpu_budget(config, machine) : 0;
-    make(p);
+    int result = make(p);
     free(p);
-    return 0;
+    return result;
 }
 
 /* ---- printing ---- */

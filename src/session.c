@@ -115,6 +115,7 @@ int session_tables(struct session *s) {
     uint64_t examples = example_count(&s->examples.source);
     s->examples.source.far = !s->plan.stream_gpu;
     s->examples.source.batch = s->plan.batch < examples ? s->plan.batch : examples;
+    s->examples.source.room = s->plan.room;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
                    table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,

@@ -35,23 +35,33 @@ FULL = {
     "windows, a pair's own negatives": ("words", {"format": "text"}, {"per": "pair"}, {}),  # the last batch could be padded
     "windows, some held out": ("words", {"format": "text"}, {"per": "pair"}, {"held_out": "0.02"}),
     "lists": ("books", {"format": "lists"}, {}, {"held_out": "0.02"}),
-    "lock-free": ("words", {"format": "text"}, {"per": "example"}, {"update": "hogwild", "batch": None, "held_out": "0.1"}),
+    "lock-free": ("words", {"format": "text"}, {"per": "example"}, {"update": "hogwild", "held_out": "0.1"}),
 }
+
+
+def fill_with_hot_rows(sptx, kind):
+    """A config of this kind, and a budget of which its plan leaves nothing free: what the run needs, and some hot rows."""
+    generated, corpus, negatives, train = FULL[kind]
+    sptx("generate", generated, "--rows=100000", "--lists=20000", "--out=corpus.ids")
+    config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
+                         optimizer={"rule": "sgd", "lr": "1e-4"}, train={"batch": "8192", "epochs": "1", **train},
+                         memory={"target": "pinned", "context": "gpu"}, device={"backend": "cuda"})
+
+    def plan(*settings):
+        return json.loads(sptx("plan", config, "--json", *settings).stdout)
+
+    budget = plan("--memory.gpu_budget=64GiB", "--memory.hot_rows=0")["gpu_needed"] + (32 << 20)
+    return config, budget, plan(f"--memory.gpu_budget={budget}")
+
+
+@pytest.mark.parametrize("kind", FULL)
+def test_a_plan_fills_its_budget_with_hot_rows(sptx, kind):
+    config, budget, full = fill_with_hot_rows(sptx, kind)
+    assert full["fits_gpu"] and full["hot_rows"] == (32 << 20) // (512 * 4) < full["rows"] and full["gpu_needed"] <= budget
 
 
 @pytest.mark.skipif(KEYS["device"]["backend"] != "cuda", reason="only a GPU has a budget")
 @pytest.mark.parametrize("kind", FULL)
 def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
-    generated, corpus, negatives, train = FULL[kind]
-    sptx("generate", generated, "--rows=100000", "--lists=20000", "--out=corpus.ids")
-    config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
-                         optimizer={"rule": "sgd", "lr": "1e-4"}, train={"batch": "8192", "epochs": "1", **train},
-                         memory={"target": "pinned", "context": "gpu"})
-
-    def plan(*settings):
-        return json.loads(sptx("plan", config, "--json", *settings).stdout)
-
-    budget = plan("--memory.hot_rows=0")["gpu_needed"] + (32 << 20)
-    full = plan(f"--memory.gpu_budget={budget}")
-    assert full["fits_gpu"] and 0 < full["hot_rows"] < full["rows"]
+    config, budget, _ = fill_with_hot_rows(sptx, kind)
     sptx("train", config, f"--memory.gpu_budget={budget}")

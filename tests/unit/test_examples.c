@@ -390,7 +390,7 @@ static void compare_with_built(struct config config, struct tiny *tiny, double w
     struct example_sizes most;
     uint64_t pairs = 0;
     assert_int_equal(0, examples_init(&examples, &config, &tiny->vocab, &tiny->stream));
-    struct examples_expected e = examples_expect(&examples, &tiny->vocab);
+    struct examples_expected e = examples_expect(&examples);
     uint64_t count = example_count(&examples.source);
     int bounded = example_bound(&examples.source, count, &most);
     assert_int_equal(0, cpu_build(&examples.source, &piece, &blocks, 0, 0, count, 0));
@@ -448,6 +448,91 @@ static void test_expected_rows(void **state) {
     tiny_free(&tiny);
 }
 
+/* ---- room for the largest batch ---- */
+
+/* Sentences in rising length, as a sorted corpus has them: its last batches make far more than the mean one. */
+static void sort_by_length(struct tiny *tiny) {
+    uint64_t sentences = tiny->stream.sentences, *lengths = calloc(sentences, sizeof *lengths), at = 0;
+    for (uint64_t i = 0; i < sentences; i++) lengths[i] = tiny->starts[i + 1] - tiny->starts[i];
+    for (uint64_t i = 1; i < sentences; i++)
+        for (uint64_t j = i; j > 0 && lengths[j - 1] > lengths[j]; j--) {
+            uint64_t shorter = lengths[j];
+            lengths[j] = lengths[j - 1], lengths[j - 1] = shorter;
+        }
+    for (uint64_t i = 0; i < sentences; i++) tiny->starts[i] = at, at += lengths[i];
+    free(lengths);
+}
+
+/* Every batch of two epochs fits, and the largest fills at least this share of the room. */
+static void check_room(const char *name, struct config config, const struct tiny *tiny, uint64_t batch, double filled) {
+    struct examples examples;
+    struct cpu_piece piece = {0};
+    struct cpu_blocks blocks = {0};
+    struct example_sizes room, most = {0};
+    assert_int_equal(0, examples_init(&examples, &config, &tiny->vocab, &tiny->stream));
+    const struct example_source *source = &examples.source;
+    int held_out = source->held_out > 0;
+    uint64_t count = example_count(source);
+    assert_int_equal(0, examples_room(&examples, batch, held_out ? config.train_held_out : 1, &room));
+    for (uint32_t epoch = 0; epoch < 2; epoch++)
+        for (uint64_t first = 0; first < count; first += batch) {
+            cpu_blocks_clear(&blocks);
+            assert_int_equal(0, cpu_build(source, &piece, &blocks, epoch, first, count - first < batch ? count - first : batch, held_out));
+            if (blocks.count > most.blocks) most.blocks = blocks.count;
+            if (blocks.targets > most.targets) most.targets = blocks.targets;
+            if (blocks.contexts > most.contexts) most.contexts = blocks.contexts;
+            if (blocks.logits > most.terms) most.terms = blocks.logits;
+        }
+    print_message("%-32s %6llu: of %llu blocks %.3f, targets %.3f, contexts %.3f, terms %.3f\n", name, (unsigned long long)batch,
+                  (unsigned long long)room.blocks, (double)most.blocks / (double)room.blocks,
+                  (double)most.targets / (double)room.targets, (double)most.contexts / (double)room.contexts,
+                  (double)most.terms / (double)room.terms);
+    assert_true(most.blocks <= room.blocks && most.targets <= room.targets);
+    assert_true(most.contexts <= room.contexts && most.terms <= room.terms);
+    assert_true((double)most.contexts >= filled * (double)room.contexts && (double)most.terms >= filled * (double)room.terms);
+    cpu_blocks_release(&blocks);
+    cpu_piece_release(&piece);
+    examples_release(&examples);
+}
+
+static void check_window_rooms(const char *order, const struct tiny *tiny) {
+    for (int variant = 0; variant < 16; variant++) {
+        struct config config = tiny_config(MODE_WINDOW);
+        char name[64];
+        config.negatives_per = variant & 1 ? PER_EXAMPLE : PER_PAIR;
+        config.examples_subsample = variant & 2 ? 1e-3 : 0;
+        config.examples_shuffle = (variant & 4) != 0;
+        config.train_held_out = variant & 8 ? 0.1 : 0;
+        snprintf(name, sizeof name, "%s%s%s%s%s", order, variant & 1 ? "" : ", per pair", variant & 2 ? ", subsample" : "",
+                 variant & 4 ? ", shuffled" : "", variant & 8 ? ", held out" : "");
+        check_room(name, config, tiny, 500, variant & 8 ? 0.3 : 0.6);
+        check_room(name, config, tiny, 8192, variant & 8 ? 0.6 : 0.85);
+    }
+}
+
+static void the_largest_batch_of_windows_has_room(void **state) {
+    struct tiny tiny;
+    tiny_make(&tiny, 2000, 3000, 18, 1);
+    check_window_rooms("as it comes", &tiny);
+    sort_by_length(&tiny);
+    check_window_rooms("sorted", &tiny);
+    tiny_free(&tiny);
+}
+
+static void the_largest_batch_of_lists_has_room(void **state) {
+    struct tiny tiny;
+    tiny_make(&tiny, 2000, 3000, 18, 0.5);
+    sort_by_length(&tiny);
+    for (int variant = 0; variant < 8; variant++) {
+        struct config config = tiny_config(variant & 1 ? MODE_ADJACENCY : MODE_LIST);
+        config.examples_positives = 0; /* all others: lists differ */
+        config.examples_targets = variant & 2 ? TARGETS_ALL : TARGETS_ONE;
+        config.examples_shuffle = (variant & 4) != 0;
+        check_room(variant & 1 ? "adjacency" : "list", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
+    }
+    tiny_free(&tiny);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keep_rule),
@@ -468,6 +553,8 @@ int main(void) {
         cmocka_unit_test(a_short_batch_is_bounded_as_a_whole_one_is),
         cmocka_unit_test(test_expected_windows),
         cmocka_unit_test(test_expected_rows),
+        cmocka_unit_test(the_largest_batch_of_windows_has_room),
+        cmocka_unit_test(the_largest_batch_of_lists_has_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
