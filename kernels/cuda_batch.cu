@@ -1,9 +1,10 @@
 /* cuda_batch: a batch built where it is used: examples (cuda_examples.cu), then both sides by row (cuda_index.cu).
  *
  * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
- * nothing; room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph,
- * and from then on making a batch is one launch: a small step takes less time than the host needs to launch its kernels
- * one by one. Otherwise the host waits for what measuring sums up.
+ * nothing. Otherwise it waits for what measuring sums up, and enqueues what follows for the room that all batches have.
+ * Room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and from then
+ * on making a batch, or what follows measuring, is one launch: a small step takes less time than the host needs to launch
+ * its kernels one by one.
  */
 #include "cuda.cuh"
 
@@ -102,86 +103,121 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
             shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
 }
 
-static int enqueue_making(struct stage *stage) {
-    uint64_t rows = stage->request_host->source.rows;
-    return cuda_examples_measure(stage, 1) || cuda_examples_fill(stage) || cuda_index(stage, rows) ? -1 : 0;
+/* `measured`: measuring has been enqueued, and waited for, before. */
+static int enqueue_making(struct stage *stage, int measured) {
+    if (!measured && cuda_examples_measure(stage, 1)) return -1;
+    return cuda_examples_fill(stage) || cuda_index(stage, stage->request_host->source.rows) ? -1 : 0;
 }
 
-static int capture_making(struct stage *stage, const struct graph_key *key) {
+static struct graph_key key_of(const struct backend *b, const struct stage *stage) {
+    return {b->layout, stage->request_host->count};
+}
+static int same_key(const struct graph_key *a, const struct graph_key *b) {
+    return a->layout == b->layout && a->count == b->count;
+}
+static int is_captured(const struct backend *b, const struct stage *stage) {
+    const struct making *making = &stage->making[stage->copy];
+    struct graph_key key = key_of(b, stage);
+    return making->graph && same_key(&key, &making->key);
+}
+
+static int capture_making(struct stage *stage, const struct graph_key *key, int measured) {
     struct making *making = &stage->making[stage->copy];
     cudaStream_t stream = stage->maker->stream;
     cudaGraph_t graph = NULL;
     if (making->graph) cudaGraphExecDestroy(making->graph);
     making->graph = NULL;
     CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    int failed = enqueue_making(stage);
+    int failed = enqueue_making(stage, measured);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
     if (failed) return -1;
     if (error != cudaSuccess) return cuda_failed(error, "capturing a batch");
     making->key = *key;
-    CK(cudaGraphLaunch(making->graph, stream));
     return 0;
 }
 
-static int same_key(const struct graph_key *a, const struct graph_key *b) {
-    return a->layout == b->layout && a->count == b->count;
-}
-
-static struct batch_sizes bounded_sizes(const struct example_sizes *most) {
-    return {(uint32_t)most->blocks, (uint32_t)most->targets, (uint32_t)most->contexts, (uint32_t)most->terms};
-}
-
-static int make_bounded(struct backend *b, struct stage *stage, const struct example_sizes *most) {
-    const struct example_request *request = stage->request_host;
+/* For stage->sizes, which are the same for every batch of a count while no array moves. */
+static int make_alike(struct backend *b, struct stage *stage, int measured) {
     struct making *making = &stage->making[stage->copy];
-    struct graph_key key = {b->layout, request->count};
-    stage->sizes = bounded_sizes(most);
-    if (making->graph && same_key(&key, &making->key)) {
-        stage->room = stage->sizes;
-        making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
-        CK(cudaGraphLaunch(making->graph, stage->maker->stream));
-        return 0;
+    struct graph_key key = key_of(b, stage), last = making->last;
+    making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
+    if (!is_captured(b, stage)) {
+        if (!same_key(&key, &last)) return enqueue_making(stage, measured);
+        if (capture_making(stage, &key, measured)) return -1;
     }
-    if (cuda_examples_reserve(b, stage->maker, request->count) ||
-        reserve(b, stage, &stage->sizes, request->source.rows))
-        return -1;
-    key.layout = b->layout;
-    if (same_key(&key, &making->last)) return capture_making(stage, &key);
-    making->last = key;
-    return enqueue_making(stage);
+    CK(cudaGraphLaunch(making->graph, stage->maker->stream));
+    return 0;
 }
 
-/* An eighth more than the first batch needs, so that most others find room; for one that does not, a little more than
- * that one needs. */
+static int reserve_alike(struct backend *b, struct stage *stage, const struct batch_sizes *room) {
+    stage->room = stage->sizes = *room;
+    if (is_captured(b, stage)) return 0;
+    return cuda_examples_reserve(b, stage->maker, stage->request_host->count) ||
+                   reserve(b, stage, room, stage->request_host->source.rows)
+               ? -1
+               : 0;
+}
+
+static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
+    return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
+}
+
+/* A little more than a batch needs that did not fit; an eighth more where it is the first. */
 static uint32_t room_for(uint32_t room, uint32_t count) {
     if (count <= room) return room;
     return count < UINT32_MAX / 4 ? count + count / (room ? 32 : 8) + 1 : count;
 }
 
-/* The same for all stages: what they take turns with is then as large for one as for the next. Where examples have a bound
- * (these are held-out ones), not more than that. */
-static struct batch_sizes room_of(struct backend *b, const struct example_request *request, const struct batch_sizes *sizes) {
-    struct example_sizes most;
-    b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
-               room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
-    if (!example_bound(&request->source, request->count, &most)) return b->room;
-    struct batch_sizes bound = bounded_sizes(&most);
-    return {std::min(b->room.blocks, bound.blocks), std::min(b->room.targets, bound.targets),
-            std::min(b->room.contexts, bound.contexts), std::min(b->room.terms, bound.terms)};
+static int fits(const struct batch_sizes *sizes, const struct batch_sizes *room) {
+    return sizes->blocks <= room->blocks && sizes->targets <= room->targets && sizes->contexts <= room->contexts &&
+           sizes->terms <= room->terms;
 }
 
+/* The same for all stages: what they take turns with is then as large for one as for the next. */
+static void widen_room(struct backend *b, const struct batch_sizes *sizes) {
+    if (fits(sizes, &b->room)) return;
+    b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
+               room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
+    b->layout++; /* graphs are for the room that there was */
+}
+
+static int measure_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
+    return cuda_examples_measure(stage, padded) || cuda_examples_measured(b, stage, sizes) ? -1 : 0;
+}
+
+/* Measured, and enqueued for the room that every batch has, as if that were its bound; the first ones, and one that finds
+ * too little room, for their own sizes. */
 static int make_measured(struct backend *b, struct stage *stage) {
-    const struct example_request *request = stage->request_host;
-    if (cuda_examples_reserve(b, stage->maker, request->count) || cuda_examples_measure(stage, 0) ||
-        cuda_examples_measured(b, stage, &stage->sizes))
+    struct batch_sizes sizes;
+    int padded = b->room.blocks > 0;
+    if (padded ? reserve_alike(b, stage, &b->room) : cuda_examples_reserve(b, stage->maker, stage->request_host->count))
         return -1;
-    struct batch_sizes room = room_of(b, request, &stage->sizes);
-    return reserve(b, stage, &room, request->source.rows) || cuda_examples_fill(stage) ||
-                   cuda_index(stage, request->source.rows)
-               ? -1
-               : 0;
+    if (measure_batch(b, stage, padded, &sizes)) return -1;
+    if (padded && fits(&sizes, &b->room)) {
+        if (make_alike(b, stage, 1)) return -1;
+        stage->sizes = sizes;
+        return 0;
+    }
+    widen_room(b, &sizes);
+    stage->sizes = sizes;
+    return reserve(b, stage, &b->room, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
+}
+
+/* There are few of them, and of all sizes: each is enqueued for its own. Where examples have a bound, room is not more. */
+static int make_held_out(struct backend *b, struct stage *stage) {
+    const struct example_request *request = stage->request_host;
+    struct example_sizes most;
+    if (cuda_examples_reserve(b, stage->maker, request->count) || measure_batch(b, stage, 0, &stage->sizes)) return -1;
+    widen_room(b, &stage->sizes);
+    struct batch_sizes room = b->room;
+    if (example_bound(&request->source, request->count, &most)) {
+        struct batch_sizes bound = cuda_sizes(&most);
+        room = {std::min(room.blocks, bound.blocks), std::min(room.targets, bound.targets),
+                std::min(room.contexts, bound.contexts), std::min(room.terms, bound.terms)};
+    }
+    return reserve(b, stage, &room, request->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
 static int make_nothing(struct backend *b, struct stage *stage) {
@@ -203,10 +239,11 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
-    int bounded = !request->held_out && example_bound(s, request->count, &most);
-    if (!request->count ? make_nothing(b, stage) : bounded ? make_bounded(b, stage, &most) : make_measured(b, stage))
-        return -1;
-    return end_batch(stage);
+    int failed = !request->count                           ? make_nothing(b, stage)
+                 : request->held_out                       ? make_held_out(b, stage)
+                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
+                                                           : make_measured(b, stage);
+    return failed ? -1 : end_batch(stage);
 }
 
 /* ---- set and view ---- */

@@ -49,6 +49,13 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
         }
 }
 
+/* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than enough. */
+static void measure_batches(struct example_source *s, int room) {
+    s->batch = EXAMPLE_MOST_PADDED;
+    if (room == 1) s->room = (struct example_sizes){50, 100, 300, 600};
+    if (room == 2) s->room = (struct example_sizes){100000, 100000, 1000000, 1000000};
+}
+
 void test_batches(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
     uint64_t vocabularies[] = {2, 3, 40, 1000, 65536};
@@ -60,7 +67,7 @@ void test_batches(void) {
                 for (int bits = v; bits < 64;
                      bits += vocabularies[v] < 40 ? 13 : 3) { /* tiny vocabularies draw long: fewer */
                     struct example_source s = source_of(&c, (enum example_mode)mode);
-                    char name[128];
+                    char name[160];
                     s.law = (enum negative_law)law;
                     s.per_pair = bits & 1;
                     s.exclude = bits >> 1 & 1;
@@ -72,6 +79,10 @@ void test_batches(void) {
                     s.positives = bits % 7 == 0 ? 0 : bits % 7 == 1 ? 1 : 4;
                     snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
                              law, bits);
+                    compare_batches(cpu, gpu, &s, name);
+                    if (mode != EXAMPLE_WINDOW) continue;
+                    measure_batches(&s, bits / 3 % 3);
+                    strcat(name, ", measured");
                     compare_batches(cpu, gpu, &s, name);
                 }
         corpus_free(&c);
