@@ -8,11 +8,9 @@
 #ifndef SPTX_CUDA_WINDOWS_CUH
 #define SPTX_CUDA_WINDOWS_CUH
 
-#include "cuda.cuh"
+#include "cuda_warp.cuh"
 
 #include <nv/target>
-
-constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
 /* ---- a run of the kernels ---- */
 
@@ -93,9 +91,6 @@ __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* ---- a warp ---- */
 
-__device__ __forceinline__ unsigned lane_number(void) {
-    return threadIdx.x & 31;
-}
 __device__ __forceinline__ unsigned lanes_below(unsigned mask) {
     return __popc(mask & ((1u << lane_number()) - 1));
 }

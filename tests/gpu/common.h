@@ -89,6 +89,7 @@ void test_refusals(void);
 void test_rows(void);
 void test_batches(void);
 void test_steps(void);
+void test_wide_windows(void);
 void test_frequent_rows(void);
 void test_depths(void);
 void test_hogwild(void);

@@ -142,6 +142,28 @@ void test_steps(void) {
 }
 
 /* Rows in thousands of places at once: the pieces and their sums. */
+/* Blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are left out. */
+void test_wide_windows(void) {
+    static const uint32_t dims[] = {20, 128, 200, 300, 512, 600};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    int count = rule_cases(rules);
+    corpus_make(&c, 60, 40, 150);
+    struct example_source s = source_of(&c, EXAMPLE_WINDOW);
+    s.window = 40, s.shrink = 0;
+    s.law = NEGATIVE_UNIFORM, s.negatives = 69, s.distinct = 1;
+    if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+    tolerance = 1e-3;
+    for (int r = 0; r < count; r += 3)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+            compare_steps(cpu, gpu, &rules[r], dims[d], 60, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40, 1, "wide windows");
+    tolerance = 3e-5;
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
 void test_frequent_rows(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];

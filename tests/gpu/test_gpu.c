@@ -18,6 +18,7 @@ int main(int argc, char **argv) {
                  {"rows", test_rows},
                  {"batches", test_batches},
                  {"steps", test_steps},
+                 {"wide", test_wide_windows},
                  {"frequent", test_frequent_rows},
                  {"depths", test_depths},
                  {"hogwild", test_hogwild},
