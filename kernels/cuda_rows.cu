@@ -8,7 +8,8 @@
  * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Where
  * the host has threads to spare, a large batch's scatter is therefore one plain copy of the slots into pinned staging,
  * whose rows the threads then put in their places (the last part of the batch); the gathers have the link's look-ups for
- * themselves. A small batch is bound by what is launched, so there the GPU writes the rows home.
+ * themselves. A small batch is bound by what is launched, and windows have few distinct rows: there the GPU writes the rows
+ * home.
  * Both ways' kernels are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
  * A batch is in flight from gather() until the host has seen the end of its scatter, so a row that the host may not have
@@ -254,11 +255,12 @@ static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t *
     return a->host_counts->distinct[side] - a->host_counts->cold_first[side];
 }
 
-/* Whether a store's rows come home through staging and the host's threads. */
+/* Whether a store's rows come home through staging and the host's threads. Of windows the host does not know how many rows
+ * are distinct: a tenth of what they name, so few that the GPU has long written them when the threads would begin. */
 static int through_staging(const struct backend *b, const struct stage *stage, int side, int part) {
     const struct backend_table *table = stage->tables[side];
     if (table->stores[part].place == PLACE_FILE) return 1;
-    return host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(&stage->sizes, side, table) * table->stores[part].stride >= STAGING_BYTES;
+    return stage->one_target && host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(&stage->sizes, side, table) * table->stores[part].stride >= STAGING_BYTES;
 }
 
 static int needs_ids(const struct backend *b, const struct stage *stage, int side) {

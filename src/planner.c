@@ -317,9 +317,12 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
     return (uint64_t)(stage * stages(p) + sums + making * (p->config->memory_depth > 1 ? CUDA_MAKERS : 1));
 }
 
-/* Pinned copies of the slots, through which the host's threads put a batch's rows back. */
+/* Pinned copies of the slots, through which the host's threads put a batch's rows back: those of files, and those of
+ * blocks of one target (kernels/cuda_rows.cu). */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
-    return (uint64_t)(slot_bytes(p) * stages(p));
+    const struct example_source *source = &p->examples->source;
+    int several_targets = source->mode == EXAMPLE_WINDOW && !source->per_pair;
+    return several_targets && p->plan->file_bytes == 0 ? 0 : (uint64_t)(slot_bytes(p) * stages(p));
 }
 
 static uint64_t stage_bytes(const struct planning *p) {
