@@ -220,47 +220,39 @@ void examples_release(struct examples *examples) {
 
 /* ---- what an epoch holds, and its largest batch ---- */
 
+uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
+    uint64_t count = example_count(&examples->source);
+    return batch < count ? batch : count;
+}
+
+double examples_kept(const struct example_source *source, uint64_t row) {
+    return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
+}
+
 /* Summed over examples. `square`: of what each makes, or a bound of it. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
 };
-enum { SENTENCES_LOOKED_AT = 1 << 18 }; /* for a mean: lengths vary little enough */
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* for a mean: lengths vary little enough */
 
-/* Chances of a pair at distances up to d, summed: near[d], and times the distance: far[d]. */
-struct distances {
-    double *near, *far;
-};
-
-static int make_distances(struct distances *to, const struct example_source *source) {
-    to->near = mem_zalloc(source->window + 1, sizeof *to->near, "a plan");
-    to->far = mem_zalloc(source->window + 1, sizeof *to->far, "a plan");
-    if (!to->near || !to->far) return -1;
-    for (uint32_t d = 1; d <= source->window; d++) {
-        double chance = source->shrink ? (double)(source->window - d + 1) / source->window : 1;
-        to->near[d] = to->near[d - 1] + chance;
-        to->far[d] = to->far[d - 1] + chance * d;
-    }
-    return 0;
-}
-
-static void release_distances(struct distances *distances) {
-    free(distances->near);
-    free(distances->far);
-}
-
-/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. */
-static double window_pairs(double kept, const struct distances *at, uint32_t window) {
+/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. A pair at distance i is
+ * within one with chance (window - i + 1) / window, or always; kept - i of them are that far apart. */
+static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
-    double most = ceil(kept) - 1;
-    uint32_t d = most < window ? (uint32_t)most : window;
-    return 2 * (kept * at->near[d] - at->far[d]);
+    double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
+    double chances = d, distances = ends; /* summed over i up to d: the chance, and the chance times i */
+    if (source->shrink) {
+        chances = ((window + 1) * d - ends) / window;
+        distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
+    }
+    return 2 * (kept * chances - distances);
 }
 
 static double expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
     double kept = 0;
     if (!source->keep) return (double)length;
-    for (uint64_t i = 0; i < length; i++) kept += (source->keep[ids[i]] + 1.0) / 4294967296.0;
+    for (uint64_t i = 0; i < length; i++) kept += examples_kept(source, ids[i]);
     return kept;
 }
 
@@ -270,12 +262,11 @@ static void add_bounded(struct sums *sums, int kind, double value, double most) 
     sums->square[kind] += value * most;
 }
 
-static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length,
-                        const struct distances *distances, struct sums *sums) {
+static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length, struct sums *sums) {
     double kept = expected_kept(source, ids, length), share = kept / (double)length;
     /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
-    double pairs = fmax(window_pairs(kept, distances, source->window), windows), most = 2.0 * source->window;
+    double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
     double contexts = 1.0 + source->negatives;
     sums->examples += (double)length;
@@ -297,11 +288,11 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
-static struct sums sum_sentence(const struct example_source *source, uint64_t number, const struct distances *distances) {
+static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
     uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
     struct sums sums = {0};
     if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
-    else if (length) add_windows(source, source->ids + start, length, distances, &sums);
+    else if (length) add_windows(source, source->ids + start, length, &sums);
     return sums;
 }
 
@@ -316,11 +307,10 @@ static void add_share(struct sums *to, const struct sums *sums, double share) {
 struct examples_expected examples_expect(const struct examples *examples) {
     const struct example_source *source = &examples->source;
     struct examples_expected expected = {0};
-    struct distances distances = {0};
     struct sums all = {0};
-    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + 1;
-    for (uint64_t i = make_distances(&distances, source) ? source->sentences : 0; i < source->sentences; i += stride) {
-        struct sums sums = sum_sentence(source, i, &distances);
+    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + source->tokens / TOKENS_LOOKED_AT + 1;
+    for (uint64_t i = 0; i < source->sentences; i += stride) {
+        struct sums sums = sum_sentence(source, i);
         add_share(&all, &sums, 1);
     }
     if (all.examples > 0) expected.blocks = all.of[BLOCKS] / all.examples;
@@ -329,7 +319,6 @@ struct examples_expected examples_expect(const struct examples *examples) {
         expected.contexts = all.of[CONTEXTS] / all.of[BLOCKS];
         expected.pairs = all.of[PAIRS] / all.of[BLOCKS];
     }
-    release_distances(&distances);
     return expected;
 }
 
@@ -366,23 +355,18 @@ static double room_of_kind(const struct example_source *source, const struct bat
     return share * base + (drawn ? 4 * sqrt(batches->examples * fmax(0, variance)) : 0);
 }
 
-int examples_room(const struct examples *examples, uint64_t batch, double share, struct example_sizes *room) {
+struct example_sizes examples_room(const struct examples *examples, uint64_t batch, double share) {
     const struct example_source *source = &examples->source;
-    uint64_t count = example_count(source);
-    struct batches batches = {.examples = (double)(batch < count ? batch : count)};
-    struct distances distances = {0};
+    struct batches batches = {.examples = (double)examples_batch(examples, batch)};
     struct sums all = {0};
-    int result = make_distances(&distances, source);
-    *room = (struct example_sizes){0};
-    for (uint64_t i = 0; !result && i < source->sentences; i++) {
-        struct sums sums = sum_sentence(source, i, &distances);
+    double room[KINDS] = {0};
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i);
         add_share(&all, &sums, 1);
         add_to_batches(&batches, &sums);
     }
     close_batch(&batches);
-    uint64_t *sizes[] = {[BLOCKS] = &room->blocks, [TARGETS] = &room->targets, [CONTEXTS] = &room->contexts, [TERMS] = &room->terms};
-    for (int kind = BLOCKS; kind <= TERMS && all.examples > 0; kind++)
-        *sizes[kind] = (uint64_t)ceil(room_of_kind(source, &batches, &all, kind, share));
-    release_distances(&distances);
-    return result;
+    for (int kind = 0; kind < KINDS && all.examples > 0; kind++)
+        room[kind] = ceil(room_of_kind(source, &batches, &all, kind, share));
+    return (struct example_sizes){(uint64_t)room[BLOCKS], (uint64_t)room[TARGETS], (uint64_t)room[CONTEXTS], (uint64_t)room[TERMS]};
 }

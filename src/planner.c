@@ -125,10 +125,6 @@ static unsigned pool_of(uint64_t count) {
     return 1 + high * 16 + (unsigned)(rest & 15);
 }
 
-static double keep_chance(const struct examples *examples, uint64_t row) {
-    return examples->keep ? (examples->keep[row] + 1.0) / 4294967296.0 : 1;
-}
-
 static void fill_pools(struct pools *pools, const struct vocab *vocab, const struct examples *examples, uint64_t from) {
     int by_id = examples->source.law == NEGATIVE_LOG_UNIFORM;
     memset(pools, 0, sizeof *pools);
@@ -136,7 +132,7 @@ static void fill_pools(struct pools *pools, const struct vocab *vocab, const str
         unsigned at = pool_of(vocab->counts[row]);
         pools->rows[at]++;
         pools->count[at] += (double)vocab->counts[row];
-        pools->kept[at] += (double)vocab->counts[row] * keep_chance(examples, row);
+        pools->kept[at] += (double)vocab->counts[row] * examples_kept(&examples->source, row);
         if (by_id && row) pools->drawn[at] += log1p(1 / (double)row) / log((double)vocab->size);
     }
 }
@@ -249,12 +245,19 @@ static double stages(const struct planning *p) {
     return p->hogwild ? p->config->train_held_out > 0 : (double)p->config->memory_depth;
 }
 
+static uint64_t whole_batch(const struct planning *p) {
+    return examples_batch(p->examples, p->plan->batch);
+}
+
+static int one_target(const struct planning *p) {
+    return p->examples->source.mode != EXAMPLE_WINDOW || p->examples->source.per_pair;
+}
+
 /* Where the largest batch is not known it is taken for a mean one. */
 static void expect_room(struct planning *p) {
     const struct example_source *source = &p->examples->source;
-    uint64_t examples = example_count(source), batch = p->plan->batch < examples ? p->plan->batch : examples;
     double share = share_made(p), blocks = p->plan->batch_blocks * share;
-    p->bounded = !p->hogwild && (p->cuda || source->mode != EXAMPLE_WINDOW) && example_bound(source, batch, &p->room);
+    p->bounded = !p->hogwild && (p->cuda || source->mode != EXAMPLE_WINDOW) && example_bound(source, whole_batch(p), &p->room);
     if (p->bounded) return;
     p->room.blocks = (uint64_t)blocks;
     p->room.targets = (uint64_t)(p->touches.targets * share);
@@ -266,7 +269,7 @@ static void expect_batch(struct planning *p) {
     struct plan *plan = p->plan;
     const struct examples_expected *e = &p->expected;
     int window = p->examples->source.mode == EXAMPLE_WINDOW;
-    double examples = fmin((double)plan->batch, (double)example_count(&p->examples->source));
+    double examples = (double)whole_batch(p);
     double positives = window ? 1 : e->pairs, words = examples * total(p->pools.kept) / total(p->pools.count);
     plan->batch_blocks = examples * e->blocks;
     plan->batch_pairs = plan->batch_blocks * e->pairs;
@@ -280,9 +283,8 @@ static void expect_batch(struct planning *p) {
     expect_room(p);
 }
 
-static int measure_room(struct planning *p) {
-    if (p->bounded || stages(p) == 0) return 0;
-    return examples_room(p->examples, p->plan->batch, share_made(p), &p->room);
+static void measure_room(struct planning *p) {
+    if (!p->bounded && stages(p) > 0) p->room = examples_room(p->examples, p->plan->batch, share_made(p));
 }
 
 static uint64_t cpu_stage_bytes(const struct planning *p) {
@@ -291,8 +293,7 @@ static uint64_t cpu_stage_bytes(const struct planning *p) {
     double stage = (double)room->blocks * CPU_BLOCK + (targets + contexts) * CPU_OCCURRENCE + (double)room->terms * 4 +
                    targets * p->plan->layout.span * 4.0;
     double sort = (targets > contexts ? targets : contexts) * CPU_SORT;
-    uint64_t examples = example_count(&p->examples->source);
-    stage += (double)(p->plan->batch < examples ? p->plan->batch : examples) / CPU_GRAIN * CPU_CHUNK * share_made(p);
+    stage += (double)whole_batch(p) / CPU_GRAIN * CPU_CHUNK * share_made(p);
     return p->threads * CPU_WORKER + (uint64_t)(stage * stages(p) + sort);
 }
 
@@ -312,7 +313,7 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
     double stage = blocks * CUDA_BLOCK + (targets + contexts) * CUDA_OCCURRENCE + (double)p->room.terms * 4 + targets * 8 +
                    slot_bytes(p);
     double sums = (targets + 2 * fmax(targets, contexts) / CUDA_PIECE) * row;
-    if (p->examples->source.mode == EXAMPLE_WINDOW && !p->examples->source.per_pair) sums += contexts * row;
+    if (!one_target(p)) sums += contexts * row;
     double making = (targets + contexts) * CUDA_SORT + (double)plan->batch * CUDA_EXAMPLE;
     return (uint64_t)(stage * stages(p) + sums + making * (p->config->memory_depth > 1 ? CUDA_MAKERS : 1));
 }
@@ -320,16 +321,14 @@ static uint64_t cuda_stage_bytes(const struct planning *p) {
 /* Pinned copies of the slots, through which the host's threads put a batch's rows back: those of files, and those of
  * blocks of one target (kernels/cuda_rows.cu). */
 static uint64_t cuda_staging_bytes(const struct planning *p) {
-    const struct example_source *source = &p->examples->source;
-    int several_targets = source->mode == EXAMPLE_WINDOW && !source->per_pair;
-    return several_targets && p->plan->file_bytes == 0 ? 0 : (uint64_t)(slot_bytes(p) * stages(p));
+    return one_target(p) || p->plan->file_bytes > 0 ? (uint64_t)(slot_bytes(p) * stages(p)) : 0;
 }
 
 static uint64_t stage_bytes(const struct planning *p) {
     return p->cuda ? cuda_stage_bytes(p) : cpu_stage_bytes(p);
 }
 
-static int settle_batch(struct planning *p) {
+static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->examples->source.mode == EXAMPLE_WINDOW;
     plan->batch = asked        ? p->config->train_batch
@@ -342,10 +341,9 @@ static int settle_batch(struct planning *p) {
         plan->batch /= 2;
         expect_batch(p);
     }
-    if (measure_room(p)) return -1;
+    measure_room(p);
     plan->stage_bytes = stage_bytes(p);
     if (!p->bounded) plan->room = p->room;
-    return 0;
 }
 
 /* ---- places ---- */
@@ -420,7 +418,7 @@ static double hot_hits(const struct planning *p) {
         return all > 0 ? hot / all : 0;
     }
     for (uint64_t row = 0; row < p->vocab->size; row++) {
-        double touched = (double)p->vocab->counts[row] * keep_chance(p->examples, row);
+        double touched = (double)p->vocab->counts[row] * examples_kept(source, row);
         all += touched;
         if (row < p->plan->hot_rows) hot += touched;
     }
@@ -520,8 +518,7 @@ static void advise_gpu(struct planning *p) {
     struct plan *plan = p->plan;
     char need[TEXT_ROOM], have[TEXT_ROOM];
     uint64_t fixed = gpu_fixed(p), over = fixed > p->budget ? fixed - p->budget : 0;
-    uint64_t others = gpu_but_stream(p) - plan->stage_bytes, whole = example_count(&p->examples->source);
-    uint64_t asked = plan->batch < whole ? plan->batch : whole, batch = asked;
+    uint64_t others = gpu_but_stream(p) - plan->stage_bytes, asked = whole_batch(p), batch = asked;
     int n = snprintf(plan->advice, sizeof plan->advice,
                      "it needs %s of the GPU and %s can be had: ", text_of_bytes(need, plan->gpu_needed),
                      text_of_bytes(have, p->budget));
@@ -565,7 +562,7 @@ static uint64_t gpu_budget(const struct config *config, const struct backend_inf
     return config->memory_gpu_budget < machine->gpu_free ? config->memory_gpu_budget : machine->gpu_free;
 }
 
-static int make(struct planning *p) {
+static void make(struct planning *p) {
     struct plan *plan = p->plan;
     struct rule_options rule = table_rule(p->config);
     plan->rows = p->vocab->size;
@@ -578,14 +575,13 @@ static int make(struct planning *p) {
     fill_urn(&p->urn, &p->pools, p->config, p->examples);
     measure_rest(p);
     settle_asked_places(p);
-    if (settle_batch(p)) return -1;
+    settle_batch(p);
     settle_auto_places(p);
     settle_hot_rows(p);
     plan->hot_hits = hot_hits(p);
     sum_up(p);
     judge(p);
     measure_traffic(p);
-    return 0;
 }
 
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab,
@@ -601,9 +597,9 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->cuda = cuda;
     p->hogwild = config->train_update == UPDATE_HOGWILD;
     p->budget = cuda ? gpu_budget(config, machine) : 0;
-    int result = make(p);
+    make(p);
     free(p);
-    return result;
+    return 0;
 }
 
 /* ---- printing ---- */

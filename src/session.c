@@ -112,9 +112,8 @@ int session_tables(struct session *s) {
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
     settle_places(c, &s->plan);
-    uint64_t examples = example_count(&s->examples.source);
     s->examples.source.far = !s->plan.stream_gpu;
-    s->examples.source.batch = s->plan.batch < examples ? s->plan.batch : examples;
+    s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.room = s->plan.room;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
