@@ -192,8 +192,8 @@ template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
 
-/* A warp a block. A tile of contexts and what they gain stays in registers while the targets pass;
- * where there are more contexts, the targets pass again and add to their gradients. */
+/* A warp a block. A tile of contexts and what they gain stays in registers while the targets pass; where there are more
+ * contexts, the targets pass again and add to their gradients. */
 template <int VEC> static __global__ void __launch_bounds__(CTA) measure_windows(const __grid_constant__ struct step_view v) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts;
     constexpr uint32_t AHEAD = 32 / TT * TT; /* targets looked up at a time, a lane each */

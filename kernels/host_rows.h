@@ -13,14 +13,15 @@ struct pool; /* src/pool.h */
 /* Writes zeros over `bytes`, so that every page is there, each thread a part. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 
+/* -1 after fail() where the table has not all of rows [first, first + count). */
+int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
+
 /* Records in memory, with their padding (zeros, up to a layout's span), from and to packed ones. `state` is the first
  * slot of the first row. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
 };
-/* -1 after fail() where the table has not all of rows [first, first + count). */
-int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
               void *packed);
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
