@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
-# gnu11: C11 with POSIX names. No -march here: cpu_rows.c is compiled once a level and picked at run time.
+# gnu11: C11 with POSIX names. No -march here: kernels/cpu/rows.c is compiled once a level and picked at run time.
 CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
@@ -20,30 +20,36 @@ NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
-SRC      = $(wildcard src/*.c)
+# Every folder is a floor; a file is asked for by its place under src/ or under the top.
+INCLUDES = -I. -Isrc
+SRC      = $(wildcard src/*/*.c)
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
-KERNEL_C = $(filter-out %_absent.c %/cpu_rows.c %/cpu_level_x86.c %/cpu_level_plain.c,$(wildcard kernels/*.c)) kernels/cpu_level_$(MACHINE).c
+KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
+           $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c))
 LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
 LEVEL_base = -DCPU_LANES=8
 LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
 LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
 
-OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu_rows_%.o)
+OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu/rows_%.o)
 ifeq ($(CUDA),yes)
-CU   = $(wildcard kernels/*.cu)
+CU   = $(wildcard kernels/cuda/*.cu)
 OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
 LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -ldl -lstdc++
 else
-ABSENT = $(wildcard kernels/*_absent.c)
-OBJ += $(ABSENT:%.c=$(BUILD)/%.o)
+OBJ += $(BUILD)/kernels/cuda/absent.o
 endif
-LIB_OBJ = $(filter-out $(BUILD)/src/main.o,$(OBJ))
+LIB_OBJ = $(filter-out $(BUILD)/src/cli/main.o,$(OBJ))
 
 # A job a core for the targets that set up and build, unless make was told.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-UNIT  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c))
+# One short line a file; `make V=1` shows the commands.
+quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
+
+UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c))
 REFERENCE = $(BUILD)/test_reference
+test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 .PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize layers install clean
 all: $(BUILD)/sptx-w2v
@@ -53,41 +59,32 @@ help:
 
 #: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
 $(BUILD)/sptx-w2v: $(OBJ)
-	$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(CFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 # One object a processor level; the level is in the name of the only symbol it gives.
-$(BUILD)/kernels/cpu_rows_%.o: kernels/cpu_rows.c
+$(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
+	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(NVCC) $(NVFLAGS) -MMD -MP -c -o $@ $<
+	$(call quiet,NVCC,$<)$(NVCC) $(NVFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
-$(BUILD)/unit/% $(BUILD)/property/%: $(BUILD)/tests-obj/%.o $(LIB_OBJ)
+$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-$(BUILD)/tests-obj/%.o: tests/unit/%.c
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
-$(BUILD)/tests-obj/%.o: tests/property/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
-$(BUILD)/tests-obj/%.o: tests/reference/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
-$(BUILD)/tests-obj/gpu/%.o: tests/gpu/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Isrc -Ikernels -MMD -MP -c -o $@ $<
-.PRECIOUS: $(BUILD)/tests-obj/%.o
-$(BUILD)/test_gpu: $(patsubst tests/gpu/%.c,$(BUILD)/tests-obj/gpu/%.o,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(REFERENCE): $(BUILD)/tests-obj/test_reference.o $(LIB_OBJ)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+.SECONDARY:
+$(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:
@@ -125,9 +122,9 @@ thread-sanitize:
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it
-check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/*.cu))
+check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/cuda/*.cu))
 
-#: make layers       no room includes what is above it
+#: make layers       no folder includes what is above it
 layers:
 	@scripts/check_layers
 

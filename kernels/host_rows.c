@@ -1,7 +1,7 @@
 #include "host_rows.h"
 
-#include "../src/pool.h"
-#include "../src/report.h"
+#include "base/pool.h"
+#include "base/report.h"
 
 #include <inttypes.h>
 #include <string.h>

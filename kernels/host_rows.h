@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-struct pool; /* src/pool.h */
+struct pool; /* src/base/pool.h */
 
 /* Writes zeros over `bytes`, so that every page is there, each thread a part. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
@@ -31,7 +31,7 @@ int host_unpack(struct pool *pool, const struct record_layout *layout, const str
 int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
 int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
 
-/* A pool of `threads` (0: one a core), for files that cannot read src/pool.h. */
+/* A pool of `threads` (0: one a core), for files that cannot read src/base/pool.h. */
 struct pool *host_pool_open(unsigned threads);
 void host_pool_close(struct pool *pool);
 unsigned host_pool_threads(const struct pool *pool);

@@ -2,8 +2,8 @@
 #ifndef SPTX_TESTS_GPU_COMMON_H
 #define SPTX_TESTS_GPU_COMMON_H
 
-#include "../../kernels/backend.h"
-#include "../../src/report.h"
+#include "kernels/backend.h"
+#include "base/report.h"
 
 #include <math.h>
 #include <stdio.h>

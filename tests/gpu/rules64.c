@@ -1,9 +1,9 @@
 /* The header of the rules speaks of float; here that is double, for this file alone. */
-#include "../../kernels/portable.h"
+#include "kernels/portable.h"
 #define float double
 #define sqrtf sqrt
 #define fabsf fabs
-#include "../../kernels/optimizers.h"
+#include "kernels/optimizers.h"
 #include "rules64.h"
 
 typedef void update(const struct rule_step *step, double share, uint64_t dim, const double *g, double *w, double *s0,

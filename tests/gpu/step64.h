@@ -3,7 +3,7 @@
 #ifndef SPTX_TESTS_GPU_STEP64_H
 #define SPTX_TESTS_GPU_STEP64_H
 
-#include "../../kernels/backend.h"
+#include "kernels/backend.h"
 
 struct table64 {
     struct record_layout layout;

@@ -6,7 +6,7 @@
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
  */
 #include "common.h"
-#include "../fresh_directory.h"
+#include "tests/fresh_directory.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../kernels/backend.h"
+#include "kernels/backend.h"
 
 #include <cmocka.h>
 

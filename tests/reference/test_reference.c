@@ -6,12 +6,12 @@
  * counts. The error is relative to the block's largest entry; past 2e-5 the file fails. SPTX_BACKEND=cuda runs them on
  * the GPU, SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads. Closes
  * with 'N passed, N failed'; exit code 1 where any failed, 2 without files. */
-#include "../../kernels/backend.h"
-#include "../../src/file.h"
-#include "../../src/memory.h"
-#include "../../src/report.h"
-#include "../../src/table.h"
-#include "../fresh_directory.h"
+#include "kernels/backend.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "rows/table.h"
+#include "tests/fresh_directory.h"
 
 #include <inttypes.h>
 #include <math.h>

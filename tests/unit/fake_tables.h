@@ -2,8 +2,8 @@
 #ifndef SPTX_TEST_FAKE_TABLES_H
 #define SPTX_TEST_FAKE_TABLES_H
 
-#include "../../kernels/backend.h"
-#include "../../src/report.h"
+#include "kernels/backend.h"
+#include "base/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A config of the corpus keys alone, as the vocabulary and the id stream read it. */
-#include "../../src/config.h"
+#include "train/config.h"
 
 #include <math.h>
 

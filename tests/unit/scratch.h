@@ -1,8 +1,8 @@
 /* A fresh directory for one test, files in it, and a corpus over them. Included by tests before cmocka.h. */
-#include "../../src/corpus.h"
-#include "../../src/file.h"
-#include "../../src/report.h"
-#include "../fresh_directory.h"
+#include "corpus/corpus.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "tests/fresh_directory.h"
 
 #include <math.h>
 #include <stdarg.h>

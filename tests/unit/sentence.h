@@ -1,5 +1,5 @@
 /* The sentence of a failure, looked at and cleared. Included by tests after cmocka.h. */
-#include "../../src/report.h"
+#include "base/report.h"
 
 static void sentence_holds(const char *part) {
     if (!strstr(report_sentence(), part)) print_error("'%s' lacks '%s'\n", report_sentence(), part);

@@ -3,11 +3,11 @@
 #ifndef SPTX_SMALL_RUN_H
 #define SPTX_SMALL_RUN_H
 
-#include "../../src/checkpoint.h"
-#include "../../src/file.h"
-#include "../../src/report.h"
-#include "../../src/vocab.h"
-#include "../fresh_directory.h"
+#include "train/checkpoint.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "corpus/vocab.h"
+#include "tests/fresh_directory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SPTX_TEST_TINY_CORPUS_H
 #define SPTX_TEST_TINY_CORPUS_H
 
-#include "../../src/examples.h"
+#include "train/examples.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,221 @@
+/* backend_cpu: the interface of backend.h on the processor. All calls are done when they return. */
+#define _GNU_SOURCE
+#include "cpu.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "search.h"
+#include "kernels/host_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- stores ---- */
+
+static uint64_t padded(uint64_t bytes) {
+    return (bytes + 127) / 128 * 128;
+}
+
+/* A mapping of zeros: huge pages where the system has them, because a table's rows are met in no order. */
+static int map_memory(struct cpu_store *store, const char *name) {
+    void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return fail("not enough memory for the %s table (%llu bytes): %s", name, (unsigned long long)store->bytes,
+                    strerror(errno));
+    madvise(base, store->bytes, MADV_HUGEPAGE);
+    store->base = base;
+    return 0;
+}
+
+static int map_file(struct cpu_store *store, const char *path, const char *suffix) {
+    uint64_t room = strlen(path) + strlen(suffix) + 1;
+    store->file_path = mem_alloc(room, 1, "a path");
+    if (!store->file_path) return -1;
+    snprintf(store->file_path, room, "%s%s", path, suffix);
+    int fd = open(store->file_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return fail("cannot make '%s': %s", store->file_path, strerror(errno));
+    int error = posix_fallocate(fd, 0, (off_t)store->bytes);
+    void *base = error ? MAP_FAILED : mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (base == MAP_FAILED)
+        return fail("cannot map %llu bytes at '%s': %s", (unsigned long long)store->bytes, store->file_path,
+                    strerror(error ? error : errno));
+    store->base = base;
+    return 0;
+}
+
+static int store_open(struct cpu_store *store, const struct table_spec *spec, enum place place, uint64_t stride,
+                      const char *suffix) {
+    store->stride = padded(stride);
+    if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
+        return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
+                    (unsigned long long)spec->rows, (unsigned long long)store->stride);
+    if (place == PLACE_FILE) return map_file(store, spec->file_path, suffix);
+    return map_memory(store, spec->name);
+}
+
+static void store_close(struct cpu_store *store) {
+    if (store->base) munmap(store->base, store->bytes);
+    if (store->file_path) file_remove(store->file_path);
+    free(store->file_path);
+    *store = (struct cpu_store){0};
+}
+
+/* ---- tables ---- */
+
+/* On this backend pinned and gpu are the same plain memory, so they share a record. */
+static int same_memory(enum place a, enum place b) {
+    return (a == PLACE_FILE) == (b == PLACE_FILE);
+}
+
+static void close_table(struct backend_table *table) {
+    store_close(&table->weights);
+    store_close(&table->state);
+    free(table);
+}
+
+static int table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **out) {
+    const struct record_layout *layout = &spec->layout;
+    uint64_t weights = layout->span * sizeof(float),
+             state = layout->slots * weights + layout->counted * sizeof(uint32_t);
+    struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
+    if (!table) return -1;
+    table->spec = *spec;
+    int one = same_memory(spec->weights, spec->state) || !state;
+    if (store_open(&table->weights, spec, spec->weights, one ? weights + state : weights, ".weights") ||
+        (!one && store_open(&table->state, spec, spec->state, state, ".state"))) {
+        close_table(table);
+        return -1;
+    }
+    table->state_base = one ? table->weights.base + weights : table->state.base;
+    table->state_stride = one ? table->weights.stride : table->state.stride;
+    table->next = backend->tables;
+    backend->tables = table;
+    *out = table;
+    return 0;
+}
+
+static void table_close(struct backend *backend, struct backend_table *table) {
+    struct backend_table **at = &backend->tables;
+    if (!table) return;
+    while (*at && *at != table) at = &(*at)->next;
+    if (*at) *at = table->next;
+    close_table(table);
+}
+
+static struct host_records records_from(const struct backend_table *table, uint64_t first) {
+    return (struct host_records){table->weights.base + first * table->weights.stride,
+                                 table->state_base + first * table->state_stride, table->weights.stride,
+                                 table->state_stride};
+}
+
+static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
+                      void *packed) {
+    if (host_check_rows(&table->spec, first, count)) return -1;
+    struct host_records records = records_from(table, first);
+    return host_pack(backend->pool, &table->spec.layout, &records, count, packed);
+}
+
+static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
+                       const void *packed) {
+    if (host_check_rows(&table->spec, first, count)) return -1;
+    struct host_records records = records_from(table, first);
+    return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
+}
+
+/* ---- the backend ---- */
+
+static void close_backend(struct backend *backend) {
+    if (!backend) return;
+    while (backend->tables) table_close(backend, backend->tables);
+    for (unsigned i = 0; i < BACKEND_STAGES; i++) cpu_stage_release(&backend->stage[i]);
+    for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++) {
+        struct cpu_scratch *scratch = &backend->scratch[i];
+        cpu_piece_release(&scratch->piece);
+        cpu_blocks_release(&scratch->blocks);
+        free(scratch->keys);
+        free(scratch->spare);
+        free(scratch->gradient);
+        free(scratch->unused_slot);
+        free(scratch->logits);
+        free(scratch->rows);
+    }
+    free(backend->scratch);
+    pool_close(backend->pool);
+    free(backend);
+}
+
+static int open_backend(struct backend **out, const struct backend_options *options) {
+    struct backend *backend = mem_zalloc(1, sizeof *backend, "the CPU backend");
+    if (!backend) return -1;
+    backend->ops = &backend_cpu;
+    backend->rows = cpu_rows_best();
+    backend->depth = options->depth;
+    backend->pool = pool_open(options->threads);
+    if (backend->pool)
+        backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");
+    if (!backend->scratch) {
+        close_backend(backend);
+        return -1;
+    }
+    *out = backend;
+    return 0;
+}
+
+static int info(struct backend *backend, struct backend_info *out) {
+    *out = (struct backend_info){.threads = pool_threads(backend->pool)};
+    snprintf(out->name, sizeof out->name, "CPU, %u thread%s, level %s", out->threads, out->threads == 1 ? "" : "s",
+             backend->rows->name);
+    for (struct backend_table *t = backend->tables; t; t = t->next) out->host_used += t->weights.bytes + t->state.bytes;
+    return 0;
+}
+
+static int source(struct backend *backend, const struct example_source *from) {
+    backend->source = *from;
+    return 0;
+}
+
+static int nothing(struct backend *backend, unsigned stage, const struct step_request *request) {
+    return 0;
+}
+
+static int result(struct backend *backend, unsigned stage, struct step_result *out) {
+    *out = backend->stage[stage].result;
+    return 0;
+}
+
+static int drain(struct backend *backend) {
+    return 0;
+}
+
+static int topk(struct backend *backend, const struct topk_request *request) {
+    return cpu_topk(backend->pool, request);
+}
+
+const struct backend_ops backend_cpu = {
+    .name = "cpu",
+    .open = open_backend,
+    .close = close_backend,
+    .info = info,
+    .table_open = table_open,
+    .table_close = table_close,
+    .table_read = table_read,
+    .table_write = table_write,
+    .source = source,
+    .make_batch = cpu_make_batch,
+    .set_batch = cpu_set_batch,
+    .batch_view = cpu_batch_view,
+    .gather = nothing,
+    .step = cpu_step,
+    .scatter = nothing,
+    .result = result,
+    .drain = drain,
+    .hogwild = cpu_hogwild,
+    .topk = topk,
+};

@@ -1,0 +1,182 @@
+/* batch: a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so that
+ * the arrays are the same for any number of workers. */
+#include "cpu.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct build {
+    struct backend *backend;
+    struct cpu_stage *stage;
+    const struct batch_request *request;
+    _Atomic uint64_t taken;
+    struct cpu_block *at; /* [chunks]: where each chunk's arrays begin, in .targets, .contexts; blocks in at_block */
+    uint64_t *at_block;
+};
+
+static int build_chunks(void *context, unsigned worker) {
+    struct build *build = context;
+    struct backend *backend = build->backend;
+    uint64_t chunk, end;
+    while (pool_take(&build->taken, build->stage->chunks, 1, &chunk, &end)) {
+        uint64_t first = chunk * CPU_GRAIN, left = build->request->count - first;
+        struct cpu_blocks *blocks = &build->stage->chunk[chunk];
+        cpu_blocks_clear(blocks);
+        if (cpu_build(&backend->source, &backend->scratch[worker].piece, blocks, build->request->epoch,
+                      build->request->first + first, left < CPU_GRAIN ? left : CPU_GRAIN, build->request->held_out))
+            return -1;
+    }
+    return 0;
+}
+
+static int lay_out_chunks(void *context, unsigned worker) {
+    struct build *build = context;
+    struct cpu_stage *stage = build->stage;
+    uint64_t chunk, end;
+    while (pool_take(&build->taken, stage->chunks, 1, &chunk, &end)) {
+        const struct cpu_blocks *from = &stage->chunk[chunk];
+        const struct cpu_block at = build->at[chunk];
+        struct cpu_block *block = stage->all.block + build->at_block[chunk];
+        for (uint64_t i = 0; i < from->count; i++) {
+            block[i] = from->block[i];
+            block[i].targets += at.targets;
+            block[i].contexts += at.contexts;
+        }
+        if (from->targets) memcpy(stage->all.target + at.targets, from->target, from->targets * sizeof *from->target);
+        if (from->contexts)
+            memcpy(stage->all.context + at.contexts, from->context, from->contexts * sizeof *from->context);
+    }
+    return 0;
+}
+
+static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts) {
+    return mem_grow(&b->block, &b->block_room, blocks, sizeof *b->block, "a batch's examples") ||
+                   mem_grow(&b->target, &b->target_room, targets, sizeof *b->target, "a batch's targets") ||
+                   mem_grow(&b->context, &b->context_room, contexts, sizeof *b->context, "a batch's contexts")
+               ? -1
+               : 0;
+}
+
+/* What the step needs beside the ids: which block each occurrence stands in, where each block's coefficients begin. */
+static int index_batch(struct cpu_stage *stage) {
+    struct cpu_blocks *b = &stage->all;
+    if (mem_grow(&stage->logit_starts, &stage->logit_start_room, b->count, sizeof(uint64_t), "a batch's examples") ||
+        mem_grow(&stage->losses, &stage->loss_room, b->count, sizeof(double), "a batch's losses") ||
+        mem_grow(&stage->target_block, &stage->target_block_room, b->targets, sizeof(uint64_t), "a batch's targets") ||
+        mem_grow(&stage->context_block, &stage->context_block_room, b->contexts, sizeof(uint64_t),
+                 "a batch's contexts"))
+        return -1;
+    stage->result = (struct step_result){.words = stage->words, .examples = b->count};
+    b->logits = 0;
+    for (uint64_t i = 0; i < b->count; i++) {
+        const struct cpu_block *block = &b->block[i];
+        stage->logit_starts[i] = b->logits;
+        b->logits += (uint64_t)block->t * block->c;
+        stage->result.pairs += (uint64_t)block->t * block->positives;
+        for (uint32_t t = 0; t < block->t; t++) stage->target_block[block->targets + t] = i;
+        for (uint32_t c = 0; c < block->c; c++) stage->context_block[block->contexts + c] = i;
+    }
+    stage->result.terms = b->logits;
+    if (b->targets > UINT32_MAX || b->contexts > UINT32_MAX)
+        return fail("a batch of %llu targets and %llu contexts is more than 2^32; lower train.batch",
+                    (unsigned long long)b->targets, (unsigned long long)b->contexts);
+    return mem_grow(&stage->coefficients, &stage->coefficient_room, b->logits, sizeof(float), "a batch's coefficients");
+}
+
+static int grow_chunks(struct cpu_stage *stage, uint64_t chunks) {
+    uint64_t before = stage->chunk_room;
+    if (mem_grow(&stage->chunk, &stage->chunk_room, chunks, sizeof *stage->chunk, "a batch's chunks")) return -1;
+    if (stage->chunk_room > before)
+        memset(stage->chunk + before, 0, (stage->chunk_room - before) * sizeof *stage->chunk);
+    return 0;
+}
+
+int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_request *request) {
+    struct cpu_stage *stage = &backend->stage[number];
+    struct build build = {.backend = backend, .stage = stage, .request = request};
+    int result = -1;
+    stage->chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
+    stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
+    if (grow_chunks(stage, stage->chunks)) return -1;
+    build.at = mem_alloc(stage->chunks + 1, sizeof *build.at, "a batch's chunks");
+    build.at_block = mem_alloc(stage->chunks + 1, sizeof *build.at_block, "a batch's chunks");
+    if (!build.at || !build.at_block || pool_run(backend->pool, build_chunks, &build)) goto out;
+    cpu_blocks_clear(&stage->all);
+    for (uint64_t i = 0; i < stage->chunks; i++) {
+        build.at[i] = (struct cpu_block){.targets = stage->all.targets, .contexts = stage->all.contexts};
+        build.at_block[i] = stage->all.count;
+        stage->all.count += stage->chunk[i].count;
+        stage->all.targets += stage->chunk[i].targets;
+        stage->all.contexts += stage->chunk[i].contexts;
+    }
+    if (grow_blocks(&stage->all, stage->all.count, stage->all.targets, stage->all.contexts)) goto out;
+    atomic_store(&build.taken, 0);
+    if (pool_run(backend->pool, lay_out_chunks, &build)) goto out;
+    result = index_batch(stage);
+out:
+    free(build.at);
+    free(build.at_block);
+    return result;
+}
+
+int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_view *view) {
+    struct cpu_stage *stage = &backend->stage[number];
+    uint64_t targets = view->target_starts[view->blocks], contexts = view->context_starts[view->blocks];
+    stage->words = 0;
+    if (grow_blocks(&stage->all, view->blocks, targets, contexts)) return -1;
+    cpu_blocks_clear(&stage->all);
+    for (uint64_t i = 0; i < view->blocks; i++)
+        stage->all.block[i] = (struct cpu_block){
+            .targets = view->target_starts[i],
+            .contexts = view->context_starts[i],
+            .t = (uint32_t)(view->target_starts[i + 1] - view->target_starts[i]),
+            .c = (uint32_t)(view->context_starts[i + 1] - view->context_starts[i]),
+            .positives = view->positives[i],
+        };
+    memcpy(stage->all.target, view->target_ids, targets * sizeof(uint32_t));
+    memcpy(stage->all.context, view->context_ids, contexts * sizeof(uint32_t));
+    stage->all.count = view->blocks;
+    stage->all.targets = targets;
+    stage->all.contexts = contexts;
+    return index_batch(stage);
+}
+
+int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *view) {
+    struct cpu_stage *stage = &backend->stage[number];
+    const struct cpu_blocks *b = &stage->all;
+    uint64_t room = stage->view_room, other = room, third = room;
+    if (mem_grow(&stage->target_starts, &room, b->count + 1, sizeof(uint64_t), "a view of a batch") ||
+        mem_grow(&stage->context_starts, &other, b->count + 1, sizeof(uint64_t), "a view of a batch") ||
+        mem_grow(&stage->positives, &third, b->count + 1, sizeof(uint32_t), "a view of a batch"))
+        return -1;
+    stage->view_room = room;
+    for (uint64_t i = 0; i < b->count; i++) {
+        stage->target_starts[i] = b->block[i].targets;
+        stage->context_starts[i] = b->block[i].contexts;
+        stage->positives[i] = b->block[i].positives;
+    }
+    stage->target_starts[b->count] = b->targets;
+    stage->context_starts[b->count] = b->contexts;
+    *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
+                                b->context};
+    return 0;
+}
+
+void cpu_stage_release(struct cpu_stage *stage) {
+    for (uint64_t i = 0; i < stage->chunk_room; i++) cpu_blocks_release(&stage->chunk[i]);
+    free(stage->chunk);
+    cpu_blocks_release(&stage->all);
+    free(stage->target_starts);
+    free(stage->context_starts);
+    free(stage->positives);
+    free(stage->logit_starts);
+    free(stage->target_block);
+    free(stage->context_block);
+    free(stage->coefficients);
+    free(stage->target_gradient);
+    free(stage->losses);
+    *stage = (struct cpu_stage){0};
+}

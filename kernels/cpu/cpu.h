@@ -1,0 +1,139 @@
+/* cpu: what the parts of the CPU backend share. Pinned and gpu are plain memory here, so gather and scatter have nothing
+ * to do: the step works on the tables themselves.
+ *
+ *   cpu_examples  (epoch, example) -> blocks        cpu_step     a batch's blocks -> new rows, exact
+ *   cpu_batch     examples -> a stage's arrays      cpu_hogwild  blocks -> rows at once, lock-free
+ */
+#ifndef SPTX_CPU_H
+#define SPTX_CPU_H
+
+#include "base/pool.h"
+#include "kernels/backend.h"
+#include "rows.h"
+
+/* ---- tables ---- */
+
+struct cpu_store {
+    char *base;      /* [rows x stride], page-aligned, a mapping of its own */
+    uint64_t stride; /* bytes, a multiple of 128 */
+    uint64_t bytes;
+    char *file_path; /* of a file place: owned; NULL otherwise */
+};
+
+struct backend_table {
+    struct table_spec spec;
+    struct cpu_store weights, state; /* state.base NULL where it shares the record or has no arrays */
+    char *state_base;                /* slot 0 of row 0, in whichever store */
+    uint64_t state_stride;
+    struct backend_table *next;
+};
+
+FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
+    return (float *)(t->weights.base + row * t->weights.stride);
+}
+FN float *cpu_slots(const struct backend_table *t, uint32_t row) {
+    return (float *)(t->state_base + row * t->state_stride);
+}
+/* The row's own update count, behind its slots. Only where layout.counted. */
+FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
+    return (uint32_t *)(cpu_slots(t, row) + (uint64_t)t->spec.layout.slots * t->spec.layout.span);
+}
+
+/* ---- blocks ---- */
+
+struct cpu_block {
+    uint64_t targets, contexts; /* where its ids begin in the arrays */
+    uint32_t t, c, positives;   /* T, C, P */
+};
+
+/* Blocks in example order with their ids: what building fills. Grown as needed, reused. */
+struct cpu_blocks {
+    struct cpu_block *block;
+    uint32_t *target, *context;
+    uint64_t count, targets, contexts;
+    uint64_t block_room, target_room, context_room;
+    uint64_t logits; /* sum of T x C */
+};
+void cpu_blocks_clear(struct cpu_blocks *blocks);
+void cpu_blocks_release(struct cpu_blocks *blocks);
+
+/* A stretch of one sentence with the kept words around it: the memory of building windows. One a worker. */
+struct cpu_piece {
+    uint32_t *id;     /* [count] kept ids */
+    uint64_t *at;     /* [count] their corpus positions */
+    uint64_t count, room, at_room;
+    uint64_t first, end; /* the kept ones that lie in the asked positions */
+};
+void cpu_piece_release(struct cpu_piece *piece);
+
+/* Appends the blocks of examples [first, first + count) of the epoch's order; held_out as in batch_request. */
+int cpu_build(const struct example_source *source, struct cpu_piece *piece, struct cpu_blocks *blocks, uint32_t epoch,
+              uint64_t first, uint64_t count, int held_out);
+
+/* ---- a batch in its stage ---- */
+
+enum { CPU_GRAIN = 128 }; /* examples of one chunk, the unit in which workers build a batch */
+
+struct cpu_stage {
+    struct cpu_blocks all;    /* the whole batch */
+    struct cpu_blocks *chunk; /* [chunk_room] */
+    uint64_t chunks, chunk_room;
+    uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
+    uint32_t *positives;
+    uint64_t view_room;
+    uint64_t *logit_starts;   /* [blocks] into coefficients */
+    uint64_t *target_block, *context_block; /* which block each occurrence stands in */
+    float *coefficients;      /* [logits] */
+    float *target_gradient;   /* [targets x span] */
+    double *losses;           /* [blocks] */
+    uint64_t logit_start_room, target_block_room, context_block_room, coefficient_room, gradient_room, loss_room;
+    uint64_t words;
+    struct step_result result;
+};
+
+/* Scratch of one worker, grown as needed. */
+struct cpu_scratch {
+    struct cpu_piece piece;
+    struct cpu_blocks blocks;   /* hogwild */
+    uint64_t *keys, *spare;     /* row << 32 | occurrence, for sorting */
+    uint64_t key_room, spare_room;
+    float *gradient;            /* [span] and more: hogwild's sums */
+    uint64_t gradient_room;
+    float *unused_slot;         /* [span]: what a rule's unused slot arguments point at */
+    uint64_t unused_room;
+    float *logits;
+    uint64_t logit_room;
+    float **rows;               /* pointers handed to cpu_rows */
+    uint64_t row_room;
+    struct hogwild_result part;
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    struct pool *pool;
+    const struct cpu_rows *rows;
+    unsigned depth;
+    struct example_source source;
+    struct cpu_stage stage[BACKEND_STAGES];
+    struct cpu_scratch *scratch; /* [threads] */
+    struct backend_table *tables;
+};
+
+int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
+int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
+int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
+void cpu_stage_release(struct cpu_stage *stage);
+
+int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
+int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+
+/* Applies the rule to one row; `memo` keeps prepared constants by update count within a step. */
+struct cpu_memo {
+    uint64_t behind[64]; /* + 1; 0: empty */
+    struct rule_step step[64];
+};
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
+                    struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
+                    struct cpu_memo *memo);
+
+#endif

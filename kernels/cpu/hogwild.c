@@ -1,0 +1,188 @@
+/* hogwild: word2vec's lock-free way. Workers take stretches of examples and change rows as they go, without locks:
+ * two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
+ *
+ * A block is trained as one: its logits come from the rows as they stand, then every row of it moves once. The rows of
+ * a few blocks ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
+ */
+#include "cpu.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <string.h>
+
+enum {
+    STRETCH = 4096,  /* examples that a worker takes at a time, at one lr */
+    PIECE = 256,     /* examples whose blocks are built together */
+    AHEAD = 3,       /* blocks whose rows are on their way */
+    LOSS_EVERY = 16, /* blocks to one whose loss is measured */
+};
+
+struct hogwild {
+    struct backend *backend;
+    const struct hogwild_request *request;
+    uint32_t dim;
+    uint64_t span;
+    int plain; /* sgd without weight decay: rows move by the coefficients at once */
+    _Atomic uint64_t taken;
+};
+
+/* ---- one block ---- */
+
+static void prefetch_row(const float *row, uint32_t dim) {
+    for (uint32_t j = 0; j < dim; j += 16) __builtin_prefetch(row + j, 1, 3);
+}
+
+static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *blocks, uint64_t number) {
+    if (number >= blocks->count) return;
+    const struct cpu_block *block = &blocks->block[number];
+    if (block->t < 4) /* a window's targets were there a word ago */
+        for (uint32_t t = 0; t < block->t; t++)
+            prefetch_row(cpu_weights(run->request->target, blocks->target[block->targets + t]), run->dim);
+    for (uint32_t c = 0; c < block->c && c < 64; c++)
+        prefetch_row(cpu_weights(run->request->context, blocks->context[block->contexts + c]), run->dim);
+}
+
+static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t span) {
+    return mem_grow(&scratch->rows, &scratch->row_room, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
+                    "row pointers") ||
+                   mem_grow(&scratch->logits, &scratch->logit_room, (uint64_t)block->t * block->c, sizeof(float),
+                            "logits") ||
+                   mem_grow(&scratch->gradient, &scratch->gradient_room, ((uint64_t)block->t + 1) * span, sizeof(float),
+                            "gradients") ||
+                   mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "gradients")
+               ? -1
+               : 0;
+}
+
+/* Blocks of few contexts: coefficients for all pairs, then all rows in one pass. */
+static void move_narrow(const struct hogwild *run, const struct cpu_block *block, float **targets, float **contexts,
+                        float *logits, float lr) {
+    const struct cpu_rows *rows = run->backend->rows;
+    rows->coefficients(logits, block->t, block->c, block->positives, -lr);
+    rows->update((const float *const *)targets, targets, block->t, contexts, block->c, run->dim, logits);
+}
+
+/* Blocks of many: eight contexts at a time against the old targets, whose moves are summed beside them. */
+static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
+                      float **targets, float **contexts, float *logits, float lr) {
+    const struct cpu_rows *rows = run->backend->rows;
+    float **moves = contexts + block->c, factors[64 * CPU_ROWS_CONTEXTS];
+    rows->coefficients(logits, block->t, block->c, block->positives, -lr);
+    memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
+    for (uint32_t t = 0; t < block->t; t++) moves[t] = scratch->gradient + t * run->span;
+    for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
+        uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
+        for (uint32_t t = 0; t < block->t; t += 64) {
+            uint32_t band = block->t - t < 64 ? block->t - t : 64;
+            for (uint32_t i = 0; i < band; i++)
+                memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
+            rows->update((const float *const *)targets + t, moves + t, band, contexts + c, count, run->dim, factors);
+        }
+    }
+    for (uint32_t t = 0; t < block->t; t++)
+        for (uint32_t j = 0; j < run->dim; j++) targets[t][j] += moves[t][j];
+}
+
+/* Any rule: gradients first, then each row by its rule. */
+static void move_by_rule(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
+                         const struct cpu_block *block, float **targets, float **contexts, float *logits, float lr,
+                         struct cpu_memo *memo) {
+    const struct cpu_rows *rows = run->backend->rows;
+    const struct hogwild_request *request = run->request;
+    float *context_gradient = scratch->gradient + block->t * run->span;
+    rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
+    memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
+    for (uint32_t t = 0; t < block->t; t++)
+        rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1,
+                      (const float *const *)contexts, block->c, run->dim);
+    for (uint32_t c = 0; c < block->c; c++) {
+        memset(context_gradient, 0, run->span * sizeof(float));
+        rows->combine(context_gradient, logits + c, block->c, (const float *const *)targets, block->t, run->dim);
+        cpu_apply_rule(rows, request->rule, lr, 0, request->context, blocks->context[block->contexts + c],
+                       context_gradient, scratch->unused_slot, memo);
+    }
+    for (uint32_t t = 0; t < block->t; t++)
+        cpu_apply_rule(rows, request->rule, lr, 0, request->target, blocks->target[block->targets + t],
+                       scratch->gradient + t * run->span, scratch->unused_slot, memo);
+}
+
+static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
+                       uint64_t number, float lr, struct cpu_memo *memo) {
+    const struct cpu_block *block = &blocks->block[number];
+    const struct cpu_rows *rows = run->backend->rows;
+    struct hogwild_result *part = &scratch->part;
+    if (grow_scratch(scratch, block, run->span)) return -1;
+    float **targets = scratch->rows, **contexts = targets + block->t, *logits = scratch->logits;
+    for (uint32_t t = 0; t < block->t; t++)
+        targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; c < block->c; c++)
+        contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
+    rows->dots((const float *const *)targets, block->t, (const float *const *)contexts, block->c, run->dim, logits,
+               block->c);
+    if (part->examples++ % LOSS_EVERY == 0) {
+        part->loss += rows->loss(logits, block->t, block->c, block->positives);
+        part->sampled_examples++;
+        part->sampled_pairs += (uint64_t)block->t * block->positives;
+        part->sampled_terms += (uint64_t)block->t * block->c;
+    }
+    part->pairs += (uint64_t)block->t * block->positives;
+    if (!run->plain)
+        move_by_rule(run, scratch, blocks, block, targets, contexts, logits, lr, memo);
+    else if (block->c <= CPU_ROWS_CONTEXTS)
+        move_narrow(run, block, targets, contexts, logits, lr);
+    else
+        move_wide(run, scratch, block, targets, contexts, logits, lr);
+    return 0;
+}
+
+/* ---- a worker ---- */
+
+static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count,
+                       float lr) {
+    struct cpu_blocks *blocks = &scratch->blocks;
+    struct cpu_memo memo = {0};
+    cpu_blocks_clear(blocks);
+    if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, first, count, 0)) return -1;
+    for (uint64_t i = 0; i < AHEAD; i++) prefetch_block(run, blocks, i);
+    for (uint64_t i = 0; i < blocks->count; i++) {
+        prefetch_block(run, blocks, i + AHEAD);
+        if (train_block(run, scratch, blocks, i, lr, &memo)) return -1;
+    }
+    return 0;
+}
+
+static int train_stretches(void *context, unsigned worker) {
+    struct hogwild *run = context;
+    const struct hogwild_request *request = run->request;
+    struct cpu_scratch *scratch = &run->backend->scratch[worker];
+    uint64_t at, end;
+    scratch->part = (struct hogwild_result){0};
+    while (pool_take(&run->taken, request->count, STRETCH, &at, &end)) {
+        double lr = request->lr_first + (request->lr_last - request->lr_first) * ((double)at / (double)request->count);
+        for (; at < end; at += PIECE)
+            if (train_piece(run, scratch, request->first + at, end - at < PIECE ? end - at : PIECE, (float)lr))
+                return -1;
+    }
+    return 0;
+}
+
+int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
+    const struct rule_options *rule = request->rule;
+    const struct record_layout *layout = &request->target->spec.layout;
+    struct hogwild run = {.backend = backend, .request = request, .dim = layout->dim, .span = layout->span};
+    run.plain = rule->rule == RULE_SGD && rule->weight_decay == 0 && rule->momentum == 0;
+    *result = (struct hogwild_result){0};
+    if (pool_run(backend->pool, train_stretches, &run)) return -1;
+    for (unsigned i = 0; i < pool_threads(backend->pool); i++) {
+        const struct hogwild_result *part = &backend->scratch[i].part;
+        result->examples += part->examples;
+        result->pairs += part->pairs;
+        result->loss += part->loss;
+        result->sampled_examples += part->sampled_examples;
+        result->sampled_pairs += part->sampled_pairs;
+        result->sampled_terms += part->sampled_terms;
+    }
+    result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* rows: see rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines,
+ * and the flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so there is one
+ * source.
+ */
+#include "rows.h"
+
+#include "kernels/sgns.h"
+
+#define LANES CPU_LANES
+typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+#define TILE   3 /* TILE x TILE sums and two rows fit 16 registers */
+
+INLINE vec load(const float *p) {
+    return *(const vec *)p;
+}
+
+INLINE void store(float *p, vec v) {
+    *(vec *)p = v;
+}
+
+INLINE float sum_lanes(vec v) {
+    float lane[LANES];
+    *(vec *)lane = v;
+    for (int width = LANES / 2; width; width /= 2)
+        for (int i = 0; i < width; i++) lane[i] += lane[i + width];
+    return lane[0];
+}
+
+INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim,
+                      float *out, uint64_t stride) {
+    vec sum[TILE][TILE] = {{{0}}};
+    uint32_t j = 0;
+    for (; j + LANES <= dim; j += LANES) {
+        vec column[TILE];
+#pragma GCC unroll 3
+        for (int k = 0; k < nc; k++) column[k] = load(c[k] + j);
+#pragma GCC unroll 3
+        for (int i = 0; i < nt; i++) {
+            vec row = load(t[i] + j);
+#pragma GCC unroll 3
+            for (int k = 0; k < nc; k++) sum[i][k] += row * column[k];
+        }
+    }
+#pragma GCC unroll 3
+    for (int i = 0; i < nt; i++)
+#pragma GCC unroll 3
+        for (int k = 0; k < nc; k++) {
+            float s = sum_lanes(sum[i][k]);
+            for (uint32_t left = j; left < dim; left++) s += t[i][left] * c[k][left];
+            out[(uint64_t)i * stride + (uint64_t)k] = s;
+        }
+}
+
+INLINE void dots_band(const float *const *t, const int nt, const float *const *c, uint32_t nc, uint32_t dim, float *out,
+                      uint64_t stride) {
+    uint32_t k = 0;
+    for (; k + 3 <= nc; k += 3) dots_tile(t, nt, c + k, 3, dim, out + k, stride);
+    if (nc - k == 2) dots_tile(t, nt, c + k, 2, dim, out + k, stride);
+    if (nc - k == 1) dots_tile(t, nt, c + k, 1, dim, out + k, stride);
+}
+
+static void dots(const float *const *t, uint32_t nt, const float *const *c, uint32_t nc, uint32_t dim, float *out,
+                 uint64_t stride) {
+    uint32_t i = 0;
+    for (; i + 3 <= nt; i += 3) dots_band(t + i, 3, c, nc, dim, out + i * stride, stride);
+    if (nt - i == 2) dots_band(t + i, 2, c, nc, dim, out + i * stride, stride);
+    if (nt - i == 1) dots_band(t + i, 1, c, nc, dim, out + i * stride, stride);
+}
+
+static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale) {
+    uint64_t n = (uint64_t)t_count * c_count;
+    for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
+    for (uint32_t t = 0; t < t_count; t++)
+        for (uint32_t c = 0; c < positives; c++) {
+            /* sigmoid(s) - 1 by subtraction: in float32 the digits that it loses are below those of the sum it joins.
+             */
+            logits[(uint64_t)t * c_count + c] -= scale;
+        }
+}
+
+static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives) {
+    double linear = 0, product = 1, logs = 0;
+    unsigned factors = 0;
+    for (uint32_t t = 0; t < t_count; t++)
+        for (uint32_t c = 0; c < c_count; c++) {
+            float s = logits[(uint64_t)t * c_count + c];
+            linear += sgns_loss_linear(s, c < positives ? 1.0f : 0.0f);
+            product *= 1.0 + sgns_loss_tail(s);
+            if (++factors == 512) {
+                logs += log(product);
+                product = 1;
+                factors = 0;
+            }
+        }
+    return linear + logs + log(product);
+}
+
+static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows,
+                    uint64_t count, uint32_t dim) {
+    uint64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const float *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
+        float fa = factors[i * stride], fb = factors[(i + 1) * stride], fc = factors[(i + 2) * stride],
+              fd = factors[(i + 3) * stride];
+        for (uint32_t j = 0; j < dim; j++) sum[j] = sum[j] + fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
+    }
+    for (; i < count; i++) {
+        const float *a = rows[i];
+        float fa = factors[i * stride];
+        for (uint32_t j = 0; j < dim; j++) sum[j] += fa * a[j];
+    }
+}
+
+INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts,
+                           const int nc, uint32_t dim, const float *factors) {
+    uint32_t j = 0;
+    for (; j + LANES <= dim; j += LANES) {
+        vec old[CPU_ROWS_CONTEXTS], fresh[CPU_ROWS_CONTEXTS];
+#pragma GCC unroll 8
+        for (int k = 0; k < nc; k++) fresh[k] = old[k] = load(contexts[k] + j);
+        for (uint32_t t = 0; t < nt; t++) {
+            const float *f = factors + t * (uint32_t)nc;
+            vec row = load(targets[t] + j), sum = load(moved[t] + j);
+#pragma GCC unroll 8
+            for (int k = 0; k < nc; k++) {
+                sum += f[k] * old[k];
+                fresh[k] += f[k] * row;
+            }
+            store(moved[t] + j, sum);
+        }
+#pragma GCC unroll 8
+        for (int k = 0; k < nc; k++) store(contexts[k] + j, fresh[k]);
+    }
+    for (; j < dim; j++) {
+        float old[CPU_ROWS_CONTEXTS], fresh[CPU_ROWS_CONTEXTS];
+        for (int k = 0; k < nc; k++) fresh[k] = old[k] = contexts[k][j];
+        for (uint32_t t = 0; t < nt; t++) {
+            const float *f = factors + t * (uint32_t)nc;
+            float row = targets[t][j], sum = moved[t][j];
+            for (int k = 0; k < nc; k++) {
+                sum += f[k] * old[k];
+                fresh[k] += f[k] * row;
+            }
+            moved[t][j] = sum;
+        }
+        for (int k = 0; k < nc; k++) contexts[k][j] = fresh[k];
+    }
+}
+
+static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,
+                   uint32_t dim, const float *factors) {
+    switch (nc) {
+    case 1:
+        update_columns(targets, moved, nt, contexts, 1, dim, factors);
+        break;
+    case 2:
+        update_columns(targets, moved, nt, contexts, 2, dim, factors);
+        break;
+    case 3:
+        update_columns(targets, moved, nt, contexts, 3, dim, factors);
+        break;
+    case 4:
+        update_columns(targets, moved, nt, contexts, 4, dim, factors);
+        break;
+    case 5:
+        update_columns(targets, moved, nt, contexts, 5, dim, factors);
+        break;
+    case 6:
+        update_columns(targets, moved, nt, contexts, 6, dim, factors);
+        break;
+    case 7:
+        update_columns(targets, moved, nt, contexts, 7, dim, factors);
+        break;
+    case 8:
+        update_columns(targets, moved, nt, contexts, 8, dim, factors);
+        break;
+    default:
+        break;
+    }
+}
+
+#define RULE_LOOP(name, enumerator)                                                                                    \
+    static void row_##name(const struct rule_step *step, uint32_t dim, const float *restrict g, float *restrict w,     \
+                           float *restrict s0, float *restrict s1, float *restrict s2) {                               \
+        const struct rule_step k = *step;                                                                              \
+        for (uint32_t j = 0; j < dim; j++) rule_##name(&k, g[j], w + j, s0 + j, s1 + j, s2 + j);                       \
+    }
+RULES(RULE_LOOP)
+#undef RULE_LOOP
+
+#define JOIN_(a, b)                  a##b
+#define JOIN(a, b)                   JOIN_(a, b)
+#define QUOTE_(a)                    #a
+#define QUOTE(a)                     QUOTE_(a)
+#define RULE_ENTRY(name, enumerator) [enumerator] = row_##name,
+
+extern const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL);
+const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
+    .name = QUOTE(CPU_LEVEL),
+    .dots = dots,
+    .coefficients = coefficients,
+    .loss = loss,
+    .combine = combine,
+    .update = update,
+    .rule = {RULES(RULE_ENTRY)},
+};

@@ -1,0 +1,44 @@
+/* rows: arithmetic on rows, compiled once a processor level (rows.c) and picked at run time.
+ *
+ * Every sum has one order whatever the tile or the thread: lanes over columns, one tree, then the columns left over.
+ */
+#ifndef SPTX_CPU_ROWS_H
+#define SPTX_CPU_ROWS_H
+
+#include "kernels/optimizers.h"
+
+#include <stdint.h>
+
+/* Most contexts of one call to update(). */
+enum { CPU_ROWS_CONTEXTS = 8 };
+
+struct cpu_rows {
+    const char *name;
+
+    /* logits[t x stride + c] = dot(targets[t], contexts[c]) over dim columns. */
+    void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
+                 float *logits, uint64_t stride);
+
+    /* logits[t_count x c_count] -> scale x (sigmoid(logit) - y), y = 1 for the first `positives` of each row. */
+    void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
+
+    /* The loss of those logits, summed, before they become coefficients. */
+    double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
+
+    /* sum[dim] += factors[i x stride] x rows[i], i in order. */
+    void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);
+
+    /* moved[t] += sum over c of factors[t x c_count + c] x contexts[c], and contexts[c] += sum over t of the same factor x
+     * targets[t], all reads before all writes of a column. moved may be targets. c_count <= CPU_ROWS_CONTEXTS. */
+    void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
+                   uint32_t c_count, uint32_t dim, const float *factors);
+
+    /* One rule over a row's columns. */
+    void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,
+                             float *s2);
+};
+
+/* The best of the levels that this processor has. */
+const struct cpu_rows *cpu_rows_best(void);
+
+#endif

@@ -1,0 +1,226 @@
+/* Exact top-k as matrix products over slices of the base rows: each slice's scores fit the cache, and all but a few of
+ * them are passed over by one comparison with the worst score that a query still keeps.
+ *
+ *   unit = one chunk of queries x one part of the base rows; a worker takes units until none is left
+ *   few queries: the base is split into parts, so that all threads have work; many: one part, nothing to merge
+ */
+#include "search.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+void openblas_set_num_threads(int threads); /* some cblas.h leave it out */
+
+enum {
+    SLICE_ROWS = 1024,    /* base rows of one product */
+    CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of scores */
+    KEPT_BYTES = 8 << 20, /* most that a worker keeps of candidates, where a chunk has more than one query */
+    SCAN = 32             /* scores compared at once */
+};
+
+struct candidate {
+    float score;
+    uint32_t id;
+};
+
+struct search_job {
+    const struct topk_request *request;
+    uint64_t k;                /* of the request, or the base rows where those are fewer */
+    uint64_t chunk, chunks;    /* queries a unit, and how many chunks */
+    uint64_t parts;            /* of the base rows */
+    struct candidate *partial; /* [query_rows x parts x k] best first, where parts > 1 */
+    uint64_t *partial_counts;  /* [query_rows x parts] */
+    _Atomic uint64_t next;
+};
+
+/* A query's k best so far, the worst of them first (a heap). */
+struct kept {
+    struct candidate *heap; /* [k] */
+    uint64_t count;
+    float worst; /* a new score must be above it; -infinity while there is room */
+};
+
+/* Whether a is a worse answer than b: a lower score, or the same with a higher id. */
+static int worse(struct candidate a, struct candidate b) {
+    return a.score < b.score || (a.score == b.score && a.id > b.id);
+}
+
+static void sift_down(struct candidate *heap, uint64_t count, uint64_t at) {
+    struct candidate moved = heap[at];
+    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && worse(heap[child + 1], heap[child])) child++;
+        if (!worse(heap[child], moved)) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
+    struct candidate found = {score, id};
+    if (kept->count < k) {
+        uint64_t at = kept->count++;
+        for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            kept->heap[at] = kept->heap[(at - 1) / 2];
+        kept->heap[at] = found;
+    } else {
+        kept->heap[0] = found;
+        sift_down(kept->heap, k, 0);
+    }
+    if (kept->count == k) kept->worst = kept->heap[0].score;
+}
+
+/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: above is enough. */
+static void scan(struct kept *kept, uint64_t k, const float *scores, uint64_t count, uint32_t first_id) {
+    for (uint64_t i = 0; i < count; i += SCAN) {
+        uint64_t n = count - i < SCAN ? count - i : SCAN;
+        if (n == SCAN) {
+            float worst = kept->worst;
+            int above = 0;
+            for (int j = 0; j < SCAN; j++) above += scores[i + (uint64_t)j] > worst;
+            if (!above) continue;
+        }
+        for (uint64_t j = i; j < i + n; j++)
+            if (scores[j] > kept->worst) keep(kept, k, scores[j], first_id + (uint32_t)j);
+    }
+}
+
+/* Takes a query's banned rows out of its scores of rows [first, first + count). */
+static void mask(float *scores, uint64_t first, uint64_t count, const uint32_t *banned, uint64_t banned_count) {
+    uint64_t low = 0, high = banned_count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (banned[middle] < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < banned_count && banned[low] < first + count; low++) scores[banned[low] - first] = -HUGE_VALF;
+}
+
+static int best_first(const void *a, const void *b) {
+    const struct candidate *x = a, *y = b;
+    return worse(*x, *y) ? 1 : worse(*y, *x) ? -1 : 0;
+}
+
+static void write_answer(const struct topk_request *request, uint64_t query, const struct candidate *best,
+                         uint64_t count) {
+    uint32_t *ids = request->ids + query * request->k;
+    float *scores = request->scores + query * request->k;
+    for (uint64_t i = 0; i < request->k; i++) {
+        ids[i] = i < count ? best[i].id : DRAW_NONE;
+        scores[i] = i < count ? best[i].score : -HUGE_VALF;
+    }
+}
+
+/* The kept candidates of one query of a unit, to where they are wanted. */
+static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
+    qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
+    if (job->parts == 1) {
+        write_answer(job->request, query, kept->heap, kept->count);
+        return;
+    }
+    uint64_t at = query * job->parts + part;
+    memcpy(job->partial + at * job->k, kept->heap, kept->count * sizeof *kept->heap);
+    job->partial_counts[at] = kept->count;
+}
+
+static void search_unit(struct search_job *job, uint64_t unit, float *scores, struct candidate *heaps,
+                        struct kept *kept) {
+    const struct topk_request *r = job->request;
+    uint64_t part = unit % job->parts, query = unit / job->parts * job->chunk, first, end;
+    uint64_t queries = r->query_rows - query < job->chunk ? r->query_rows - query : job->chunk;
+    pool_share(r->base_rows, (unsigned)part, (unsigned)job->parts, &first, &end);
+    for (uint64_t q = 0; q < queries; q++) kept[q] = (struct kept){heaps + q * job->k, 0, -HUGE_VALF};
+    for (uint64_t row = first; row < end; row += SLICE_ROWS) {
+        uint64_t rows = end - row < SLICE_ROWS ? end - row : SLICE_ROWS;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)rows, (int)r->dim, 1.0f,
+                    r->queries + query * r->dim, (int)r->dim, r->base + row * r->dim, (int)r->dim, 0.0f, scores,
+                    SLICE_ROWS);
+        for (uint64_t q = 0; q < queries; q++) {
+            float *line = scores + q * SLICE_ROWS;
+            if (r->banned_starts) {
+                uint64_t from = r->banned_starts[query + q], to = r->banned_starts[query + q + 1];
+                mask(line, row, rows, r->banned + from, to - from);
+            }
+            scan(&kept[q], job->k, line, rows, (uint32_t)row);
+        }
+    }
+    for (uint64_t q = 0; q < queries; q++) hand_over(job, &kept[q], query + q, part);
+}
+
+static int search_work(void *context, unsigned worker) {
+    struct search_job *job = context;
+    float *scores = mem_aligned(job->chunk * SLICE_ROWS, sizeof *scores, "a slice of scores");
+    struct candidate *heaps = mem_alloc(job->chunk * job->k, sizeof *heaps, "the best rows of a search");
+    struct kept *kept = mem_alloc(job->chunk, sizeof *kept, "the best rows of a search");
+    int result = scores && heaps && kept ? 0 : -1;
+    uint64_t unit, end;
+    while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end))
+        search_unit(job, unit, scores, heaps, kept);
+    free(scores);
+    free(heaps);
+    free(kept);
+    return result;
+}
+
+/* The parts' answers of each query into one. Only where queries are fewer than threads. */
+static int merge_parts(struct search_job *job) {
+    uint64_t room = job->parts * job->k;
+    struct candidate *all = mem_alloc(room, sizeof *all, "the best rows of a search");
+    if (!all) return -1;
+    for (uint64_t query = 0; query < job->request->query_rows; query++) {
+        uint64_t count = 0;
+        for (uint64_t part = 0; part < job->parts; part++) {
+            uint64_t at = query * job->parts + part;
+            memcpy(all + count, job->partial + at * job->k, job->partial_counts[at] * sizeof *all);
+            count += job->partial_counts[at];
+        }
+        qsort(all, count, sizeof *all, best_first);
+        write_answer(job->request, query, all, count < job->k ? count : job->k);
+    }
+    free(all);
+    return 0;
+}
+
+/* Chunks of queries so that every thread gets one, and parts of the base where there are fewer queries than threads. */
+static void divide(struct search_job *job, unsigned workers) {
+    const struct topk_request *r = job->request;
+    uint64_t room = KEPT_BYTES / (job->k * sizeof(struct candidate)), each = (r->query_rows + workers - 1) / workers;
+    job->chunk = each < CHUNK_QUERIES ? each : CHUNK_QUERIES;
+    if (job->chunk > room) job->chunk = room ? room : 1;
+    job->chunks = (r->query_rows + job->chunk - 1) / job->chunk;
+    uint64_t slices = (r->base_rows + SLICE_ROWS - 1) / SLICE_ROWS;
+    job->parts = r->query_rows < workers ? (workers + r->query_rows - 1) / r->query_rows : 1;
+    if (job->parts > slices) job->parts = slices;
+}
+
+int cpu_topk(struct pool *pool, const struct topk_request *request) {
+    struct search_job job = {.request = request};
+    int result = 0;
+    if (!request->query_rows || !request->k) return 0;
+    if (!request->dim || request->dim > INT32_MAX || request->base_rows > DRAW_NONE)
+        return fail("a search over %llu rows of %u columns is more than row numbers of 32 bits allow",
+                    (unsigned long long)request->base_rows, request->dim);
+    job.k = request->k < request->base_rows ? request->k : request->base_rows;
+    if (!job.k) {
+        for (uint64_t query = 0; query < request->query_rows; query++) write_answer(request, query, NULL, 0);
+        return 0;
+    }
+    divide(&job, pool_threads(pool));
+    if (job.parts > 1) {
+        job.partial =
+            mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
+        job.partial_counts = mem_zalloc(request->query_rows * job.parts, sizeof *job.partial_counts, "a search");
+        result = job.partial && job.partial_counts ? 0 : -1;
+    }
+    openblas_set_num_threads(1); /* the pool's threads are the only ones: each multiplies its own slices */
+    if (!result) result = pool_run(pool, search_work, &job);
+    if (!result && job.parts > 1) result = merge_parts(&job);
+    free(job.partial);
+    free(job.partial_counts);
+    return result;
+}

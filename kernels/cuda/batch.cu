@@ -1,0 +1,390 @@
+/* batch: a batch built where it is used: examples (examples.cu), then both sides by row (index.cu).
+ *
+ * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
+ * nothing. Otherwise it waits for what measuring sums up, and enqueues what follows for the room that all batches have.
+ * Room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and from then
+ * on making a batch, or what follows measuring, is one launch: a small step takes less time than the host needs to launch
+ * its kernels one by one.
+ */
+#include "cuda.cuh"
+
+#include <algorithm>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- room ---- */
+
+static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
+    const char *what = "a batch's rows";
+    uint64_t longs = n / UPDATE_PIECE + 1;
+    return gpu_grow(b, &a->ids, n * 4, what) || gpu_grow(b, &a->block, n * 4, what) ||
+                   gpu_grow(b, &a->distinct, n * 4, what) || gpu_grow(b, &a->distinct_ids[0], n * 4, what) ||
+                   gpu_grow(b, &a->distinct_ids[1], n * 4, what) ||
+                   gpu_grow(b, &a->distinct_starts, (n + 1) * 4, what) || gpu_grow(b, &a->order, n * 4, what) ||
+                   gpu_grow(b, &a->items, n * sizeof(struct item), what) ||
+                   gpu_grow(b, &a->longs, longs * sizeof(struct item), what)
+               ? -1
+               : 0;
+}
+
+static int grow_stage(struct backend *b, struct stage *stage, const struct batch_sizes *sizes) {
+    const char *what = "a batch's blocks";
+    uint64_t blocks = (uint64_t)sizes->blocks + 1;
+    return gpu_grow(b, &stage->target_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->context_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->term_starts, blocks * 4, what) ||
+                   gpu_grow(b, &stage->positives, blocks * 4, what) ||
+                   gpu_grow(b, &stage->block_slot, blocks * 4, what) ||
+                   gpu_grow(b, &stage->block_example, blocks * 8, what) ||
+                   gpu_grow(b, &stage->coefficients, (uint64_t)sizes->terms * 4, "a batch's coefficients") ||
+                   gpu_grow(b, &stage->losses, (uint64_t)sizes->targets * 8, "a batch's losses") ||
+                   grow_side(b, &stage->side[SIDE_TARGET], sizes->targets) ||
+                   grow_side(b, &stage->side[SIDE_CONTEXT], sizes->contexts)
+               ? -1
+               : 0;
+}
+
+struct side_view cuda_side(const struct stage *stage, int side) {
+    const struct side_arrays *a = &stage->side[side];
+    struct side_view view;
+    view.ids = (const uint32_t *)a->ids.data;
+    view.block = (const uint32_t *)a->block.data;
+    view.distinct = (const uint32_t *)a->distinct.data;
+    view.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    view.distinct_starts = (const uint32_t *)a->distinct_starts.data;
+    view.order = (const uint32_t *)a->order.data;
+    view.items = (const struct item *)a->items.data;
+    view.longs = (const struct item *)a->longs.data;
+    return view;
+}
+
+/* ---- make ---- */
+
+static int reserve(struct backend *b, struct stage *stage, const struct batch_sizes *room, uint64_t rows) {
+    stage->room = *room;
+    return grow_stage(b, stage, room) || cuda_index_reserve(b, stage->maker, room, rows) ? -1 : 0;
+}
+
+/* The copy that the stage's last batch did not have: what looked there is older than that batch, which is finished.
+ * With stages used in turn, makers are too, and each copy of a stage always has the same one. */
+static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
+    if (stage->gathered) stage->copy = !stage->copy;
+    stage->counts = stage->both_counts + stage->copy;
+    stage->maker = &b->makers[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? MAKERS : 1)];
+}
+
+static int begin_batch(struct backend *b, unsigned number, struct stage **out) {
+    struct stage *stage = &b->stages[number];
+    if (number >= b->depth) return fail("stage %u of a backend with %u", number, b->depth);
+    CK(cudaSetDevice(b->device));
+    if (cuda_finish(b, stage)) return -1;
+    take_turn(b, stage, number);
+    stage->built = stage->gathered = 0;
+    *out = stage;
+    return 0;
+}
+
+static int end_batch(struct stage *stage) {
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    stage->built = 1;
+    return 0;
+}
+
+/* The stage is finished: nothing reads the request of its last batch any more. */
+static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
+    struct example_request *to = stage->request_host;
+    to->source = b->source.view;
+    to->first = request->first;
+    to->count = request->count;
+    to->epoch = request->epoch;
+    to->held_out = request->held_out;
+    if (to->source.shuffle)
+        to->order =
+            shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
+}
+
+/* `measured`: measuring has been enqueued, and waited for, before. */
+static int enqueue_making(struct stage *stage, int measured) {
+    if (!measured && cuda_examples_measure(stage, 1)) return -1;
+    return cuda_examples_fill(stage) || cuda_index(stage, stage->request_host->source.rows) ? -1 : 0;
+}
+
+static struct graph_key key_of(const struct backend *b, const struct stage *stage) {
+    return {b->layout, stage->request_host->count};
+}
+static int same_key(const struct graph_key *a, const struct graph_key *b) {
+    return a->layout == b->layout && a->count == b->count;
+}
+static int is_captured(const struct backend *b, const struct stage *stage) {
+    const struct making *making = &stage->making[stage->copy];
+    struct graph_key key = key_of(b, stage);
+    return making->graph && same_key(&key, &making->key);
+}
+
+static int capture_making(struct stage *stage, const struct graph_key *key, int measured) {
+    struct making *making = &stage->making[stage->copy];
+    cudaStream_t stream = stage->maker->stream;
+    cudaGraph_t graph = NULL;
+    if (making->graph) cudaGraphExecDestroy(making->graph);
+    making->graph = NULL;
+    CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    int failed = enqueue_making(stage, measured);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    if (failed) return -1;
+    if (error != cudaSuccess) return cuda_failed(error, "capturing a batch");
+    making->key = *key;
+    return 0;
+}
+
+/* For stage->sizes, which are the same for every batch of a count while no array moves. */
+static int make_alike(struct backend *b, struct stage *stage, int measured) {
+    struct making *making = &stage->making[stage->copy];
+    struct graph_key key = key_of(b, stage), last = making->last;
+    making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
+    if (!is_captured(b, stage)) {
+        if (!same_key(&key, &last)) return enqueue_making(stage, measured);
+        if (capture_making(stage, &key, measured)) return -1;
+    }
+    CK(cudaGraphLaunch(making->graph, stage->maker->stream));
+    return 0;
+}
+
+static int reserve_alike(struct backend *b, struct stage *stage, const struct batch_sizes *room) {
+    stage->room = stage->sizes = *room;
+    if (is_captured(b, stage)) return 0;
+    return cuda_examples_reserve(b, stage->maker, stage->request_host->count) ||
+                   reserve(b, stage, room, stage->request_host->source.rows)
+               ? -1
+               : 0;
+}
+
+static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
+    return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
+}
+
+/* A little more than a batch needs that did not fit; an eighth more where it is the first. */
+static uint32_t room_for(uint32_t room, uint32_t count) {
+    if (count <= room) return room;
+    return count < UINT32_MAX / 4 ? count + count / (room ? 32 : 8) + 1 : count;
+}
+
+static int fits(const struct batch_sizes *sizes, const struct batch_sizes *room) {
+    return sizes->blocks <= room->blocks && sizes->targets <= room->targets && sizes->contexts <= room->contexts &&
+           sizes->terms <= room->terms;
+}
+
+/* The same for all stages: what they take turns with is then as large for one as for the next. */
+static void widen_room(struct backend *b, const struct batch_sizes *sizes) {
+    if (fits(sizes, &b->room)) return;
+    b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
+               room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
+    b->layout++; /* graphs are for the room that there was */
+}
+
+static int measure_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
+    return cuda_examples_measure(stage, padded) || cuda_examples_measured(b, stage, sizes) ? -1 : 0;
+}
+
+/* Measured, and enqueued for the room that every batch has, as if that were its bound; the first ones, and one that finds
+ * too little room, for their own sizes. */
+static int make_measured(struct backend *b, struct stage *stage) {
+    struct batch_sizes sizes;
+    int padded = b->room.blocks > 0;
+    if (padded ? reserve_alike(b, stage, &b->room) : cuda_examples_reserve(b, stage->maker, stage->request_host->count))
+        return -1;
+    if (measure_batch(b, stage, padded, &sizes)) return -1;
+    if (padded && fits(&sizes, &b->room)) {
+        if (make_alike(b, stage, 1)) return -1;
+        stage->sizes = sizes;
+        return 0;
+    }
+    widen_room(b, &sizes);
+    stage->sizes = sizes;
+    return reserve(b, stage, &b->room, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
+}
+
+/* There are few of them, and of all sizes: each is enqueued for its own. Where examples have a bound, room is not more. */
+static int make_held_out(struct backend *b, struct stage *stage) {
+    const struct example_request *request = stage->request_host;
+    struct example_sizes most;
+    if (cuda_examples_reserve(b, stage->maker, request->count) || measure_batch(b, stage, 0, &stage->sizes)) return -1;
+    widen_room(b, &stage->sizes);
+    struct batch_sizes room = b->room;
+    if (example_bound(&request->source, request->count, &most)) {
+        struct batch_sizes bound = cuda_sizes(&most);
+        room = {std::min(room.blocks, bound.blocks), std::min(room.targets, bound.targets),
+                std::min(room.contexts, bound.contexts), std::min(room.terms, bound.terms)};
+    }
+    return reserve(b, stage, &room, request->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
+}
+
+static int make_nothing(struct backend *b, struct stage *stage) {
+    memset(&stage->sizes, 0, sizeof stage->sizes);
+    stage->room = stage->sizes;
+    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, stage->maker->stream));
+    return grow_stage(b, stage, &stage->room);
+}
+
+int cuda_make_batch(struct backend *b, unsigned number, const struct batch_request *request) {
+    const struct example_source *s = &b->source.view;
+    struct stage *stage = NULL;
+    struct example_sizes most;
+    if (!b->source.ready) return fail("a batch was asked for before its source was given");
+    if (request->count >= (uint64_t)1 << 31)
+        return fail("a batch of %llu examples is more than 2^31; lower train.batch",
+                    (unsigned long long)request->count);
+    if (begin_batch(b, number, &stage)) return -1;
+    write_request(b, stage, request);
+    stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
+    int failed = !request->count                           ? make_nothing(b, stage)
+                 : request->held_out                       ? make_held_out(b, stage)
+                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
+                                                           : make_measured(b, stage);
+    return failed ? -1 : end_batch(stage);
+}
+
+/* ---- set and view ---- */
+
+/* The arrays of a batch in 32 bits, with the blocks of occurrences and the places of terms. */
+static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, int *one_target) {
+    uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
+    uint32_t *starts[3], *target_block, *context_block;
+    uint64_t terms = 0;
+    *packed = (uint32_t *)mem_alloc(3 * (blocks + 1) + targets + contexts, 4, "a batch");
+    if (!*packed) return -1;
+    for (int i = 0; i < 3; i++) starts[i] = *packed + (uint64_t)i * (blocks + 1);
+    target_block = starts[2] + blocks + 1;
+    context_block = target_block + targets;
+    *one_target = 1;
+    memset(counts, 0, sizeof *counts);
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t t = view->target_starts[i + 1] - view->target_starts[i],
+                 c = view->context_starts[i + 1] - view->context_starts[i];
+        starts[0][i] = (uint32_t)view->target_starts[i];
+        starts[1][i] = (uint32_t)view->context_starts[i];
+        starts[2][i] = (uint32_t)terms;
+        for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
+        for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
+        terms += t * c;
+        counts->pairs += t * view->positives[i];
+        if (t != 1) *one_target = 0;
+    }
+    starts[0][blocks] = (uint32_t)targets;
+    starts[1][blocks] = (uint32_t)contexts;
+    starts[2][blocks] = (uint32_t)terms;
+    counts->blocks = (uint32_t)blocks;
+    counts->targets = (uint32_t)targets;
+    counts->contexts = (uint32_t)contexts;
+    counts->terms = (uint32_t)terms;
+    return cuda_check_sizes(contexts, terms);
+}
+
+static uint64_t rows_of(const struct batch_view *view) {
+    uint32_t most = 0;
+    for (uint64_t i = 0; i < view->target_starts[view->blocks]; i++)
+        if (view->target_ids[i] > most) most = view->target_ids[i];
+    for (uint64_t i = 0; i < view->context_starts[view->blocks]; i++)
+        if (view->context_ids[i] > most) most = view->context_ids[i];
+    return (uint64_t)most + 1;
+}
+
+static int upload(const struct stage *stage, const struct gpu_array *to, const uint32_t *from, uint64_t count) {
+    if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, stage->maker->stream));
+    return 0;
+}
+
+static int upload_view(struct stage *stage, const struct batch_view *view, const uint32_t *packed,
+                       const struct batch_counts *counts) {
+    uint64_t blocks = view->blocks, targets = stage->sizes.targets, contexts = stage->sizes.contexts;
+    const uint32_t *target_block = packed + 3 * (blocks + 1);
+    if (upload(stage, &stage->target_starts, packed, blocks + 1) ||
+        upload(stage, &stage->context_starts, packed + blocks + 1, blocks + 1) ||
+        upload(stage, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) ||
+        upload(stage, &stage->positives, view->positives, blocks) ||
+        upload(stage, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
+        upload(stage, &stage->side[SIDE_TARGET].block, target_block, targets) ||
+        upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
+        upload(stage, &stage->side[SIDE_CONTEXT].block, target_block + targets, contexts))
+        return -1;
+    CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->maker->stream));
+    CK(cudaStreamSynchronize(stage->maker->stream)); /* the caller's arrays may go */
+    return 0;
+}
+
+int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *view) {
+    struct stage *stage = NULL;
+    struct batch_counts counts;
+    uint32_t *packed = NULL;
+    uint64_t rows = rows_of(view);
+    int result = -1;
+    if (view->blocks >= (uint64_t)1 << 31 || view->target_starts[view->blocks] >= (uint64_t)1 << 31)
+        return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
+    if (begin_batch(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
+    stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
+    stage->words = 0;
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index(stage, rows))
+        goto out;
+    result = end_batch(stage);
+out:
+    free(packed);
+    return result;
+}
+
+static int download(const struct stage *stage, void *to, const struct gpu_array *from, uint64_t bytes) {
+    if (bytes) CK(cudaMemcpyAsync(to, from->data, bytes, cudaMemcpyDeviceToHost, stage->maker->stream));
+    return 0;
+}
+
+/* The host's copy, slots left out taken away. */
+int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view) {
+    struct stage *stage = &b->stages[number];
+    struct batch_counts counts;
+    uint32_t *starts = NULL;
+    int result = -1;
+    if (number >= b->depth || !stage->built) return fail("stage %u has no batch to look at", number);
+    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->maker->stream));
+    CK(cudaStreamSynchronize(stage->maker->stream));
+    uint64_t blocks = counts.blocks, targets = counts.targets, contexts = counts.contexts, kept = 0;
+    uint64_t sizes[5] = {(blocks + 1) * 8, (blocks + 1) * 8, (blocks + 1) * 4, (targets + 1) * 4, (contexts + 1) * 4};
+    for (int i = 0; i < 5; i++) {
+        free(stage->view_memory[i]);
+        stage->view_memory[i] = mem_zalloc(sizes[i], 1, "a view of a batch");
+        if (!stage->view_memory[i]) return -1;
+    }
+    uint64_t *target_starts = (uint64_t *)stage->view_memory[0], *context_starts = (uint64_t *)stage->view_memory[1];
+    uint32_t *positives = (uint32_t *)stage->view_memory[2], *target_ids = (uint32_t *)stage->view_memory[3];
+    uint32_t *context_ids = (uint32_t *)stage->view_memory[4];
+    starts = (uint32_t *)mem_zalloc(2 * (blocks + 1), 4, "a view of a batch");
+    if (!starts) return -1;
+    if (blocks && (download(stage, starts, &stage->target_starts, (blocks + 1) * 4) ||
+                   download(stage, starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
+                   download(stage, positives, &stage->positives, blocks * 4) ||
+                   download(stage, target_ids, &stage->side[SIDE_TARGET].ids, targets * 4) ||
+                   download(stage, context_ids, &stage->side[SIDE_CONTEXT].ids, contexts * 4)))
+        goto out;
+    if (cudaStreamSynchronize(stage->maker->stream) != cudaSuccess) {
+        cuda_failed(cudaGetLastError(), "copying a batch to the host");
+        goto out;
+    }
+    for (uint64_t i = 0; i <= blocks; i++) target_starts[i] = starts[i];
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint32_t first = starts[blocks + 1 + i], end = starts[blocks + 2 + i];
+        context_starts[i] = kept;
+        for (uint32_t j = first; j < end; j++)
+            if (context_ids[j] != DRAW_NONE) context_ids[kept++] = context_ids[j];
+    }
+    context_starts[blocks] = kept;
+    view->blocks = blocks;
+    view->target_starts = target_starts;
+    view->context_starts = context_starts;
+    view->positives = positives;
+    view->target_ids = target_ids;
+    view->context_ids = context_ids;
+    result = 0;
+out:
+    free(starts);
+    return result;
+}

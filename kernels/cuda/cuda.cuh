@@ -1,0 +1,323 @@
+/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
+ *
+ *   makers' streams  ids, distinct rows, orders of batches k+1, k+2     (batch.cu: examples.cu, index.cu)
+ *   in stream        its cold rows, host -> slots                       (rows.cu)
+ *   compute stream   forward shared rows from batches in flight; step k (rows.cu, step.cu)
+ *   out stream       rows of batch k-1, slots -> host; its result       (rows.cu)
+ *
+ * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
+ * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
+ */
+#ifndef SPTX_CUDA_CUH
+#define SPTX_CUDA_CUH
+
+/* C++ headers first: the C headers below are read inside extern "C", where templates may not stand (portable.h has such within). */
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "kernels/portable.h"
+
+extern "C" {
+#include "base/memory.h"
+#include "base/report.h"
+#include "kernels/backend.h"
+#include "kernels/host_rows.h"
+#include "kernels/sgns.h"
+}
+
+/* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */
+int cuda_failed(cudaError_t error, const char *call); /* always -1 */
+#define CK(call)                                                                                                       \
+    do {                                                                                                               \
+        cudaError_t ck_error = (call);                                                                                 \
+        if (ck_error != cudaSuccess) return cuda_failed(ck_error, #call);                                              \
+    } while (0)
+/* After a launch: its error, if the launch itself was refused. */
+#define CK_LAUNCH(name)                                                                                                \
+    do {                                                                                                               \
+        cudaError_t ck_error = cudaGetLastError();                                                                     \
+        if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
+    } while (0)
+
+/* Thread blocks of `size` that have so many threads. */
+static inline unsigned blocks_for(uint64_t threads, unsigned size) {
+    return (unsigned)((threads + size - 1) / size);
+}
+
+/* ---- tables ---- */
+
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`
+ * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, mapped pinned
+ * host memory, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
+ * share a record both parts have its stride and the state's pointers begin behind the weights. */
+struct part_view {
+    char *hot, *home;
+    uint64_t hot_rows, stride;
+};
+
+/* A table, by value to kernels. State of a row: `slots` arrays of `span` floats, then (counted) a uint32 of updates. */
+struct table_view {
+    struct part_view weights, state; /* state: all zeros where slots == 0 */
+    uint64_t rows;
+    uint32_t dim, span, slots, counted;
+};
+
+static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
+    return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
+}
+/* A row at its own home, host rows over the link: for work that goes without stages. */
+static __device__ __forceinline__ float *table_weights(const struct table_view &table, uint64_t row) {
+    return (float *)part_at(table.weights, row);
+}
+static __device__ __forceinline__ float *table_state(const struct table_view &table, uint64_t row) {
+    return (float *)part_at(table.state, row);
+}
+static __device__ __forceinline__ uint32_t *table_updates(const struct table_view &table, uint64_t row) {
+    return (uint32_t *)(table_state(table, row) + (uint64_t)table.slots * table.span);
+}
+
+/* Memory of one store. */
+struct store {
+    enum place place;
+    uint64_t stride, bytes; /* of a record; of the whole host part */
+    char *host;             /* pinned: mmapped, mapped into the GPU; file: the working file, mapped; else NULL */
+    char *host_device;      /* pinned: the GPU's address of `host` */
+    char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
+    uint64_t gpu_rows;      /* rows that lie in `gpu` */
+    uint64_t registered;    /* bytes of `host` known to the driver */
+    char *path;             /* file: owned */
+    int fd;
+};
+
+struct backend_table {
+    struct table_spec spec;  /* name and path are copies */
+    char *name;
+    int shared;              /* weights and state in one record: stores[0] alone */
+    int parts;               /* stores in use: 1 or 2 */
+    struct store stores[2];
+    struct table_view view;
+};
+
+/* ---- a batch in its stage ---- */
+
+enum { SIDE_TARGET, SIDE_CONTEXT };
+#define SINGLE_BIT 0x80000000u /* in side_view.distinct: the row occurs once in the batch */
+
+enum { UPDATE_PIECE = 64 };     /* most occurrences that one piece of an update sums */
+
+/* A piece of work of the update: sum `count` rows of the order from `first`, then update distinct row `row`, or (partial
+ * != DRAW_NONE) leave the sum in that row of the partial sums. */
+struct item {
+    uint32_t row, first, count, partial;
+};
+
+/* One side of a batch on the GPU. Occurrences are in example order. */
+struct side_view {
+    const uint32_t *ids;      /* [occurrences] rows; DRAW_NONE: a slot left out */
+    const uint32_t *block;    /* [occurrences] */
+    const uint32_t *distinct; /* [occurrences] place of its row in distinct_ids, SINGLE_BIT; DRAW_NONE for a slot left out */
+    const uint32_t *distinct_ids;    /* [rows of the batch] increasing */
+    const uint32_t *distinct_starts; /* [rows of the batch + 1] into order */
+    const uint32_t *order;           /* [occurrences] occurrences by row, then by example */
+    const struct item *items;        /* one a piece */
+    const struct item *longs;        /* one a row of several pieces: over the partial sums */
+};
+
+/* What the host does not need to know to go on; written by the GPU. */
+struct batch_counts {
+    uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
+    uint32_t blocks, targets, contexts, terms; /* what the batch has; batch_sizes says at least as much */
+    uint32_t too_long;                         /* positives of an example that is, or 0 */
+    unsigned long long pairs;
+    unsigned long long empty_terms; /* terms of slots left out */
+};
+
+/* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
+ * bound, known before anything is drawn, so that the host waits for nothing; otherwise the sums of measuring. */
+struct batch_sizes {
+    uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
+};
+
+static inline uint32_t cuda_count(uint64_t n) {
+    return n < INT32_MAX ? (uint32_t)n : INT32_MAX;
+}
+static inline struct batch_sizes cuda_sizes(const struct example_sizes *sizes) {
+    return {cuda_count(sizes->blocks), cuda_count(sizes->targets), cuda_count(sizes->contexts), cuda_count(sizes->terms)};
+}
+
+/* An array on the GPU that grows. */
+struct gpu_array {
+    void *data;
+    uint64_t bytes;
+};
+
+struct side_arrays {
+    struct gpu_array ids, block, distinct, distinct_ids[2], distinct_starts, order, items, longs; /* distinct_ids: a copy each */
+    struct gpu_array forward;  /* [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
+    struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
+    char *staging[2];          /* pinned copy of the slots, where the host's threads move the rows */
+    uint64_t staging_bytes[2];
+    uint32_t *host_ids;        /* likewise: pinned copies of the batch's distinct ids */
+    uint64_t host_ids_bytes;
+    struct batch_counts *host_counts; /* and of its counts */
+    int staged[2];             /* staging holds rows that their places do not have yet */
+};
+
+/* What the kernels that make examples are told of a batch. */
+struct example_request {
+    struct example_source source; /* pointers are the GPU's */
+    struct shuffle order;         /* of the epoch's examples, where the source shuffles */
+    uint64_t first, count;
+    uint32_t epoch;
+    int held_out;
+};
+
+/* A captured graph makes batches of one count of examples, as long as no array has moved and room is the same. */
+struct graph_key {
+    uint64_t layout, count;
+};
+struct making {
+    cudaGraphExec_t graph;      /* or NULL */
+    struct graph_key key, last; /* last: of the last batch that was made without it */
+};
+
+/* Sorting and scanning work here; used by a maker's stream, and a side's by what runs beside it. */
+struct scratch {
+    struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
+    uint64_t iota_count;
+};
+
+/* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
+ * than its step. While one makes a stage's next batch, the other may still look up rows in the ids and counts of the
+ * batch before: those are there twice. */
+enum { MAKERS = 2 };
+struct maker {
+    cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
+    cudaEvent_t forked, joined;
+    struct scratch scratch;
+};
+
+struct stage {
+    int built, busy;   /* has a batch; something of it may still run */
+    int gathered;      /* gather() was called for this batch: its slots hold rows */
+    int cold;          /* some of its rows come from the host */
+    uint64_t sequence; /* order of gather() */
+    struct backend_table *tables[2]; /* whose rows lie in the slots */
+    struct batch_sizes sizes, room; /* room: what arrays are grown to, so that later batches fit in them */
+    uint64_t words;
+    struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
+    struct maker *maker;     /* of the batch */
+    int copy;                /* the batch's ids and counts among the two */
+    struct making making[2]; /* by copy: a graph writes to one of them, with one maker's scratch */
+    int one_target;          /* every block has T == 1 */
+    struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
+    struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
+    struct side_arrays side[2];
+    struct gpu_array coefficients; /* float [terms] */
+    struct gpu_array losses;       /* double [targets] */
+    struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
+    struct step_result *result;    /* pinned, mapped */
+    cudaEvent_t prepared, arrived, stepped, done; /* arrived: rows are in their slots; done: all of it */
+    struct batch_view view; /* host copy, for batch_view() */
+    void *view_memory[5];
+};
+
+/* ---- the backend ---- */
+
+/* The source with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
+struct cuda_source {
+    struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
+    struct example_source host; /* as the caller gave it */
+    int ready;
+    void *owned[4];   /* on the GPU: ids, starts, keep, alias */
+    uint64_t owned_bytes[4];
+    void *pinned[2];  /* registered or copied to pinned memory: ids, starts */
+    uint64_t pinned_bytes[2];
+    int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    struct pool *pool;
+    int device;
+    unsigned depth;
+    int processors; /* SMs */
+    char name[128];
+    uint64_t gpu_budget, gpu_used, host_used;
+    struct batch_sizes room; /* of measured batches, in every stage */
+    uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `room` */
+    cudaStream_t in, compute, out;
+    struct maker makers[MAKERS];
+    struct cuda_source source;
+    struct stage stages[BACKEND_STAGES];
+    struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
+    struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
+    struct rule_options corrections_rule; /* what they are for */
+    double corrections_lr;
+    int corrections_ready;
+    char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
+    struct measured *measured; /* pinned, mapped: a batch's sizes, where the host must wait for them */
+    cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
+    uint64_t sequence;
+    void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
+    void *topk;    /* topk.cu's own */
+};
+
+/* memory.cu. Budgeted GPU memory: `what` completes "GPU memory for WHAT". */
+int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
+void gpu_give(struct backend *backend, void *data, uint64_t bytes);
+/* At least `bytes`; the contents are lost when it grows. Waits for the GPU when it grows. */
+int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
+void gpu_drop(struct backend *backend, struct gpu_array *array);
+/* Host memory in huge pages, zeroed by all threads, mapped into the GPU. */
+int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
+void pinned_give(struct backend *backend, char *host, uint64_t bytes);
+int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
+void cuda_table_close(struct backend *backend, struct backend_table *table);
+int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+
+/* source.cu */
+int cuda_source_set(struct backend *backend, const struct example_source *source);
+void cuda_source_drop(struct backend *backend);
+
+/* examples.cu. Both are only enqueued, on the maker's stream, and read stage->request. */
+enum { EXAMPLES_MEASURED_BYTES = 64 }; /* struct measured has at most so many */
+int cuda_examples_reserve(struct backend *backend, struct maker *maker, uint64_t count);
+/* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
+int cuda_examples_measure(struct stage *stage, int padded);
+int cuda_examples_fill(struct stage *stage);
+/* Waits for the sizes that measuring came to; -1 after fail() where an example is too long. */
+int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
+int cuda_check_sizes(uint64_t contexts, uint64_t terms);
+
+/* index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on the maker's stream and, for one side,
+ * beside it. */
+int cuda_index_reserve(struct backend *backend, struct maker *maker, const struct batch_sizes *room, uint64_t rows);
+int cuda_index(struct stage *stage, uint64_t rows);
+
+/* batch.cu */
+int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
+int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
+int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
+struct side_view cuda_side(const struct stage *stage, int side);
+
+/* rows.cu */
+int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_forward(struct backend *backend, struct stage *stage); /* on the compute stream, at the head of a step */
+int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
+int cuda_finish(struct backend *backend, struct stage *stage); /* waits until nothing of the stage runs */
+int cuda_drain(struct backend *backend);
+
+/* step.cu */
+int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
+
+/* hogwild.cu, topk.cu */
+int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+void cuda_hogwild_close(struct backend *backend);
+int cuda_topk(struct backend *backend, const struct topk_request *request);
+void cuda_topk_close(struct backend *backend);
+
+#endif

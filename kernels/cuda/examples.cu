@@ -1,0 +1,566 @@
+/* examples: a batch's blocks made where they are used, identical id by id to the CPU's (kernels/cpu/examples.c says the
+ * same in plain C).
+ *
+ *   take       the request from the host; counts begin at zero
+ *   measure    an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
+ *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
+ *   negatives  a few lanes a block, or (distinct) a thread block: each slot's first allowed draw
+ *
+ * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
+ * example_request), so that a captured graph of these kernels makes any batch of its shape.
+ */
+#include "cuda.cuh"
+
+#include <cub/device/device_scan.cuh>
+
+#include <string.h>
+
+enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
+
+/* What one example makes. */
+struct need {
+    uint32_t blocks, targets;
+    uint64_t contexts, terms;
+};
+struct need_sum {
+    __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {
+        struct need sum;
+        sum.blocks = a.blocks + b.blocks;
+        sum.targets = a.targets + b.targets;
+        sum.contexts = a.contexts + b.contexts;
+        sum.terms = a.terms + b.terms;
+        return sum;
+    }
+};
+
+/* The arrays that filling writes. */
+struct built {
+    uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
+    uint64_t *block_example;
+    uint32_t *target_ids, *target_block, *context_ids, *context_block;
+    struct batch_counts *counts;
+};
+
+/* ---- sentences and kept words ---- */
+
+struct sentence {
+    uint64_t start, end;
+    struct shuffle items;
+};
+
+static __device__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
+    uint64_t low = 0, high = s.sentences;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s.starts[middle] <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static __device__ struct sentence find_sentence(const struct example_source &s, uint64_t position, uint32_t epoch) {
+    struct sentence out;
+    uint64_t number = sentence_of(s, position);
+    out.start = s.starts[number];
+    out.end = s.starts[number + 1];
+    if (s.shuffle_items) out.items = shuffle_make(out.end - out.start, draw_at(s.seed, DRAW_ITEMS, number, epoch, 0));
+    return out;
+}
+
+/* Reads kept words, one Philox call for four neighbours. */
+struct reader {
+    struct draw4 drawn;
+    uint64_t group;
+};
+
+static __device__ uint32_t kept_id(const struct example_source &s, const struct sentence &sentence, uint64_t position,
+                                   uint32_t epoch, struct reader &reader) {
+    uint64_t place = position;
+    if (s.shuffle_items) place = sentence.start + shuffle_at(&sentence.items, position - sentence.start);
+    uint32_t id = s.ids[place];
+    if (!s.keep) return id;
+    uint32_t keep = s.keep[id];
+    if (keep == UINT32_MAX) return id;
+    if (position >> 2 != reader.group) {
+        reader.group = position >> 2;
+        reader.drawn = draw_at(s.seed, DRAW_SUBSAMPLE, reader.group, epoch, 0);
+    }
+    uint32_t half[2] = {position & 2 ? reader.drawn.word[2] : reader.drawn.word[0],
+                        position & 2 ? reader.drawn.word[3] : reader.drawn.word[1]};
+    return (position & 1 ? half[1] : half[0]) <= keep ? id : DRAW_NONE;
+}
+
+/* Calls take(id, n) for the n-th kept word going from `position` (not counted) by `by`, up to `width` of them. */
+template <class Take>
+static __device__ uint32_t walk(const struct example_source &s, const struct sentence &sentence, uint64_t position,
+                                int by, uint32_t width, uint32_t epoch, Take take) {
+    struct reader reader;
+    uint32_t found = 0;
+    reader.group = UINT64_MAX;
+    for (uint64_t at = position + by; at + 1 > sentence.start && at < sentence.end && found < width; at += by) {
+        uint32_t id = kept_id(s, sentence, at, epoch, reader);
+        if (id != DRAW_NONE) take(id, found++);
+    }
+    return found;
+}
+
+/* ---- examples ---- */
+
+static __device__ uint64_t example_at(const struct example_request &b, uint64_t i) {
+    return b.source.shuffle ? shuffle_at(&b.order, b.first + i) : b.first + i;
+}
+
+static __device__ bool is_wanted(const struct example_request &b, uint64_t example) {
+    return example_held_out(&b.source, example) == b.held_out;
+}
+
+static __device__ uint32_t window_width(const struct example_source &s, uint64_t position, uint32_t epoch) {
+    return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
+}
+
+struct row_example { /* of a list or an adjacency line: items[target] against the others */
+    uint64_t start, count, target;
+};
+
+static __device__ struct row_example find_row(const struct example_source &s, uint64_t example, uint32_t epoch) {
+    struct row_example row;
+    uint64_t number = s.mode == EXAMPLE_LIST && s.targets_all ? sentence_of(s, example) : example;
+    row.start = s.starts[number];
+    row.count = s.starts[number + 1] - row.start;
+    row.target = 0;
+    if (s.mode == EXAMPLE_LIST)
+        row.target = s.targets_all
+                         ? example - row.start
+                         : draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
+    return row;
+}
+
+/* ---- measure ---- */
+
+static __device__ struct need measure_window(const struct example_request &b, uint64_t position) {
+    const struct example_source &s = b.source;
+    struct need need = {0, 0, 0, 0};
+    struct sentence sentence = find_sentence(s, position, b.epoch);
+    struct reader reader;
+    reader.group = UINT64_MAX;
+    if (kept_id(s, sentence, position, b.epoch, reader) == DRAW_NONE) return need;
+    uint32_t width = window_width(s, position, b.epoch);
+    auto ignore = [](uint32_t, uint32_t) {};
+    need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) +
+                   walk(s, sentence, position, 1, width, b.epoch, ignore);
+    need.blocks = s.per_pair ? need.targets : need.targets > 0;
+    need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
+    need.terms = (uint64_t)need.targets * (1 + s.negatives);
+    return need;
+}
+
+static __device__ struct need measure_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
+    const struct example_source &s = b.source;
+    struct need need = {0, 0, 0, 0};
+    struct row_example row = find_row(s, example, b.epoch);
+    if (row.count < 2) return need;
+    uint64_t wanted = s.positives ? s.positives : row.count - 1;
+    if (row.count - 1 < wanted && !s.short_repeat) return need;
+    uint64_t negatives = s.per_pair ? wanted * s.negatives : s.negatives;
+    if (negatives > EXAMPLE_MOST_NEGATIVES || wanted > UINT32_MAX / 2) {
+        atomicMax(too_long, (uint32_t)(wanted < UINT32_MAX ? wanted : UINT32_MAX));
+        return need;
+    }
+    need.blocks = need.targets = 1;
+    need.contexts = need.terms = wanted + negatives;
+    return need;
+}
+
+/* Ids of both sides that are to be DRAW_NONE until an example fills them. */
+struct padding {
+    uint32_t *ids[2];
+    uint64_t count[2];
+};
+
+/* One launch instead of a copy and a memset: small batches wait for each. */
+static __global__ void take_request(const struct example_request *from, struct example_request *to,
+                                    struct batch_counts *counts) {
+    static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
+    for (uint32_t i = threadIdx.x; i < sizeof *from / 4; i += blockDim.x)
+        ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+    for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
+}
+
+static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts,
+                               struct padding padding) {
+    const struct example_request b = *request;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
+    for (int side = 0; side < 2; side++)
+        for (uint64_t at = i; at < padding.count[side]; at += threads) padding.ids[side][at] = DRAW_NONE;
+    if (i > b.count) return;
+    struct need need = {0, 0, 0, 0}; /* also behind the last example, where the sums end */
+    if (i < b.count) {
+        uint64_t example = example_at(b, i);
+        if (is_wanted(b, example))
+            need = b.source.mode == EXAMPLE_WINDOW ? measure_window(b, example)
+                                                   : measure_row(b, example, &counts->too_long);
+    }
+    needs[i] = need;
+}
+
+/* Targets with one positive each, summed over the blocks. */
+static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
+    if (s.mode == EXAMPLE_WINDOW) return n.targets;
+    if (s.per_pair) return n.contexts / (1 + s.negatives);
+    return n.contexts - (uint64_t)s.negatives * n.blocks;
+}
+
+/* What the host waits for, where it does. */
+struct measured {
+    struct need total;
+    uint32_t too_long;
+};
+static_assert(sizeof(struct measured) <= EXAMPLES_MEASURED_BYTES, "cuda.cuh gives it less room");
+
+static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct measured *host) {
+    host->total = *total;
+    host->too_long = counts->too_long;
+    __threadfence_system();
+}
+
+/* ---- fill ---- */
+
+static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position,
+                                   const struct need &at, uint32_t targets) {
+    const struct example_source &s = b.source;
+    struct sentence sentence = find_sentence(s, position, b.epoch);
+    struct reader reader;
+    reader.group = UINT64_MAX;
+    uint32_t middle = kept_id(s, sentence, position, b.epoch, reader), width = window_width(s, position, b.epoch);
+    uint32_t *ids = to.target_ids + at.targets;
+    uint32_t left = walk(s, sentence, position, -1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[n] = id; });
+    for (uint32_t i = 0; i < left / 2; i++) {
+        uint32_t id = ids[i];
+        ids[i] = ids[left - 1 - i];
+        ids[left - 1 - i] = id;
+    }
+    walk(s, sentence, position, 1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+    uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
+    for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint32_t block = at.blocks + i;
+        to.target_starts[block] = at.targets + i * each;
+        to.context_starts[block] = (uint32_t)at.contexts + i * contexts;
+        to.term_starts[block] = (uint32_t)at.terms + i * each * contexts;
+        to.positives[block] = 1;
+        to.block_example[block] = position;
+        to.block_slot[block] = i * s.negatives;
+        to.context_ids[at.contexts + (uint64_t)i * contexts] = middle;
+    }
+}
+
+static __device__ bool among(uint32_t id, const uint32_t *ids, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (ids[i] == id) return true;
+    return false;
+}
+
+static __device__ void fill_positives(const struct example_request &b, const struct row_example &row, uint64_t example,
+                                      uint32_t *contexts) {
+    const struct example_source &s = b.source;
+    const uint32_t *items = s.ids + row.start;
+    uint64_t others = row.count - 1;
+    if (s.positives == 0) {
+        for (uint64_t i = 0; i < others; i++) contexts[i] = items[i + (i >= row.target)];
+        return;
+    }
+    uint32_t wanted = s.positives;
+    bool replacement = s.replacement || others < wanted;
+    struct draw4 drawn;
+    for (uint32_t j = 0; j < wanted; j++) {
+        if (j % 2 == 0) drawn = draw_at(s.seed, DRAW_POSITIVE, example, b.epoch, j / 2);
+        uint64_t bits = j & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0), last = others - wanted + j;
+        uint64_t place = draw_below(bits, replacement ? others : last + 1);
+        if (!replacement && among((uint32_t)place, contexts, j)) place = last;
+        contexts[j] = (uint32_t)place; /* places until all are drawn */
+    }
+    for (uint32_t j = 0; j < wanted; j++) contexts[j] = items[contexts[j] + (contexts[j] >= row.target)];
+}
+
+static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
+                                const struct need &at) {
+    const struct example_source &s = b.source;
+    struct row_example row = find_row(s, example, b.epoch);
+    to.target_ids[at.targets] = s.ids[row.start + row.target];
+    to.target_block[at.targets] = at.blocks;
+    to.target_starts[at.blocks] = at.targets;
+    to.context_starts[at.blocks] = (uint32_t)at.contexts;
+    to.term_starts[at.blocks] = (uint32_t)at.terms;
+    to.positives[at.blocks] = (uint32_t)(s.positives ? s.positives : row.count - 1);
+    to.block_example[at.blocks] = example;
+    to.block_slot[at.blocks] = 0;
+    fill_positives(b, row, example, to.context_ids + at.contexts);
+}
+
+static __global__ void fill(const struct example_request *request, struct built to, const struct need *starts) {
+    const struct example_request b = *request;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i > b.count) return;
+    struct need at = starts[i];
+    if (i == b.count) {
+        to.target_starts[at.blocks] = at.targets;
+        to.context_starts[at.blocks] = (uint32_t)at.contexts;
+        to.term_starts[at.blocks] = (uint32_t)at.terms;
+        to.counts->blocks = at.blocks;
+        to.counts->targets = at.targets;
+        to.counts->contexts = (uint32_t)at.contexts;
+        to.counts->terms = (uint32_t)at.terms;
+        to.counts->pairs = pairs_of(b.source, at);
+        return;
+    }
+    uint32_t targets = starts[i + 1].targets - at.targets;
+    if (!targets) return;
+    uint64_t example = example_at(b, i);
+    if (b.source.mode == EXAMPLE_WINDOW)
+        fill_window(b, to, example, at, targets);
+    else
+        fill_row(b, to, example, at);
+}
+
+/* ---- negatives ---- */
+
+/* One block's own rows, which its negatives may not be where the source excludes. */
+struct own_rows {
+    const uint32_t *positives;
+    uint32_t count, target; /* target: DRAW_NONE in window mode */
+};
+
+static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, uint32_t id) {
+    return id == own.target || among(id, own.positives, own.count);
+}
+
+/* The draws of a slot and its neighbour, two words each, at an attempt; and a slot's row of them. */
+static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
+                                                        uint32_t slot, uint32_t attempt) {
+    return draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, draw_negative_index(slot, attempt));
+}
+static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
+                                                  uint32_t slot) {
+    return example_negative(&b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+}
+
+static __device__ struct own_rows own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {
+    struct own_rows own;
+    own.positives = to.context_ids + to.context_starts[block];
+    own.count = to.positives[block];
+    own.target = b.source.mode == EXAMPLE_WINDOW ? DRAW_NONE : to.target_ids[to.target_starts[block]];
+    if (!b.source.exclude) own.count = 0, own.target = DRAW_NONE;
+    return own;
+}
+
+static __device__ __forceinline__ void note_empty(const struct built &to, uint32_t block) {
+    atomicAdd(&to.counts->empty_terms, (unsigned long long)(to.target_starts[block + 1] - to.target_starts[block]));
+}
+
+/* NEGATIVE_LANES lanes a block, each a pair of slots at a time. */
+static __global__ void fill_negatives(const struct example_request *request, struct built to) {
+    const struct example_request b = *request;
+    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t number = thread / NEGATIVE_LANES;
+    uint32_t lane = (uint32_t)(thread % NEGATIVE_LANES);
+    if (number >= to.counts->blocks) return;
+    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
+    uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
+    uint64_t example = to.block_example[block];
+    struct own_rows own = own_rows_of(b, to, block);
+    for (uint32_t i = start + lane; i < end; i += NEGATIVE_LANES) to.context_block[i] = block;
+    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += NEGATIVE_LANES) {
+        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* which most slots end with */
+        for (uint32_t half = 0; half < 2; half++) {
+            uint32_t slot = 2 * pair + half, id = DRAW_NONE;
+            if (slot < first || slot >= first + count) continue;
+            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t tried = row_of(b, attempt ? draws_at(b, example, slot, attempt) : first_draws, slot);
+                if (is_excluded(own, tried)) continue;
+                id = tried;
+                break;
+            }
+            if (id == DRAW_NONE) note_empty(to, block);
+            to.context_ids[start + positives + slot - first] = id;
+        }
+    }
+}
+
+/* ---- distinct negatives ----
+ *
+ * Drawn slot after slot, each slot takes its first draw that no slot before it has. The same comes out when all slots
+ * draw at once and every row goes to the lowest slot that has drawn it, the one that loses it drawing on: a row that
+ * some earlier slot has is never free again for a later one (Gale and Shapley 1962, where all rows rank the slots
+ * alike). */
+
+/* Slots that are settled at once, and which of them holds a row; a row's place is found by open addressing. */
+struct claims {
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: a free place */
+    uint32_t chosen[DISTINCT_SLOTS];
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* that a holder has made */
+};
+
+static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
+    for (uint32_t at = row * 0x9E3779B9u >> 16;; at++) {
+        uint32_t there = atomicCAS(&c.row[at & mask], DRAW_NONE, row);
+        if (there == DRAW_NONE || there == row) return at & mask;
+    }
+}
+
+/* Slots before `base` are settled and stand in `out`. Draws for `slot` of those from there on, and then for whichever
+ * slot loses its row to it. */
+static __device__ void claim(struct claims &c, const struct example_request &b, const struct own_rows &own,
+                             uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
+                             uint32_t mask) {
+    uint32_t attempt = 0;
+    while (attempt < DRAW_ATTEMPTS) {
+        uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
+        attempt++;
+        if (is_excluded(own, row) || among(row, out, base)) continue;
+        uint32_t place = place_of(c, row, mask);
+        c.attempts[slot] = attempt;
+        __threadfence_block();
+        uint32_t other = atomicMin(&c.holder[place], slot);
+        if (other == DRAW_NONE) return;
+        if (other < slot) continue;
+        __threadfence_block();
+        slot = other;
+        attempt = c.attempts[slot];
+    }
+}
+
+/* A thread block a block. */
+static __global__ void __launch_bounds__(DISTINCT_THREADS)
+    fill_distinct_negatives(const struct example_request *request, struct built to) {
+    __shared__ struct claims c;
+    const struct example_request b = *request;
+    uint32_t block = blockIdx.x;
+    if (block >= to.counts->blocks) return;
+    uint32_t start = to.context_starts[block], end = to.context_starts[block + 1], positives = to.positives[block];
+    uint32_t count = end - start - positives, *out = to.context_ids + start + positives;
+    uint64_t example = to.block_example[block];
+    struct own_rows own = own_rows_of(b, to, block);
+    for (uint32_t i = start + threadIdx.x; i < end; i += DISTINCT_THREADS) to.context_block[i] = block;
+    for (uint32_t base = 0; base < count; base += DISTINCT_SLOTS) {
+        uint32_t here = count - base < DISTINCT_SLOTS ? count - base : DISTINCT_SLOTS, places = 2;
+        while (places < 2 * here) places *= 2;
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS) c.row[i] = c.holder[i] = DRAW_NONE;
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) c.chosen[i] = DRAW_NONE;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS)
+            claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS)
+            if (c.holder[i] != DRAW_NONE) c.chosen[c.holder[i]] = c.row[i];
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) {
+            out[base + i] = c.chosen[i];
+            if (c.chosen[i] == DRAW_NONE) note_empty(to, block);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- the host's side ---- */
+
+static cudaError_t scan(struct maker *maker, void *temporary, size_t *bytes, uint64_t count) {
+    struct need zero = {0, 0, 0, 0};
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)maker->scratch.sizes.data,
+                                          (struct need *)maker->scratch.offsets.data, need_sum(), zero,
+                                          (int)(count + 1), maker->stream);
+}
+
+int cuda_examples_reserve(struct backend *b, struct maker *maker, uint64_t count) {
+    struct scratch *s = &maker->scratch;
+    const char *what = "a batch's sizes";
+    size_t scanning = 0;
+    if (gpu_grow(b, &s->sizes, (count + 1) * sizeof(struct need), what) ||
+        gpu_grow(b, &s->offsets, (count + 1) * sizeof(struct need), what))
+        return -1;
+    CK(scan(maker, NULL, &scanning, count));
+    return gpu_grow(b, &s->scanning, scanning, what);
+}
+
+int cuda_examples_measure(struct stage *stage, int padded) {
+    const struct example_request *request = stage->request_host;
+    struct maker *maker = stage->maker;
+    size_t scanning = maker->scratch.scanning.bytes;
+    uint64_t threads = request->count + 1;
+    struct padding padding = {{NULL, NULL}, {0, 0}};
+    for (int side = 0; side < 2 && padded; side++) {
+        padding.ids[side] = (uint32_t *)stage->side[side].ids.data;
+        padding.count[side] = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
+        if (padding.count[side] / PADDED_A_THREAD > threads) threads = padding.count[side] / PADDED_A_THREAD;
+    }
+    take_request<<<1, THREADS, 0, maker->stream>>>(request, stage->request, stage->counts);
+    CK_LAUNCH("take_request");
+    measure<<<blocks_for(threads, THREADS), THREADS, 0, maker->stream>>>(
+        stage->request, (struct need *)maker->scratch.sizes.data, stage->counts, padding);
+    CK_LAUNCH("measure");
+    CK(scan(maker, maker->scratch.scanning.data, &scanning, request->count));
+    return 0;
+}
+
+int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
+    if (terms >= (uint64_t)1 << 31 || contexts >= (uint64_t)1 << 31)
+        return fail("a batch of %llu contexts and %llu pairs of rows is more than 2^31; lower train.batch",
+                    (unsigned long long)contexts, (unsigned long long)terms);
+    return 0;
+}
+
+int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
+    const struct measured *measured = b->measured;
+    struct maker *maker = stage->maker;
+    tell_sizes<<<1, 1, 0, maker->stream>>>(
+        (const struct need *)maker->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
+    CK_LAUNCH("tell_sizes");
+    CK(cudaEventRecord(b->sized, maker->stream));
+    CK(cudaEventSynchronize(b->sized));
+    if (measured->too_long)
+        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
+                    measured->too_long);
+    if (cuda_check_sizes(measured->total.contexts, measured->total.terms)) return -1;
+    sizes->blocks = measured->total.blocks;
+    sizes->targets = measured->total.targets;
+    sizes->contexts = (uint32_t)measured->total.contexts;
+    sizes->terms = (uint32_t)measured->total.terms;
+    return 0;
+}
+
+static struct built built_of(struct stage *stage) {
+    struct built to;
+    to.target_starts = (uint32_t *)stage->target_starts.data;
+    to.context_starts = (uint32_t *)stage->context_starts.data;
+    to.term_starts = (uint32_t *)stage->term_starts.data;
+    to.positives = (uint32_t *)stage->positives.data;
+    to.block_slot = (uint32_t *)stage->block_slot.data;
+    to.block_example = (uint64_t *)stage->block_example.data;
+    to.target_ids = (uint32_t *)stage->side[SIDE_TARGET].ids.data;
+    to.target_block = (uint32_t *)stage->side[SIDE_TARGET].block.data;
+    to.context_ids = (uint32_t *)stage->side[SIDE_CONTEXT].ids.data;
+    to.context_block = (uint32_t *)stage->side[SIDE_CONTEXT].block.data;
+    to.counts = stage->counts;
+    return to;
+}
+
+int cuda_examples_fill(struct stage *stage) {
+    const struct example_request *request = stage->request_host;
+    const struct need *starts = (const struct need *)stage->maker->scratch.offsets.data;
+    cudaStream_t stream = stage->maker->stream;
+    struct built to = built_of(stage);
+    uint32_t blocks = stage->sizes.blocks;
+    if (!blocks) return 0;
+    fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, to, starts);
+    CK_LAUNCH("fill");
+    if (request->source.distinct) {
+        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
+        CK_LAUNCH("fill_distinct_negatives");
+    } else {
+        fill_negatives<<<blocks_for((uint64_t)blocks * NEGATIVE_LANES, THREADS), THREADS, 0, stream>>>(stage->request,
+                                                                                                       to);
+        CK_LAUNCH("fill_negatives");
+    }
+    return 0;
+}

@@ -1,0 +1,334 @@
+/* memory: where rows live. GPU memory under a budget, host memory that the GPU can address, working files, and the
+ * tables made of them. No managed memory: what lies where is decided here and stays so.
+ */
+#include "cuda.cuh"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GIB              1073741824.0
+#define HUGE_PAGE        ((uint64_t)2 << 20)
+#define PIN_PIECE        ((uint64_t)64 << 30) /* bytes given to the driver at once */
+#define TRANSFER_BYTES   ((uint64_t)16 << 20) /* of one copy of table_read and table_write: hundreds of the widest records */
+#define TOUCH_PIECE      ((uint64_t)1 << 30)
+#define TOUCH_SPARE      ((uint64_t)256 << 20) /* left free */
+#define TOUCH_TRIES      20                    /* tenths of a second that more memory is waited for */
+
+int cuda_failed(cudaError_t error, const char *call) {
+    cudaGetLastError(); /* an error that is not sticky is told once */
+    return fail("CUDA: %s: %s", call, cudaGetErrorString(error));
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+/* ---- the GPU's memory ---- */
+
+int gpu_take(struct backend *b, void **data, uint64_t bytes, const char *what) {
+    *data = NULL;
+    if (!bytes) return 0;
+    if (bytes > b->gpu_budget || b->gpu_used > b->gpu_budget - bytes)
+        return fail("%.2f GiB of the GPU for %s on top of the %.2f GiB in use would pass the budget of %.2f GiB; raise "
+                    "memory.gpu_budget, lower train.batch, or place fewer rows on the GPU",
+                    bytes / GIB, what, b->gpu_used / GIB, b->gpu_budget / GIB);
+    cudaError_t error = cudaMalloc(data, bytes);
+    if (error != cudaSuccess) {
+        size_t left = 0, total = 0;
+        cudaGetLastError();
+        cudaMemGetInfo(&left, &total);
+        *data = NULL;
+        return fail("the GPU has no room of %.2f GiB for %s (%.2f of %.2f GiB free): %s; lower memory.gpu_budget or train.batch",
+                    bytes / GIB, what, left / GIB, total / GIB, cudaGetErrorString(error));
+    }
+    b->gpu_used += bytes;
+    return 0;
+}
+
+void gpu_give(struct backend *b, void *data, uint64_t bytes) {
+    if (!data) return;
+    cudaFree(data);
+    b->gpu_used -= bytes;
+}
+
+int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
+    if (bytes <= array->bytes) return 0;
+    uint64_t room = round_up(bytes, 256); /* what leaves room for later batches is the size that is asked for */
+    gpu_drop(b, array);
+    if (gpu_take(b, &array->data, room, what)) return -1;
+    array->bytes = room;
+    b->layout++;
+    return 0;
+}
+
+void gpu_drop(struct backend *b, struct gpu_array *array) {
+    gpu_give(b, array->data, array->bytes); /* cudaFree waits for what still uses it */
+    array->data = NULL;
+    array->bytes = 0;
+}
+
+/* ---- pinned host memory ---- */
+
+static void unpin(char *host, uint64_t registered) {
+    for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
+}
+
+/* Makes `bytes` at `host` known to the driver. *registered says how far it came. */
+static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registered) {
+    for (uint64_t at = 0; at < bytes; at += PIN_PIECE) {
+        uint64_t piece = bytes - at < PIN_PIECE ? bytes - at : PIN_PIECE;
+        void *seen = NULL;
+        cudaError_t error = cudaHostRegister(host + at, piece, cudaHostRegisterMapped | cudaHostRegisterPortable);
+        if (error == cudaSuccess) {
+            *registered = at + piece;
+            error = cudaHostGetDevicePointer(&seen, host + at, 0);
+        }
+        if (error != cudaSuccess) {
+            cudaGetLastError();
+            return fail("cannot pin %.2f GiB of host memory for %s (%.2f GiB are pinned of it, %.2f GiB of the machine's %.2f are "
+                        "free): %s; use fewer rows or columns, memory.hot_rows, or the place 'file'",
+                        bytes / GIB, what, at / GIB, mem_available() / GIB, mem_total() / GIB, cudaGetErrorString(error));
+        }
+        if (seen != host + at)
+            return fail("host memory for %s has another address on the GPU; this platform needs the place 'file' or 'gpu'", what);
+    }
+    return 0;
+}
+
+/* Whole huge pages: a mapping with room to align it, its ends given back. NULL where the system refuses. */
+static char *map_huge(uint64_t bytes) {
+    void *got = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) return NULL;
+    char *base = (char *)got, *start = (char *)round_up((uint64_t)(uintptr_t)base, HUGE_PAGE);
+    if (start > base) munmap(base, (uint64_t)(start - base));
+    munmap(start + bytes, HUGE_PAGE - (uint64_t)(start - base));
+    madvise(start, bytes, MADV_HUGEPAGE); /* faster to pin; smaller pages work too */
+    return start;
+}
+
+/* Touches every page, piece by piece: memory that a virtual machine is given as it uses it counts as free only then. */
+static int touch(struct backend *b, char *start, uint64_t bytes, const char *what) {
+    for (uint64_t at = 0; at < bytes; at += TOUCH_PIECE) {
+        uint64_t piece = bytes - at < TOUCH_PIECE ? bytes - at : TOUCH_PIECE;
+        for (int tries = 0;; tries++) {
+            uint64_t available = mem_available();
+            if (!available || available > piece + TOUCH_SPARE) break;
+            if (tries == TOUCH_TRIES)
+                return fail("%s needs %.2f GiB of host memory; at %.2f of them %.2f of the machine's %.2f GiB are free; use fewer "
+                            "rows or columns, more memory.hot_rows, or the place 'file'",
+                            what, bytes / GIB, at / GIB, available / GIB, mem_total() / GIB);
+            usleep(100000);
+        }
+        if (host_zero(b->pool, start + at, piece)) return -1;
+    }
+    return 0;
+}
+
+int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
+    uint64_t registered = 0, room = round_up(bytes, HUGE_PAGE);
+    *host = *device = NULL;
+    if (!bytes) return 0;
+    char *start = map_huge(room);
+    if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, room / GIB, strerror(errno));
+    if (touch(b, start, room, what) || pin(start, room, what, &registered)) {
+        unpin(start, registered);
+        munmap(start, room);
+        return -1;
+    }
+    b->host_used += room;
+    *host = *device = start;
+    return 0;
+}
+
+void pinned_give(struct backend *b, char *host, uint64_t bytes) {
+    uint64_t room = round_up(bytes, HUGE_PAGE);
+    if (!host) return;
+    unpin(host, room);
+    munmap(host, room);
+    b->host_used -= room;
+}
+
+/* ---- working files ---- */
+
+static int map_file(struct store *store, const char *path, const char *suffix, uint64_t bytes) {
+    uint64_t room = strlen(path) + strlen(suffix) + 1;
+    store->path = (char *)mem_alloc(room, 1, "a path");
+    if (!store->path) return -1;
+    strcpy(store->path, path);
+    strcat(store->path, suffix);
+    store->fd = open(store->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (store->fd < 0) return fail("cannot make '%s': %s", store->path, strerror(errno));
+    int error = posix_fallocate(store->fd, 0, (off_t)bytes);
+    if (error) return fail("cannot give '%s' its %.2f GiB: %s", store->path, bytes / GIB, strerror(error));
+    void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, store->fd, 0);
+    if (got == MAP_FAILED) return fail("cannot map %.2f GiB of '%s': %s", bytes / GIB, store->path, strerror(errno));
+    store->host = (char *)got;
+    return 0;
+}
+
+/* ---- stores and tables ---- */
+
+static void store_close(struct backend *b, struct store *store) {
+    if (store->place == PLACE_FILE) {
+        if (store->host) munmap(store->host, store->bytes);
+        if (store->fd >= 0) close(store->fd);
+        if (store->path) unlink(store->path);
+        free(store->path);
+    } else {
+        pinned_give(b, store->host, store->bytes);
+    }
+    gpu_give(b, store->gpu, store->gpu_rows * store->stride);
+    memset(store, 0, sizeof *store);
+    store->fd = -1;
+}
+
+/* Rows below gpu_rows on the GPU, the others in the store's place on the host. */
+static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, enum place place,
+                      uint64_t record, const char *suffix) {
+    uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
+    char what[128];
+    snprintf(what, sizeof what, "the %s table's %s", spec->name, suffix + 1);
+    store->place = place;
+    store->fd = -1;
+    store->stride = round_up(record, 128);
+    store->gpu_rows = place == PLACE_GPU ? spec->rows : hot;
+    if (spec->rows > (uint64_t)INT64_MAX / store->stride)
+        return fail("%s of %llu rows x %llu bytes is more than any machine addresses", what, (unsigned long long)spec->rows,
+                    (unsigned long long)store->stride);
+    store->bytes = (spec->rows - store->gpu_rows) * store->stride;
+    if (gpu_take(b, (void **)&store->gpu, store->gpu_rows * store->stride, what)) return -1;
+    if (store->gpu) CK(cudaMemset(store->gpu, 0, store->gpu_rows * store->stride));
+    if (!store->bytes) return 0;
+    if (place == PLACE_FILE) return map_file(store, spec->file_path, suffix, store->bytes);
+    return pinned_take(b, &store->host, &store->host_device, store->bytes, what);
+}
+
+/* What kernels see of a part that begins `offset` bytes into the store's records. Host rows are counted from row 0. */
+static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
+    struct part_view view;
+    view.hot = store->gpu + offset;
+    view.home = store->gpu_rows == rows    ? view.hot
+                : store->place == PLACE_FILE ? NULL
+                                             : store->host_device - store->gpu_rows * store->stride + offset;
+    view.hot_rows = store->gpu_rows;
+    view.stride = store->stride;
+    return view;
+}
+
+int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
+    const struct record_layout *layout = &spec->layout;
+    uint64_t weights = (uint64_t)layout->span * 4, state = layout->slots * weights + layout->counted * 4;
+    struct backend_table *table = (struct backend_table *)mem_zalloc(1, sizeof *table, "a table");
+    *out = NULL;
+    if (!table) return -1;
+    table->stores[0].fd = table->stores[1].fd = -1;
+    table->spec = *spec;
+    table->name = mem_text(spec->name, strlen(spec->name), "a table's name");
+    if (!table->name) {
+        cuda_table_close(b, table);
+        return -1;
+    }
+    table->spec.name = table->name;
+    table->spec.file_path = NULL;
+    table->shared = !state || spec->weights == spec->state;
+    table->parts = table->shared ? 1 : 2;
+    int failed = cudaSetDevice(b->device) != cudaSuccess;
+    failed = failed || store_open(b, &table->stores[0], spec, spec->weights, table->shared ? weights + state : weights, ".weights");
+    failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, spec->state, state, ".state"));
+    if (failed) {
+        cuda_table_close(b, table);
+        return -1;
+    }
+    table->view.rows = spec->rows;
+    table->view.dim = layout->dim;
+    table->view.span = layout->span;
+    table->view.slots = layout->slots;
+    table->view.counted = layout->counted;
+    table->view.weights = part_of(&table->stores[0], spec->rows, 0);
+    if (state) table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, weights) : part_of(&table->stores[1], spec->rows, 0);
+    *out = table;
+    return 0;
+}
+
+void cuda_table_close(struct backend *b, struct backend_table *table) {
+    if (!table) return;
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
+    for (int i = 0; i < BACKEND_STAGES; i++)
+        for (int side = 0; side < 2; side++)
+            if (b->stages[i].tables[side] == table) b->stages[i].tables[side] = NULL;
+    free(table->name);
+    free(table);
+}
+
+/* ---- whole rows to and from the host ---- */
+
+/* A few rows of a store as host memory: its own, or a copy in `transfer` where they lie on the GPU. */
+static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
+    if (first >= store->gpu_rows) {
+        *at = store->host + (first - store->gpu_rows) * store->stride;
+        return 0;
+    }
+    *at = transfer;
+    if (read) CK(cudaMemcpy(transfer, store->gpu + first * store->stride, count * store->stride, cudaMemcpyDeviceToHost));
+    return 0;
+}
+
+static int rows_from_host(const struct store *store, uint64_t first, uint64_t count, const char *transfer) {
+    if (first >= store->gpu_rows) return 0;
+    CK(cudaMemcpy(store->gpu + first * store->stride, transfer, count * store->stride, cudaMemcpyHostToDevice));
+    return 0;
+}
+
+/* Rows of one transfer, none of which straddles a store's end of GPU rows. */
+static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
+    struct host_records records;
+    char *at[2] = {NULL, NULL};
+    for (int i = 0; i < table->parts; i++)
+        if (rows_on_host(&table->stores[i], first, count, b->transfer[i], !write, &at[i])) return -1;
+    records.weights = at[0];
+    records.weights_stride = table->stores[0].stride;
+    records.state = table->shared ? at[0] + (uint64_t)table->spec.layout.span * 4 : at[1];
+    records.state_stride = table->stores[table->parts - 1].stride;
+    if (!write) return host_pack(b->pool, &table->spec.layout, &records, count, packed);
+    if (host_unpack(b->pool, &table->spec.layout, &records, count, packed)) return -1;
+    for (int i = 0; i < table->parts; i++)
+        if (rows_from_host(&table->stores[i], first, count, at[i])) return -1;
+    return 0;
+}
+
+/* The buffers stay: pinning them takes longer than a copy. */
+static int reserve_transfer(struct backend *b, const struct backend_table *table) {
+    for (int i = 0; i < table->parts; i++)
+        if (table->stores[i].gpu_rows && !b->transfer[i]) CK(cudaMallocHost((void **)&b->transfer[i], TRANSFER_BYTES));
+    return 0;
+}
+
+static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
+    uint64_t end = first + count, widest = table->stores[0].stride;
+    if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
+    if (host_check_rows(&table->spec, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
+    while (first < end) {
+        uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;
+        for (int i = 0; i < table->parts; i++) {
+            uint64_t hot = table->stores[i].gpu_rows;
+            if (first < hot && hot - first < rows) rows = hot - first;
+        }
+        if (transfer_rows(b, table, first, rows, packed, write)) return -1;
+        first += rows;
+        packed += rows * table->spec.layout.packed;
+    }
+    return 0;
+}
+
+int cuda_table_read(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {
+    return transfer_all(b, table, first, count, (char *)packed, 0);
+}
+
+int cuda_table_write(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, const void *packed) {
+    return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* only read */
+}

@@ -1,0 +1,462 @@
+/* rows: cold rows between the host and a stage's slots, and what keeps it exact while several batches are in flight.
+ *
+ *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots         the maker's stream
+ *   gather   the other cold rows, host -> slots                                                       in stream
+ *   forward  those that batches in flight held, their slots -> these, when the step before is done    compute stream
+ *   scatter  slots -> host                                                                            out stream
+ *
+ * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Where
+ * the host has threads to spare, a large batch's scatter is therefore one plain copy of the slots into pinned staging,
+ * whose rows the threads then put in their places (the last part of the batch); the gathers have the link's look-ups for
+ * themselves. A small batch is bound by what is launched, and windows have few distinct rows: there the GPU writes the rows
+ * home.
+ * Both ways' kernels are small on purpose: more of their blocks only take the step's memory bandwidth.
+ *
+ * A batch is in flight from gather() until the host has seen the end of its scatter, so a row that the host may not have
+ * yet is never read from it. Of several batches that hold a row the newest has its value: steps run one after another.
+ */
+#include "cuda.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROW_THREADS = 256,
+    GATHER_BLOCKS = 16,
+    SCATTER_BLOCKS = 4,
+    STAGING_BLOCKS = 8,
+    STAGING_THREADS = 8,       /* host threads from which on they scatter */
+    STAGING_BYTES = 8 << 20,   /* of a batch, likewise */
+    SLOT_BITS = 28
+};
+#define SLOT_MASK ((1u << SLOT_BITS) - 1)
+
+/* ---- plan ---- */
+
+/* Batches whose slots may hold rows, the newest first. */
+struct in_flight {
+    int count;
+    uint32_t stage[BACKEND_STAGES];
+    const uint32_t *distinct_ids[BACKEND_STAGES];
+    const struct batch_counts *counts[BACKEND_STAGES];
+};
+
+/* The first place in increasing ids[low..high) that holds `id` or more. */
+static __device__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The same for a whole warp from the list's beginning, 32 probes at once. */
+static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t step = (high - low + 31) / 32, probe = low + (threadIdx.x & 31) * step;
+        uint32_t below = __popc(__ballot_sync(0xFFFFFFFFu, probe < high && ids[probe] < id));
+        if (!below) return low;
+        if (high - low > below * step) high = low + below * step;
+        low += (below - 1) * step + 1;
+    }
+    return low;
+}
+
+static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts, int side,
+                                     struct in_flight others, uint32_t *forward) {
+    __shared__ uint32_t cold_first;
+    if (threadIdx.x < 32) {
+        uint32_t at = warp_lower_bound(distinct_ids, counts->distinct[side], hot_rows);
+        if (threadIdx.x == 0) cold_first = at;
+        if (threadIdx.x == 0 && blockIdx.x == 0) counts->cold_first[side] = at;
+    }
+    __syncthreads();
+    uint32_t first = cold_first, end = counts->distinct[side], found = 0;
+    for (uint32_t row = first + blockIdx.x * blockDim.x + threadIdx.x; row < end; row += gridDim.x * blockDim.x) {
+        uint32_t id = distinct_ids[row], from = DRAW_NONE;
+        for (int i = 0; i < others.count && from == DRAW_NONE; i++) {
+            uint32_t low = others.counts[i]->cold_first[side], high = others.counts[i]->distinct[side];
+            uint32_t at = lower_bound(others.distinct_ids[i], low, high, id);
+            if (at < high && others.distinct_ids[i][at] == id) from = others.stage[i] << SLOT_BITS | (at - low);
+        }
+        forward[row - first] = from;
+        found += from != DRAW_NONE;
+    }
+    if (found) atomicAdd(&counts->forwarded[side], found);
+}
+
+/* ---- moving rows ---- */
+
+/* Records of one store. `home` counts from row 0. */
+struct record_move {
+    char *home, *slots;
+    uint64_t stride;
+    const uint32_t *distinct_ids, *forward;
+    const struct batch_counts *counts;
+    int side;
+};
+
+/* One warp a record, 16 bytes a lane, two records at a time, so that the link always has requests waiting. */
+template <bool OUT> static __global__ void move_records(struct record_move m) {
+    uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
+    uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
+    uint32_t quads = (uint32_t)(m.stride / 16);
+    for (uint64_t row = (uint64_t)warp * 2; row < rows; row += (uint64_t)warps * 2) {
+        float4 *slot[2], *home[2];
+        bool real[2];
+        for (int i = 0; i < 2; i++) {
+            real[i] = row + i < rows && (OUT || m.forward[row + i] == DRAW_NONE);
+            uint32_t id = real[i] ? m.distinct_ids[first + row + i] : 0;
+            slot[i] = (float4 *)(m.slots + (row + i) * m.stride);
+            home[i] = (float4 *)(m.home + (real[i] ? id * m.stride : 0));
+        }
+        for (uint32_t q = lane; q < quads; q += 32) {
+            float4 value[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (real[i]) value[i] = OUT ? slot[i][q] : home[i][q];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (real[i]) (OUT ? home[i] : slot[i])[q] = value[i];
+        }
+    }
+}
+
+/* All records of the slots, end to end: staging is pinned memory of the same layout. */
+static __global__ void copy_slots(float4 *to, const float4 *from, uint64_t quads, const struct batch_counts *counts, int side) {
+    uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * quads, step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t q = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; q < all; q += step) to[q] = from[q];
+}
+
+struct all_slots {
+    char *slots[BACKEND_STAGES];
+};
+
+static __global__ void forward_records(char *slots, struct all_slots from, uint64_t stride, const uint32_t *forward,
+                                       const struct batch_counts *counts, int side) {
+    uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
+    uint32_t rows = counts->distinct[side] - counts->cold_first[side], quads = (uint32_t)(stride / 16);
+    for (uint32_t row = warp; row < rows; row += warps) {
+        uint32_t code = forward[row];
+        if (code == DRAW_NONE) continue;
+        const float4 *source = (const float4 *)(from.slots[code >> SLOT_BITS] + (code & SLOT_MASK) * stride);
+        float4 *slot = (float4 *)(slots + row * stride);
+        for (uint32_t q = lane; q < quads; q += 32) slot[q] = source[q];
+    }
+}
+
+/* ---- which stores are cold ---- */
+
+static int is_cold(const struct store *store) {
+    return store->place != PLACE_GPU && store->host != NULL;
+}
+
+static int has_cold(const struct backend_table *table) {
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i])) return 1;
+    return 0;
+}
+
+static uint64_t hot_of(const struct backend_table *table) {
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i])) return table->stores[i].gpu_rows;
+    return table->spec.rows;
+}
+
+/* The most cold rows that a batch of such sizes can name. */
+static uint64_t most_cold(const struct batch_sizes *sizes, int side, const struct backend_table *table) {
+    uint64_t named = side == SIDE_TARGET ? sizes->targets : sizes->contexts, cold = table->spec.rows - hot_of(table);
+    return named < cold ? named : cold;
+}
+
+/* ---- gather ---- */
+
+static struct in_flight others_of(struct backend *b, const struct stage *stage, int side) {
+    struct in_flight others;
+    uint64_t below = UINT64_MAX;
+    others.count = 0;
+    for (;;) {
+        struct stage *newest = NULL;
+        for (unsigned i = 0; i < b->depth; i++) {
+            struct stage *s = &b->stages[i];
+            if (s == stage || !s->gathered || !s->busy || s->tables[side] != stage->tables[side] || s->sequence >= below) continue;
+            if (!newest || s->sequence > newest->sequence) newest = s;
+        }
+        if (!newest) return others;
+        others.stage[others.count] = (uint32_t)(newest - b->stages);
+        others.distinct_ids[others.count] = (const uint32_t *)newest->side[side].distinct_ids[newest->copy].data;
+        others.counts[others.count++] = newest->counts;
+        below = newest->sequence;
+    }
+}
+
+static int plan_side(struct backend *b, struct stage *stage, int side) {
+    struct backend_table *table = stage->tables[side];
+    struct side_arrays *a = &stage->side[side];
+    const uint32_t *ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    cudaStream_t stream = stage->maker->stream;
+    uint64_t rows = most_cold(&stage->sizes, side, table), room = most_cold(&stage->room, side, table);
+    if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
+    if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
+    if (!rows) return 0;
+    struct in_flight others = others_of(b, stage, side);
+    /* The newest may be another maker's; those before it were there when its own rows were looked up. */
+    if (others.count) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[0]].prepared, 0));
+    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(ids, hot_of(table), stage->counts, side, others, (uint32_t *)a->forward.data);
+    CK_LAUNCH("find_forwards");
+    return 0;
+}
+
+static struct record_move move_of(const struct stage *stage, int side, int part) {
+    const struct side_arrays *a = &stage->side[side];
+    const struct store *store = &stage->tables[side]->stores[part];
+    struct record_move m;
+    m.home = store->host_device - store->gpu_rows * store->stride;
+    m.slots = (char *)a->slots[part].data;
+    m.stride = store->stride;
+    m.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    m.forward = (const uint32_t *)a->forward.data;
+    m.counts = stage->counts;
+    m.side = side;
+    return m;
+}
+
+/* Pinned memory that the GPU copies to and from; grown while the stage is idle. */
+static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
+    if (bytes <= *have) return 0;
+    if (*data) cudaFreeHost(*data);
+    *data = NULL;
+    *have = 0;
+    CK(cudaMallocHost(data, bytes));
+    *have = bytes;
+    return 0;
+}
+
+/* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
+static int fetch_ids(struct stage *stage, int side) {
+    struct side_arrays *a = &stage->side[side];
+    cudaStream_t stream = stage->maker->stream;
+    uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
+    uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
+    if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
+    if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
+    CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
+    CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
+    return 0;
+}
+
+/* Cold rows of a prepared batch, and their ids. */
+static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t **ids) {
+    *ids = a->host_ids + a->host_counts->cold_first[side];
+    return a->host_counts->distinct[side] - a->host_counts->cold_first[side];
+}
+
+/* Whether a store's rows come home through staging and the host's threads. Of windows the host does not know how many rows
+ * are distinct: a tenth of what they name, so few that the GPU has long written them when the threads would begin. */
+static int through_staging(const struct backend *b, const struct stage *stage, int side, int part) {
+    const struct backend_table *table = stage->tables[side];
+    if (table->stores[part].place == PLACE_FILE) return 1;
+    return stage->one_target && host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(&stage->sizes, side, table) * table->stores[part].stride >= STAGING_BYTES;
+}
+
+static int needs_ids(const struct backend *b, const struct stage *stage, int side) {
+    const struct backend_table *table = stage->tables[side];
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i]) && through_staging(b, stage, side, i)) return 1;
+    return 0;
+}
+
+/* The file's rows go through a pinned copy of the slots that the host's threads fill. Rows that will be forwarded come
+ * along; what they bring is not used. */
+static int gather_file(struct backend *b, struct stage *stage, int side, int part) {
+    struct side_arrays *a = &stage->side[side];
+    const struct store *store = &stage->tables[side]->stores[part];
+    const uint32_t *ids;
+    CK(cudaStreamSynchronize(stage->maker->stream));
+    uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
+    if (!bytes) return 0;
+    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
+    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room) ||
+        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
+        return -1;
+    CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
+    return 0;
+}
+
+static int gather_side(struct backend *b, struct stage *stage, int side) {
+    struct backend_table *table = stage->tables[side];
+    if (!most_cold(&stage->sizes, side, table)) return 0;
+    for (int i = 0; i < table->parts; i++) {
+        const struct store *store = &table->stores[i];
+        if (!is_cold(store)) continue;
+        if (store->place == PLACE_FILE) {
+            if (gather_file(b, stage, side, i)) return -1;
+            continue;
+        }
+        move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(stage, side, i));
+        CK_LAUNCH("gather");
+    }
+    return 0;
+}
+
+static int check_ready(struct backend *b, unsigned number, const struct stage *stage) {
+    if (number >= b->depth || !stage->built) return fail("stage %u has no batch", number);
+    return 0;
+}
+
+int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage = &b->stages[number];
+    int cold = 0;
+    if (check_ready(b, number, stage)) return -1;
+    CK(cudaSetDevice(b->device));
+    stage->tables[SIDE_TARGET] = request->target;
+    stage->tables[SIDE_CONTEXT] = request->context;
+    stage->sequence = ++b->sequence;
+    for (int side = 0; side < 2; side++)
+        if (has_cold(stage->tables[side])) {
+            cold = 1;
+            if (plan_side(b, stage, side) || (needs_ids(b, stage, side) && fetch_ids(stage, side))) return -1;
+        }
+    stage->cold = cold;
+    stage->gathered = stage->busy = 1;
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    if (!cold) return 0;
+    /* Slots may still be read by the newest step's forwarding: it looked here when this stage held an older batch. */
+    CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
+    CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
+    for (int side = 0; side < 2; side++)
+        if (has_cold(stage->tables[side]) && gather_side(b, stage, side)) return -1;
+    CK(cudaEventRecord(stage->arrived, b->in));
+    return 0;
+}
+
+/* ---- forward ---- */
+
+int cuda_forward(struct backend *b, struct stage *stage) {
+    CK(cudaStreamWaitEvent(b->compute, stage->prepared, 0));
+    if (!stage->cold) return 0;
+    CK(cudaStreamWaitEvent(b->compute, stage->arrived, 0));
+    if (b->depth > 1) {
+        for (int side = 0; side < 2; side++) {
+            struct backend_table *table = stage->tables[side];
+            if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) continue;
+            for (int part = 0; part < table->parts; part++) {
+                struct all_slots from;
+                if (!is_cold(&table->stores[part])) continue;
+                for (unsigned i = 0; i < b->depth; i++) from.slots[i] = (char *)b->stages[i].side[side].slots[part].data;
+                forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>(
+                    (char *)stage->side[side].slots[part].data, from, table->stores[part].stride,
+                    (const uint32_t *)stage->side[side].forward.data, stage->counts, side);
+                CK_LAUNCH("forward_records");
+            }
+        }
+    }
+    CK(cudaEventRecord(b->last_forward, b->compute));
+    return 0;
+}
+
+/* ---- scatter, and the end of a batch ---- */
+
+/* Slots -> staging. A block of one target has hardly fewer distinct targets than the batch has blocks: the copy engine
+ * takes them all, at no cost to the step. Otherwise a kernel that knows their number. */
+static int stage_out(struct backend *b, struct stage *stage, int side, int part) {
+    struct side_arrays *a = &stage->side[side];
+    const struct store *store = &stage->tables[side]->stores[part];
+    uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
+    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
+    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
+    a->staged[part] = 1;
+    if (stage->one_target && side == SIDE_TARGET) {
+        CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
+        return 0;
+    }
+    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((float4 *)a->staging[part], (const float4 *)a->slots[part].data,
+                                                           store->stride / 16, stage->counts, side);
+    CK_LAUNCH("copy_slots");
+    return 0;
+}
+
+static int scatter_side(struct backend *b, struct stage *stage, int side) {
+    struct backend_table *table = stage->tables[side];
+    if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
+    for (int i = 0; i < table->parts; i++) {
+        const struct store *store = &table->stores[i];
+        if (!is_cold(store)) continue;
+        if (through_staging(b, stage, side, i)) {
+            if (stage_out(b, stage, side, i)) return -1;
+            continue;
+        }
+        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, i));
+        CK_LAUNCH("scatter");
+    }
+    return 0;
+}
+
+int cuda_scatter(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage = &b->stages[number];
+    if (check_ready(b, number, stage)) return -1;
+    CK(cudaSetDevice(b->device));
+    if (!stage->cold || request->loss_only) return 0;
+    for (int side = 0; side < 2; side++)
+        if (scatter_side(b, stage, side)) return -1;
+    CK(cudaEventRecord(stage->done, b->out));
+    return 0;
+}
+
+/* Rows that have come down to staging go to their places: the last part of their scatter is the host's. */
+static int put_home(struct backend *b, struct stage *stage) {
+    for (int side = 0; side < 2; side++) {
+        struct side_arrays *a = &stage->side[side];
+        for (int i = 0; i < 2; i++) {
+            if (!a->staged[i]) continue;
+            a->staged[i] = 0;
+            if (!stage->tables[side]) continue; /* closed since */
+            const struct store *store = &stage->tables[side]->stores[i];
+            const uint32_t *ids;
+            uint64_t count = cold_ids(a, side, &ids);
+            if (host_scatter(b->pool, store->host - store->gpu_rows * store->stride, a->staging[i], ids, count, store->stride))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Older batches first: a row that two of them hold must keep the newer value. */
+int cuda_finish(struct backend *b, struct stage *stage) {
+    while (stage->busy) {
+        struct stage *oldest = stage;
+        for (unsigned i = 0; i < b->depth; i++)
+            if (b->stages[i].busy && b->stages[i].sequence < oldest->sequence) oldest = &b->stages[i];
+        CK(cudaEventSynchronize(oldest->prepared));
+        if (oldest->cold) CK(cudaEventSynchronize(oldest->arrived));
+        CK(cudaEventSynchronize(oldest->done));
+        if (put_home(b, oldest)) return -1;
+        oldest->busy = 0;
+    }
+    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never used */
+    return 0;
+}
+
+int cuda_result(struct backend *b, unsigned number, struct step_result *result) {
+    struct stage *stage = &b->stages[number];
+    if (check_ready(b, number, stage)) return -1;
+    CK(cudaSetDevice(b->device));
+    if (cuda_finish(b, stage)) return -1;
+    *result = *stage->result;
+    return 0;
+}
+
+int cuda_drain(struct backend *b) {
+    CK(cudaSetDevice(b->device));
+    for (unsigned i = 0; i < b->depth; i++)
+        if (cuda_finish(b, &b->stages[i])) return -1;
+    for (struct maker &maker : b->makers) CK(cudaStreamSynchronize(maker.stream));
+    CK(cudaStreamSynchronize(b->in));
+    CK(cudaStreamSynchronize(b->compute));
+    CK(cudaStreamSynchronize(b->out));
+    return 0;
+}

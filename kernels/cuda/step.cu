@@ -1,0 +1,314 @@
+/* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
+ *
+ *   measure     by block     (measure.cu) old rows -> loss, gradients of target occurrences and, unless their block has
+ *                            one target, of contexts
+ *   accumulate  by context   its occurrences' gradients, or coefficients x old targets; rule; in place
+ *               by target    its occurrences' gradients; rule; in place
+ *
+ * A row with many occurrences is cut into pieces whose sums are summed in order. Every sum has one order, whatever the
+ * stage, the depth or the place of the rows.
+ */
+#include "rule.cuh"
+
+#include <string.h>
+
+/* ---- accumulate ---- */
+
+enum sum_of { SUM_TARGETS, SUM_BUFFER, SUM_PARTIALS };
+
+struct work {
+    const struct item *items;
+    const uint32_t *count;
+    const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
+    enum sum_of of;
+    int side;
+};
+
+/* The i-th summand of an order: where it lies and what it is multiplied by. */
+static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side, const struct work &work,
+                                                      uint32_t i, float *factor) {
+    *factor = 1;
+    if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
+    uint32_t occurrence = side.batch.order[i];
+    if (work.of == SUM_BUFFER) return (const char *)(work.buffer + occurrence * v.span);
+    uint32_t block = side.batch.block[occurrence]; /* of one target: its number is the occurrence of the target */
+    *factor = v.coefficients[occurrence];
+    return live_row(v.target.weights, v.target.batch.ids[block], v.target.batch.distinct[block] & ~SINGLE_BIT,
+                    v.counts->cold_first[SIDE_TARGET]);
+}
+
+template <int G, int VEC, int NS>
+static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    constexpr uint32_t GROUPS = CTA / G;
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
+    const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
+        struct item item = work.items[at];
+        uint32_t id = side.batch.distinct_ids[item.row];
+        char *weights = live_row(side.weights, id, item.row, cold_first), *state = live_row(side.state, id, item.row, cold_first);
+        struct held_row<VEC, NS> held;
+        float4 w[VEC], sum[VEC];
+        bool last = item.partial == DRAW_NONE;
+        held.updates = 0;
+        if (last) {
+            read_row<G, VEC>(w, weights, tid, v.quads);
+            read_state<G, VEC, NS>(held, state, tid, v);
+        }
+        clear_row<VEC>(sum);
+        for (uint32_t base = 0; base < item.count; base += 32) {
+            uint32_t here = item.count - base < 32 ? item.count - base : 32;
+            float factor = 0;
+            unsigned long long found = 0;
+            if (lane < here) found = (unsigned long long)(uintptr_t)summand(v, side, work, item.first + base + lane, &factor);
+            for (uint32_t i = 0; i < here; i += U) {
+                float4 row[U][VEC];
+#pragma unroll
+                for (int u = 0; u < U; u++) {
+                    const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) & 31);
+                    if (i + u < here) read_row<G, VEC>(row[u], from, tid, v.quads);
+                    else clear_row<VEC>(row[u]);
+                }
+#pragma unroll
+                for (int u = 0; u < U; u++) {
+                    float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
+                    if (i + u < here) add_row<VEC>(sum, by, row[u]);
+                }
+            }
+        }
+        group_wait<G>(); /* all have read the row's update count */
+        if (last && v.rule.constants.clip > 0) {
+            const uint32_t *first = side.batch.distinct_starts + item.row;
+            float squares[1] = {dot_rows<VEC>(sum, sum)};
+            group_sum<G, 1>(squares);
+            scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
+        }
+        if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
+        else write_row<G, VEC>(sum, (char *)(v.partials + item.partial * v.span), tid, v.quads);
+    }
+}
+
+/* ---- the result ---- */
+
+struct result_view {
+    const double *losses;
+    const struct batch_counts *counts;
+    int one_target;         /* a loss a block; otherwise a loss a target */
+    uint64_t cold_bytes[2]; /* of a cold row of each side */
+    int written;            /* cold rows go back */
+    uint64_t words;
+    struct step_result *to;
+};
+
+static __global__ void __launch_bounds__(1024) tell_result(struct result_view r) {
+    __shared__ double sums[32];
+    double sum = 0;
+    uint32_t count = r.one_target ? r.counts->blocks : r.counts->targets;
+    for (uint32_t i = threadIdx.x; i < count; i += 1024) sum += r.losses[i];
+    sum = warp_sum(sum);
+    if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    sum = warp_sum(sums[threadIdx.x]);
+    if (threadIdx.x) return;
+    struct step_result result;
+    result.loss = sum;
+    result.examples = r.counts->blocks;
+    result.pairs = r.counts->pairs;
+    result.terms = r.counts->terms - r.counts->empty_terms;
+    result.words = r.words;
+    result.link_bytes = 0;
+    for (int side = 0; side < 2; side++) {
+        uint64_t cold = r.counts->distinct[side] - r.counts->cold_first[side];
+        result.link_bytes += r.cold_bytes[side] * (cold - r.counts->forwarded[side] + (r.written ? cold : 0));
+    }
+    *r.to = result;
+    __threadfence_system();
+}
+
+/* ---- launching ---- */
+
+typedef void accumulate_kernel(const struct step_view, const struct work);
+
+struct sums {
+    accumulate_kernel *kernel;
+    uint32_t group; /* threads that work on a row */
+};
+template <int G, int VEC, int NS> struct sum_family {
+    static struct sums get(void) {
+        return {accumulate<G, VEC, NS>, G};
+    }
+};
+
+static struct live_part live_part_of(const struct stage *stage, int side, int part, uint64_t offset) {
+    const struct store *store = &stage->tables[side]->stores[part];
+    struct live_part live;
+    live.resident = store->gpu + offset;
+    live.slots = (char *)stage->side[side].slots[part].data + offset;
+    live.stride = store->stride;
+    live.hot_rows = store->gpu_rows;
+    return live;
+}
+
+static struct live_side live_side_of(const struct stage *stage, int side) {
+    const struct backend_table *table = stage->tables[side];
+    struct live_side live;
+    live.batch = cuda_side(stage, side);
+    live.side = side;
+    live.weights = live_part_of(stage, side, 0, 0);
+    live.state = table->shared ? live_part_of(stage, side, 0, (uint64_t)table->spec.layout.span * 4) : live_part_of(stage, side, 1, 0);
+    return live;
+}
+
+static int check_tables(const struct step_request *r) {
+    const struct record_layout *t = &r->target->spec.layout, *c = &r->context->spec.layout;
+    struct rule_slot slots[RULE_SLOTS];
+    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted)
+        return fail("the target and context tables have different records");
+    if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
+        return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
+    if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
+    if (t->dim < 1 || t->dim > 4096) return fail("model.dim %u is not in 1..4096", t->dim);
+    return 0;
+}
+
+static __global__ void fill_corrections(struct rule_options rule, double lr, struct corrections *to) {
+    uint32_t updates = blockIdx.x * blockDim.x + threadIdx.x;
+    if (updates == 0) {
+        to->rule = rule;
+        to->lr = lr;
+    }
+    if (updates >= CORRECTIONS) return;
+    struct rule_step k = rule_prepare(&rule, lr, updates);
+    to->by_updates[updates] = make_float4(k.lr, k.a, k.correction, 0);
+}
+
+/* Corrections by a row's own updates, made anew when the rate changes. */
+static int prepare_corrections(struct backend *b, const struct step_request *request, struct rule_view *view) {
+    if (!request->target->spec.layout.counted) return 0;
+    if (gpu_grow(b, &b->corrections, sizeof(struct corrections), "bias corrections")) return -1;
+    view->corrections = (const struct corrections *)b->corrections.data;
+    if (b->corrections_ready && b->corrections_lr == request->lr && !memcmp(&b->corrections_rule, request->rule, sizeof *request->rule))
+        return 0;
+    fill_corrections<<<CORRECTIONS / CTA, CTA, 0, b->compute>>>(*request->rule, request->lr, (struct corrections *)b->corrections.data);
+    CK_LAUNCH("fill_corrections");
+    b->corrections_rule = *request->rule;
+    b->corrections_lr = request->lr;
+    b->corrections_ready = 1;
+    return 0;
+}
+
+static int grow_buffers(struct backend *b, const struct stage *stage, uint64_t span) {
+    const struct batch_sizes *room = &stage->room;
+    uint64_t row = span * 4, most = room->targets > room->contexts ? room->targets : room->contexts;
+    uint64_t pieces = 2 * most / UPDATE_PIECE + 2; /* rows of more than one piece: at most twice what they fill */
+    if (gpu_grow(b, &b->gradients, room->targets * row, "a batch's gradients") ||
+        gpu_grow(b, &b->partials, pieces * row, "a batch's partial sums"))
+        return -1;
+    if (stage->one_target) return 0;
+    return gpu_grow(b, &b->context_gradients, room->contexts * row, "a batch's gradients");
+}
+
+static int fill_view(struct backend *b, const struct stage *stage, const struct step_request *request, struct step_view *v) {
+    const struct record_layout *layout = &request->target->spec.layout;
+    memset(v, 0, sizeof *v);
+    v->target = live_side_of(stage, SIDE_TARGET);
+    v->context = live_side_of(stage, SIDE_CONTEXT);
+    if (!request->loss_only) {
+        v->rule.constants = rule_prepare(request->rule, request->lr, request->behind);
+        v->rule.rule = request->rule->rule;
+        if (prepare_corrections(b, request, &v->rule)) return -1;
+    }
+    v->counts = stage->counts;
+    v->target_starts = (const uint32_t *)stage->target_starts.data;
+    v->context_starts = (const uint32_t *)stage->context_starts.data;
+    v->term_starts = (const uint32_t *)stage->term_starts.data;
+    v->positives = (const uint32_t *)stage->positives.data;
+    v->coefficients = (float *)stage->coefficients.data;
+    v->target_gradients = (float *)b->gradients.data;
+    v->context_gradients = (float *)b->context_gradients.data;
+    v->partials = (float *)b->partials.data;
+    v->losses = (double *)stage->losses.data;
+    v->quads = layout->span / 4;
+    v->dim = layout->dim;
+    v->span = layout->span;
+    v->mean = request->mean;
+    v->loss_only = request->loss_only;
+    v->parts = 1;
+    return 0;
+}
+
+/* Pieces, then the rows that took several. At most `pieces` of them. */
+static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v, int side,
+                       const float *buffer, enum sum_of of, uint32_t pieces) {
+    struct work work;
+    uint32_t groups = CTA / k->group, most = 16 * (uint32_t)b->processors, grid = (pieces + groups - 1) / groups;
+    const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
+    if (!pieces) return 0;
+    work.items = live->batch.items;
+    work.count = &stage->counts->items[side];
+    work.buffer = buffer;
+    work.of = of;
+    work.side = side;
+    k->kernel<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
+    CK_LAUNCH("accumulate");
+    if (pieces <= UPDATE_PIECE) return 0;
+    work.items = live->batch.longs;
+    work.count = &stage->counts->longs[side];
+    work.buffer = v->partials;
+    work.of = SUM_PARTIALS;
+    grid = (pieces / UPDATE_PIECE + groups) / groups;
+    k->kernel<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
+    CK_LAUNCH("accumulate");
+    return 0;
+}
+
+static int launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
+    const struct batch_sizes *sizes = &stage->sizes;
+    const struct record_layout *layout = &request->target->spec.layout;
+    struct sums k = kernels_for<sum_family>(layout->span / 4, layout->slots);
+    struct step_view v;
+    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) || cuda_measure(b, stage, &v, layout->slots))
+        return -1;
+    if (request->loss_only) return 0;
+    if (launch_sums(b, stage, &k, &v, SIDE_CONTEXT, v.context_gradients, stage->one_target ? SUM_TARGETS : SUM_BUFFER, sizes->contexts))
+        return -1;
+    return launch_sums(b, stage, &k, &v, SIDE_TARGET, v.target_gradients, SUM_BUFFER, sizes->targets);
+}
+
+static uint64_t cold_bytes(const struct backend_table *table) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < table->parts; i++)
+        if (table->stores[i].place != PLACE_GPU && table->stores[i].host) bytes += table->stores[i].stride;
+    return bytes;
+}
+
+static int launch_result(struct backend *b, struct stage *stage, const struct step_request *request) {
+    struct result_view r;
+    memset(&r, 0, sizeof r);
+    r.losses = (const double *)stage->losses.data;
+    r.counts = stage->counts;
+    r.one_target = stage->one_target;
+    r.cold_bytes[SIDE_TARGET] = cold_bytes(request->target);
+    r.cold_bytes[SIDE_CONTEXT] = cold_bytes(request->context);
+    r.written = !request->loss_only;
+    r.words = stage->words;
+    r.to = stage->result;
+    CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
+    tell_result<<<1, 1024, 0, b->out>>>(r);
+    CK_LAUNCH("tell_result");
+    CK(cudaEventRecord(stage->done, b->out));
+    return 0;
+}
+
+int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage = &b->stages[number];
+    if (number >= b->depth || !stage->built || !stage->gathered) return fail("stage %u has no gathered batch to step", number);
+    if (stage->tables[SIDE_TARGET] != request->target || stage->tables[SIDE_CONTEXT] != request->context)
+        return fail("a step over other tables than its rows were gathered from");
+    CK(cudaSetDevice(b->device));
+    if (check_tables(request) || cuda_forward(b, stage)) return -1;
+    if (stage->sizes.blocks && launch_step(b, stage, request)) return -1;
+    CK(cudaEventRecord(stage->stepped, b->compute));
+    return launch_result(b, stage, request);
+}

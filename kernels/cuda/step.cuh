@@ -1,0 +1,182 @@
+/* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
+ * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above.
+ */
+#ifndef SPTX_CUDA_STEP_CUH
+#define SPTX_CUDA_STEP_CUH
+
+#include "warp.cuh"
+
+enum {
+    CTA = 128,
+    CORRECTIONS = 4096, /* numbers of updates whose constants are kept */
+    REGISTERS = 96 /* of a thread, for rows in flight */
+};
+
+/* ---- what the kernels are given ---- */
+
+/* Where one part of a batch's rows lies: resident rows below hot_rows, the others in slots. */
+struct live_part {
+    char *resident, *slots;
+    uint64_t stride, hot_rows;
+};
+
+struct live_side {
+    struct live_part weights, state;
+    struct side_view batch;
+    int side;
+};
+
+/* A rule's constants that follow a row's own updates: {lr, a, correction, -} by their number, and what makes the others. */
+struct corrections {
+    struct rule_options rule;
+    double lr;
+    float4 by_updates[CORRECTIONS];
+};
+
+struct rule_view {
+    struct rule_step constants;
+    const struct corrections *corrections; /* NULL: bias correction is global */
+    int rule;
+};
+
+struct step_view {
+    struct live_side target, context;
+    struct rule_view rule;
+    const struct batch_counts *counts;
+    const uint32_t *target_starts, *context_starts, *term_starts, *positives;
+    float *coefficients, *target_gradients, *context_gradients, *partials;
+    double *losses;
+    uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
+    uint64_t span;
+    int mean, loss_only;
+};
+
+static __device__ __forceinline__ char *live_row(const struct live_part &p, uint32_t id, uint32_t distinct, uint32_t cold_first) {
+    return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
+}
+
+/* Where up to 32 rows of a side lie, a lane a row. */
+struct found_row {
+    unsigned long long weights, state; /* 0: a slot left out, or none */
+    int single;
+};
+
+static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first, uint32_t occurrence, bool real) {
+    struct found_row found = {0, 0, 0};
+    uint32_t distinct = real ? side.batch.distinct[occurrence] : DRAW_NONE;
+    if (distinct == DRAW_NONE) return found;
+    uint32_t id = side.batch.ids[occurrence], row = distinct & ~SINGLE_BIT;
+    found.single = (distinct & SINGLE_BIT) != 0;
+    found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
+    found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);
+    return found;
+}
+
+/* ---- a row in registers ---- */
+
+template <int G, int VEC> static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) {
+        uint32_t q = v * G + tid;
+        x[v] = q < quads ? ((const float4 *)row)[q] : make_float4(0, 0, 0, 0);
+    }
+}
+
+template <int G, int VEC> static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) {
+        uint32_t q = v * G + tid;
+        if (q < quads) ((float4 *)row)[q] = x[v];
+    }
+}
+
+template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[VEC]) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) x[v] = make_float4(0, 0, 0, 0);
+}
+
+template <int VEC> static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC]) {
+    float sum = 0;
+#pragma unroll
+    for (int v = 0; v < VEC; v++) {
+        sum = fmaf(x[v].x, y[v].x, sum);
+        sum = fmaf(x[v].y, y[v].y, sum);
+        sum = fmaf(x[v].z, y[v].z, sum);
+        sum = fmaf(x[v].w, y[v].w, sum);
+    }
+    return sum;
+}
+
+template <int VEC> static __device__ __forceinline__ void add_row(float4 (&sum)[VEC], float factor, const float4 (&x)[VEC]) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) {
+        sum[v].x = fmaf(factor, x[v].x, sum[v].x);
+        sum[v].y = fmaf(factor, x[v].y, sum[v].y);
+        sum[v].z = fmaf(factor, x[v].z, sum[v].z);
+        sum[v].w = fmaf(factor, x[v].w, sum[v].w);
+    }
+}
+
+template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[VEC], float factor) {
+#pragma unroll
+    for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
+}
+
+/* Sums over the threads of a group, the same bits in all of them. */
+template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
+#pragma unroll
+    for (int width = 16; width; width /= 2)
+#pragma unroll
+        for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
+    if (G == 32) return;
+    __shared__ float warps[G / 32][U];
+    __syncthreads(); /* the sums before are read */
+    if ((threadIdx.x & 31) == 0)
+#pragma unroll
+        for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
+    __syncthreads();
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        s[u] = warps[0][u];
+#pragma unroll
+        for (int w = 1; w < G / 32; w++) s[u] += warps[w][u];
+    }
+}
+
+template <int G> static __device__ __forceinline__ void group_wait() {
+    if (G == 32) __syncwarp();
+    else __syncthreads();
+}
+
+/* Rows of a group in flight at once: what `registers` of a thread hold. */
+static constexpr __host__ __device__ int rows_at_once(int floats, int registers) {
+    int rows = registers / floats, power = 1;
+    while (2 * power <= rows && power < 8) power *= 2;
+    return power;
+}
+
+/* ---- which kernel ---- */
+
+/* Family<G, VEC, NS>::get() for rows of so many quads and records of so many slots. */
+template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_slots(uint32_t slots) {
+    switch (slots) {
+    case 0: return Family<G, VEC, 0>::get();
+    case 1: return Family<G, VEC, 1>::get();
+    case 2: return Family<G, VEC, 2>::get();
+    default: return Family<G, VEC, 3>::get();
+    }
+}
+template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t slots) {
+    if (quads <= 32) return kernels_by_slots<Family, 32, 1>(slots);
+    if (quads <= 64) return kernels_by_slots<Family, 32, 2>(slots);
+    if (quads <= 96) return kernels_by_slots<Family, 32, 3>(slots);
+    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
+    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
+    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
+    return kernels_by_slots<Family, 128, 8>(slots);
+}
+
+/* measure.cu: every block's loss and gradients, for stage->sizes.blocks of them. Enqueued on the compute stream. */
+int cuda_measure(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
+
+#endif

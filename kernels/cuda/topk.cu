@@ -1,0 +1,354 @@
+/* topk: exact nearest rows on the GPU: scores by cuBLAS in full float32, the best k by selection, slice after
+ * slice, so that neither the base table nor all scores need fit the GPU.
+ *
+ *   base slice -> GPU   (the next one on its way while this one is worked on)
+ *   queries x slice     cublasSgemm, no TF32
+ *   select              each query's k best of (its best so far + its scores), by radix selection over 64-bit keys
+ *   at the end          a segmented sort puts each query's k in order
+ *
+ * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the
+ * better answer, ties going to the smaller row. 0 is no answer: a banned row, -infinity, not a number.
+ */
+#include "cuda.cuh"
+
+#include "blas.cuh"
+
+#include <algorithm>
+#include <cub/device/device_segmented_sort.cuh>
+
+namespace {
+
+typedef unsigned long long answer_key;
+
+enum {
+    THREADS = 256,          /* of a block that selects */
+    CHUNK = 1024,           /* queries multiplied at once */
+    GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at once */
+    BASE_BYTES = 256 << 20, /* of one slice of base rows */
+    SCORES = 64 << 20       /* floats of one product */
+};
+
+struct topk_memory {
+    const struct cuda_blas *calls; /* NULL until the handle is there */
+    cublasHandle_t blas;
+    gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets;
+    cudaEvent_t arrived[2], used[2];
+    int has_events;
+};
+
+template <class Each> void each_array(topk_memory *m, Each each) {
+    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0],
+                           &m->best[1], &m->starts,  &m->banned,  &m->sort,   &m->offsets};
+    for (gpu_array *array : arrays) each(array);
+}
+
+/* ---- keys ---- */
+
+__device__ answer_key key_of(float score, uint32_t row) {
+    if (!(score > -INFINITY)) return 0;
+    uint32_t bits = __float_as_uint(score + 0.0f); /* -0 is 0 */
+    bits ^= bits >> 31 ? 0xFFFFFFFFu : 0x80000000u;
+    return (answer_key)bits << 32 | (0xFFFFFFFFu - row);
+}
+uint32_t row_of(answer_key key) {
+    return 0xFFFFFFFFu - (uint32_t)key;
+}
+float score_of(answer_key key) {
+    uint32_t bits = (uint32_t)(key >> 32);
+    bits ^= bits >> 31 ? 0x80000000u : 0xFFFFFFFFu;
+    float score;
+    memcpy(&score, &bits, sizeof score);
+    return score;
+}
+
+/* ---- kernels ---- */
+
+/* Takes each query's banned rows out of its scores of rows [first, first + rows). A block a query. */
+__global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
+                            const uint32_t *banned, uint64_t base) {
+    uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
+    for (uint64_t i = low + threadIdx.x; i < end; i += blockDim.x)
+        if (banned[i] >= first && banned[i] - first < rows) scores[blockIdx.x * rows + banned[i] - first] = -INFINITY;
+}
+
+/* What one query chooses from: its answers so far, then the scores of a slice. */
+struct choice {
+    const answer_key *before;
+    const float *scores;
+    uint64_t k, count; /* of `before`; of both */
+    uint32_t first;    /* row of the first score */
+
+    __device__ answer_key at(uint64_t i) const {
+        return i < k ? before[i] : key_of(scores[i - k], first + (uint32_t)(i - k));
+    }
+};
+
+/* The k-th largest key, or 1 where fewer than k are answers. Digit by digit from the top: a histogram of those keys
+ * that agree with the digits found, then the digit in which the k-th lies. Stops as soon as all that agree are wanted.
+ */
+__device__ answer_key find_least(const choice &c, uint64_t k) {
+    __shared__ uint32_t histogram[256];
+    __shared__ uint64_t wanted_shared;
+    __shared__ uint32_t digit_shared, done_shared;
+    answer_key found = 0;
+    uint64_t wanted = k;
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        for (int i = threadIdx.x; i < 256; i += THREADS) histogram[i] = 0;
+        __syncthreads();
+        for (uint64_t i = threadIdx.x; i < c.count; i += THREADS) {
+            answer_key key = c.at(i);
+            bool agrees = shift == 56 || key >> (shift + 8) == found >> (shift + 8);
+            if (key && agrees) atomicAdd(&histogram[key >> shift & 255], 1);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            uint64_t left = wanted;
+            int digit = 255;
+            while (digit > 0 && histogram[digit] < left) left -= histogram[digit--];
+            digit_shared = (uint32_t)digit;
+            wanted_shared = left;
+            done_shared = histogram[digit] <= left;
+        }
+        __syncthreads();
+        found |= (answer_key)digit_shared << shift;
+        wanted = wanted_shared;
+        bool done = done_shared;
+        __syncthreads();
+        if (done) break;
+    }
+    return found ? found : 1;
+}
+
+/* The k best of each query's answers so far and its scores of a slice, in no order. A block a query. */
+__global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
+                                                         const float *scores, uint64_t rows, uint32_t first) {
+    __shared__ unsigned long long used;
+    uint64_t query = blockIdx.x;
+    choice c = {before + query * k, scores + query * rows, k, k + rows, first};
+    answer_key least = find_least(c, k), *out = after + query * k;
+    if (threadIdx.x == 0) used = 0;
+    __syncthreads();
+    for (uint64_t i = threadIdx.x; i < c.count; i += THREADS) {
+        answer_key key = c.at(i);
+        if (key >= least) {
+            uint64_t slot = atomicAdd(&used, 1ull);
+            if (slot < k) out[slot] = key;
+        }
+    }
+    __syncthreads();
+    for (uint64_t i = used + threadIdx.x; i < k; i += THREADS) out[i] = 0;
+}
+
+__global__ void offsets_kernel(uint64_t *offsets, uint64_t count, uint64_t step) {
+    uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    if (i < count) offsets[i] = i * step;
+}
+
+/* ---- the call ---- */
+
+int blas_failed(const struct cuda_blas *calls, cublasStatus_t status, const char *call) {
+    return fail("cuBLAS failed in %s: %s", call, calls->text(status));
+}
+
+int open_blas(backend *backend, topk_memory *m) {
+    const struct cuda_blas *calls = cuda_blas_load();
+    if (!calls) return -1;
+    cublasStatus_t status = calls->create(&m->blas);
+    if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(calls, status, "cublasCreate");
+    m->calls = calls;
+    calls->math(m->blas, CUBLAS_PEDANTIC_MATH);
+    calls->stream(m->blas, backend->compute);
+    return 0;
+}
+
+int open_memory(backend *backend, topk_memory **out) {
+    if (!backend->topk) {
+        backend->topk = mem_zalloc(1, sizeof(topk_memory), "a search");
+        if (!backend->topk) return -1;
+    }
+    topk_memory *m = (topk_memory *)backend->topk;
+    if (!m->calls && open_blas(backend, m)) return -1;
+    for (int i = 0; i < 2 && !m->has_events; i++) {
+        CK(cudaEventCreateWithFlags(&m->arrived[i], cudaEventDisableTiming));
+        CK(cudaEventCreateWithFlags(&m->used[i], cudaEventDisableTiming));
+    }
+    m->has_events = 1;
+    *out = m;
+    return 0;
+}
+
+/* One group of queries through all slices. */
+struct group {
+    const topk_request *request;
+    uint64_t first, count; /* queries */
+    uint64_t k, slice, chunk;
+    int newest; /* which of best[] */
+};
+
+int size_memory(backend *backend, topk_memory *m, const group &g) {
+    const topk_request *r = g.request;
+    uint64_t banned = r->banned_starts ? r->banned_starts[g.first + g.count] - r->banned_starts[g.first] : 0;
+    int slices = g.slice < r->base_rows ? 2 : 1;
+    for (int i = 0; i < slices; i++)
+        if (gpu_grow(backend, &m->base[i], g.slice * r->dim * sizeof(float), "a slice of the rows that are searched"))
+            return -1;
+    for (int i = 0; i < 2; i++)
+        if (gpu_grow(backend, &m->best[i], g.count * g.k * sizeof(answer_key), "the answers of a search")) return -1;
+    if (gpu_grow(backend, &m->queries, g.count * r->dim * sizeof(float), "the queries of a search")) return -1;
+    if (gpu_grow(backend, &m->scores, g.chunk * g.slice * sizeof(float), "the scores of a search")) return -1;
+    if (gpu_grow(backend, &m->offsets, (g.count + 1) * sizeof(uint64_t), "a search")) return -1;
+    if (!r->banned_starts) return 0;
+    if (gpu_grow(backend, &m->starts, (g.count + 1) * sizeof(uint64_t), "the banned rows of a search")) return -1;
+    return banned ? gpu_grow(backend, &m->banned, banned * sizeof(uint32_t), "the banned rows of a search") : 0;
+}
+
+int send_queries(backend *backend, topk_memory *m, const group &g) {
+    const topk_request *r = g.request;
+    CK(cudaMemcpyAsync(m->queries.data, r->queries + g.first * r->dim, g.count * r->dim * sizeof(float),
+                       cudaMemcpyHostToDevice, backend->compute));
+    CK(cudaMemsetAsync(m->best[0].data, 0, g.count * g.k * sizeof(answer_key), backend->compute));
+    if (!r->banned_starts) return 0;
+    uint64_t from = r->banned_starts[g.first], banned = r->banned_starts[g.first + g.count] - from;
+    CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t),
+                       cudaMemcpyHostToDevice, backend->compute));
+    if (banned)
+        CK(cudaMemcpyAsync(m->banned.data, r->banned + from, banned * sizeof(uint32_t), cudaMemcpyHostToDevice,
+                           backend->compute));
+    return 0;
+}
+
+/* Scores of all queries of the group with a slice on the GPU, and the best so far with them in it. */
+int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
+    const topk_request *r = g->request;
+    const float one = 1, zero = 0;
+    float *scores = (float *)m->scores.data;
+    for (uint64_t query = 0; query < g->count; query += g->chunk) {
+        uint64_t queries = std::min(g->count - query, g->chunk);
+        cublasStatus_t status = m->calls->sgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim,
+                                                &one, base, (int)r->dim,
+                                                (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero,
+                                                scores, (int)rows);
+        if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(m->calls, status, "cublasSgemm");
+        if (r->banned_starts) {
+            mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
+                scores, first, rows, (const uint64_t *)m->starts.data + query, (const uint32_t *)m->banned.data,
+                r->banned_starts[g->first]);
+            CK_LAUNCH("mask_kernel");
+        }
+        const answer_key *before = (const answer_key *)m->best[g->newest].data + query * g->k;
+        answer_key *after = (answer_key *)m->best[!g->newest].data + query * g->k;
+        select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, rows,
+                                                                           (uint32_t)first);
+        CK_LAUNCH("select_kernel");
+    }
+    g->newest = !g->newest;
+    return 0;
+}
+
+int search_slices(backend *backend, topk_memory *m, group *g) {
+    const topk_request *r = g->request;
+    int turn = 0, used[2] = {0, 0};
+    for (uint64_t first = 0; first < r->base_rows; first += g->slice, turn = !turn) {
+        uint64_t rows = std::min(r->base_rows - first, g->slice);
+        if (used[turn]) CK(cudaStreamWaitEvent(backend->in, m->used[turn], 0));
+        CK(cudaMemcpyAsync(m->base[turn].data, r->base + first * r->dim, rows * r->dim * sizeof(float),
+                           cudaMemcpyHostToDevice, backend->in));
+        CK(cudaEventRecord(m->arrived[turn], backend->in));
+        CK(cudaStreamWaitEvent(backend->compute, m->arrived[turn], 0));
+        if (search_slice(backend, m, g, (const float *)m->base[turn].data, first, rows)) return -1;
+        CK(cudaEventRecord(m->used[turn], backend->compute));
+        used[turn] = 1;
+    }
+    return 0;
+}
+
+/* Puts each query's answers in order, in the other of best[]. */
+int sort_answers(backend *backend, topk_memory *m, group *g) {
+    uint64_t *offsets = (uint64_t *)m->offsets.data;
+    const answer_key *in = (const answer_key *)m->best[g->newest].data;
+    answer_key *out = (answer_key *)m->best[!g->newest].data;
+    size_t bytes = 0;
+    offsets_kernel<<<(unsigned)(g->count / 256 + 1), 256, 0, backend->compute>>>(offsets, g->count + 1, g->k);
+    CK_LAUNCH("offsets_kernel");
+    CK(cub::DeviceSegmentedSort::SortKeysDescending(NULL, bytes, in, out, (int64_t)(g->count * g->k), (int64_t)g->count,
+                                                    offsets, offsets + 1, backend->compute));
+    if (gpu_grow(backend, &m->sort, bytes, "a search's sort")) return -1;
+    CK(cub::DeviceSegmentedSort::SortKeysDescending(m->sort.data, bytes, in, out, (int64_t)(g->count * g->k),
+                                                    (int64_t)g->count, offsets, offsets + 1, backend->compute));
+    g->newest = !g->newest;
+    return 0;
+}
+
+int fetch_answers(backend *backend, topk_memory *m, const group &g) {
+    const topk_request *r = g.request;
+    answer_key *keys = (answer_key *)mem_alloc(g.count * g.k, sizeof *keys, "the answers of a search");
+    if (!keys) return -1;
+    cudaError_t error = cudaMemcpyAsync(keys, m->best[g.newest].data, g.count * g.k * sizeof *keys,
+                                        cudaMemcpyDeviceToHost, backend->compute);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(backend->compute);
+    for (uint64_t q = 0; q < g.count && error == cudaSuccess; q++)
+        for (uint64_t i = 0; i < r->k; i++) {
+            answer_key key = i < g.k ? keys[q * g.k + i] : 0;
+            r->ids[(g.first + q) * r->k + i] = key ? row_of(key) : DRAW_NONE;
+            r->scores[(g.first + q) * r->k + i] = key ? score_of(key) : -INFINITY;
+        }
+    free(keys);
+    return error == cudaSuccess ? 0 : cuda_failed(error, "a search");
+}
+
+void answer_nothing(const topk_request *r) {
+    for (uint64_t i = 0; i < r->query_rows * r->k; i++) {
+        r->ids[i] = DRAW_NONE;
+        r->scores[i] = -INFINITY;
+    }
+}
+
+} // namespace
+
+int cuda_topk(struct backend *backend, const struct topk_request *request) {
+    topk_memory *m = NULL;
+    if (!request->query_rows || !request->k) return 0;
+    if (!request->dim || request->dim > INT32_MAX || request->base_rows > DRAW_NONE)
+        return fail("a search over %llu rows of %u columns is more than row numbers of 32 bits allow",
+                    (unsigned long long)request->base_rows, request->dim);
+    if (!request->base_rows) {
+        answer_nothing(request);
+        return 0;
+    }
+    CK(cudaSetDevice(backend->device));
+    if (open_memory(backend, &m)) return -1;
+    group g = {};
+    g.request = request;
+    g.k = std::min<uint64_t>(request->k, request->base_rows);
+    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound. Where
+     * tables fill the budget, shares of what is left of it. */
+    uint64_t room = backend->gpu_budget - backend->gpu_used;
+    each_array(m, [&](gpu_array *array) { room += array->bytes; });
+    uint64_t kept = std::min<uint64_t>(512u << 20, room / 16), slice = std::min<uint64_t>(BASE_BYTES, room / 4);
+    uint64_t scores = std::min<uint64_t>(SCORES, room / 8 / sizeof(float));
+    uint64_t most = std::max<uint64_t>(std::min<uint64_t>(GROUP, kept / (g.k * sizeof(answer_key))), 1);
+    g.chunk = std::min<uint64_t>(std::min<uint64_t>(request->query_rows, CHUNK), most);
+    g.slice = std::max<uint64_t>(std::min<uint64_t>(slice / (request->dim * sizeof(float)), scores / g.chunk), 1);
+    g.slice = std::min(g.slice, request->base_rows);
+    for (g.first = 0; g.first < request->query_rows; g.first += g.count) {
+        g.count = std::min(request->query_rows - g.first, most);
+        g.newest = 0;
+        if (size_memory(backend, m, g) || send_queries(backend, m, g) || search_slices(backend, m, &g) ||
+            sort_answers(backend, m, &g) || fetch_answers(backend, m, g))
+            return -1;
+    }
+    return 0;
+}
+
+void cuda_topk_close(struct backend *backend) {
+    topk_memory *m = (topk_memory *)backend->topk;
+    if (!m) return;
+    each_array(m, [=](gpu_array *array) { gpu_drop(backend, array); });
+    for (int i = 0; i < 2 && m->has_events; i++) {
+        cudaEventDestroy(m->arrived[i]);
+        cudaEventDestroy(m->used[i]);
+    }
+    if (m->calls) m->calls->destroy(m->blas);
+    free(m);
+    backend->topk = NULL;
+}

@@ -1,0 +1,167 @@
+/* windows: what the two lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
+ * warp.
+ *
+ * A row is spread over a warp: lane l holds columns 4 l .. 4 l + 3 and, for wider rows, every 128 columns after them.
+ * Rows are read past the first cache (another warp may just have moved them) and moved by adding differences, four
+ * columns an instruction, so that no update is lost however many warps meet on a row.
+ */
+#ifndef SPTX_CUDA_WINDOWS_CUH
+#define SPTX_CUDA_WINDOWS_CUH
+
+#include "warp.cuh"
+
+#include <nv/target>
+
+/* ---- a run of the kernels ---- */
+
+struct hogwild_totals {
+    unsigned long long next; /* pieces taken so far */
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
+    double loss;
+};
+
+struct hogwild_job {
+    struct table_view target, context;
+    struct example_source source; /* its pointers are the device's */
+    struct shuffle order;         /* of examples, where the source shuffles */
+    uint32_t span, epoch;
+    uint64_t first, count;
+    float lr_first, lr_slope; /* rate of example first + i: lr_first + lr_slope * i */
+    float decay, eps;
+    int adagrad;
+    uint32_t sample_mask; /* an example whose number has none of these bits is measured */
+    uint32_t *scratch;    /* [warps x scratch_words], of the general kernel */
+    uint64_t scratch_words;
+    uint32_t most_contexts, most_targets; /* of one block */
+    struct hogwild_totals *totals;
+};
+
+/* What one warp has done; loss is each lane's own share. far_rows: crossings of the link, one way. */
+struct hogwild_sums {
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
+    double loss;
+};
+
+/* ---- rows ---- */
+
+__device__ __forceinline__ bool is_far(const struct table_view &rows, uint32_t id) {
+    return id >= rows.weights.hot_rows;
+}
+/* The weights of a row; where FAR is false, all rows are known to lie on the GPU. */
+template <bool FAR> __device__ __forceinline__ float *weights_of(const struct table_view &rows, uint32_t id) {
+    char *base = FAR && is_far(rows, id) ? rows.weights.home : rows.weights.hot;
+    return (float *)(base + (uint64_t)id * (uint32_t)rows.weights.stride);
+}
+
+__device__ __forceinline__ float4 read4(const float *p, bool on) {
+    float4 v;
+    asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
+                 " mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n mov.b32 %3, 0;\n"
+                 " @on ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "=&f"(v.x), "=&f"(v.y), "=&f"(v.z), "=&f"(v.w)
+                 : "l"(p), "r"((int)on)
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void add_each(float *p, float4 v) {
+    atomicAdd(p, v.x);
+    atomicAdd(p + 1, v.y);
+    atomicAdd(p + 2, v.z);
+    atomicAdd(p + 3, v.w);
+}
+
+__device__ __forceinline__ void add4(float *p, float4 v) {
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
+                               "f"(v.z), "f"(v.w)
+                               : "memory");),
+                 (add_each(p, v);))
+}
+
+__device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {
+    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
+}
+__device__ __forceinline__ float4 scale4(float k, float4 a) {
+    return make_float4(k * a.x, k * a.y, k * a.z, k * a.w);
+}
+__device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
+    return make_float4(fmaf(k, a.x, sum.x), fmaf(k, a.y, sum.y), fmaf(k, a.z, sum.z), fmaf(k, a.w, sum.w));
+}
+
+/* ---- a warp ---- */
+
+__device__ __forceinline__ unsigned lanes_below(unsigned mask) {
+    return __popc(mask & ((1u << lane_number()) - 1));
+}
+
+__device__ __forceinline__ unsigned long long take_piece(struct hogwild_totals *totals) {
+    unsigned long long piece = 0;
+    if (lane_number() == 0) piece = atomicAdd(&totals->next, 1ull);
+    return __shfl_sync(ALL_LANES, piece, 0);
+}
+
+__device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct hogwild_sums *sums) {
+    for (int mask = 16; mask; mask >>= 1) sums->loss += __shfl_xor_sync(ALL_LANES, sums->loss, mask);
+    if (lane_number()) return;
+    atomicAdd(&totals->examples, sums->examples);
+    atomicAdd(&totals->pairs, sums->pairs);
+    atomicAdd(&totals->sampled_examples, sums->sampled_examples);
+    atomicAdd(&totals->sampled_pairs, sums->sampled_pairs);
+    atomicAdd(&totals->sampled_terms, sums->sampled_terms);
+    if (sums->far_rows) atomicAdd(&totals->far_rows, sums->far_rows);
+    atomicAdd(&totals->loss, sums->loss);
+}
+
+/* ---- the loss of one logit ---- */
+
+__device__ __forceinline__ float coefficient_of(float s, float y) { /* y - sigmoid(s) */
+    return y - __fdividef(1.0f, 1.0f + __expf(-s));
+}
+__device__ __forceinline__ float loss_of(float s, float y) {
+    return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
+}
+
+/* ---- sentences, kept words, negatives ---- */
+
+/* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
+__device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
+    uint64_t low = 0, high = s.sentences;
+    while (high - low > 1) {
+        uint64_t step = (high - low + 31) / 32, probe = low + lane_number() * step;
+        unsigned below = __ballot_sync(ALL_LANES, probe < high && __ldg(s.starts + probe) <= position);
+        low += (__popc(below) - 1) * step;
+        high = low + step < high ? low + step : high;
+    }
+    return low;
+}
+
+/* The id that stands at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it. */
+__device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
+                                            uint64_t position) {
+    uint64_t place = position;
+    if (s.shuffle_items) {
+        uint64_t start = __ldg(s.starts + sentence), length = __ldg(s.starts + sentence + 1) - start;
+        struct shuffle items = shuffle_make(length, draw_at(s.seed, DRAW_ITEMS, sentence, epoch, 0));
+        place = start + shuffle_at(&items, position - start);
+    }
+    uint32_t id = __ldg(s.ids + place);
+    if (!s.keep) return id;
+    return draw_word(s.seed, DRAW_SUBSAMPLE, position, epoch) <= __ldg(s.keep + id) ? id : DRAW_NONE;
+}
+
+__device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
+    return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
+}
+
+__device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example,
+                                                uint32_t slot, uint32_t attempt) {
+    struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
+    return example_negative(&s, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+}
+
+/* hogwild_rows.cu: everything that the fast kernel leaves out; `warps` is rounded down to whole blocks, at least
+ * one. */
+void hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
+
+#endif

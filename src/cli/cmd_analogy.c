@@ -1,0 +1,79 @@
+#include "commands.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "vectors/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_ANSWERS = 1000000000 };
+
+static int find_words(const struct model *model, const char *const *words, uint32_t rows[3]) {
+    for (int i = 0; i < 3; i++) {
+        int64_t row = model_find(model, words[i]);
+        if (row < 0) return -1;
+        rows[i] = (uint32_t)row;
+    }
+    return 0;
+}
+
+static void print_answers(const struct model *model, const uint32_t *ids, const float *scores, uint32_t k) {
+    for (uint32_t i = 0; i < k && ids[i] != DRAW_NONE; i++) {
+        uint64_t length;
+        const char *word = vocab_word(&model->vocab, ids[i], &length);
+        fwrite(word, 1, length, stdout);
+        printf("\t%.6f\n", (double)scores[i]);
+    }
+}
+
+/* b - a + c of unit rows, a, b and c left out. */
+static int answer(const struct model *model, const uint32_t rows[3], uint32_t k, const struct config *config) {
+    struct search search = {.rows = 0};
+    uint64_t starts[2] = {0, 0};
+    uint32_t banned[3];
+    float *query = mem_alloc(model->dim, sizeof *query, "a query"), *scores = mem_alloc(k, sizeof *scores, "answers");
+    uint32_t *ids = mem_alloc(k, sizeof *ids, "answers");
+    int result = -1;
+    if (!query || !scores || !ids || search_open(&search, model, VIEW_TARGET, METRIC_COSINE, 0, config)) goto out;
+    const float *a = search.base + (uint64_t)rows[0] * model->dim, *b = search.base + (uint64_t)rows[1] * model->dim;
+    const float *c = search.base + (uint64_t)rows[2] * model->dim;
+    for (uint32_t i = 0; i < model->dim; i++) query[i] = b[i] - a[i] + c[i];
+    for (int i = 0; i < 3; i++) banned[i] = rows[i];
+    starts[1] = search_distinct(banned, 3);
+    result = search_top(&search, query, 1, k, starts, banned, ids, scores);
+    if (!result) print_answers(model, ids, scores, k);
+out:
+    search_close(&search);
+    free(query);
+    free(scores);
+    free(ids);
+    return result;
+}
+
+/* sptx-w2v analogy RUN A B C [--k=10] */
+int cmd_analogy(int argc, char **argv) {
+    const char *k_text = NULL;
+    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL}, {0}};
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
+    struct model model = {.rows = 0};
+    struct config config = {.name = NULL};
+    uint64_t k = 10;
+    uint32_t rows[3];
+    int setting_count = 0, result = -1;
+    if (!arguments) return -1;
+    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    if (given < 0 || command_count("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (given != 4) {
+        fail_usage("analogy wants a run directory and three words, %d given; see 'sptx-w2v help analogy'", given);
+        goto out;
+    }
+    if (command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;
+    if (find_words(&model, arguments + 1, rows)) goto out;
+    result = answer(&model, rows, (uint32_t)(k < model.rows ? k : model.rows), &config);
+out:
+    model_close(&model);
+    config_release(&config);
+    free(arguments);
+    return result;
+}

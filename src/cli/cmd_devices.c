@@ -1,0 +1,74 @@
+#include "kernels/backend.h"
+#include "commands.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GPUS_MOST = 64 };
+
+static void read_processor(char *name, size_t room) {
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    snprintf(name, room, "unknown processor");
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10)) continue;
+        snprintf(name, room, "%s", text_strip(colon + 1));
+        break;
+    }
+    if (file) fclose(file);
+}
+
+/* How the CPU backend names itself: with the processor level that its loops were compiled for. */
+static int print_processor(void) {
+    struct backend_options options = {.threads = 0, .depth = 1};
+    struct backend_info info;
+    struct backend *backend;
+    char name[256], total[TEXT_ROOM], available[TEXT_ROOM];
+    if (backend_cpu.open(&backend, &options)) return -1;
+    int result = backend_cpu.info(backend, &info);
+    backend_cpu.close(backend);
+    if (result) return -1;
+    read_processor(name, sizeof name);
+    printf("processor  %s\n", name);
+    printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
+    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()),
+           text_of_bytes(available, mem_available()));
+    printf("cpu        %s\n", info.name);
+    return 0;
+}
+
+static int print_gpus(void) {
+    struct backend_info info[GPUS_MOST];
+    char why[512] = "", total[TEXT_ROOM], unused[TEXT_ROOM];
+    int present = backend_cuda_present(why, sizeof why);
+    if (!present) {
+        printf("cuda       no: %s\n", why);
+        return 0;
+    }
+    int count = backend_cuda_devices(info, GPUS_MOST);
+    if (count < 0) return -1;
+    for (int i = 0; i < count && i < GPUS_MOST; i++)
+        printf("gpu %-6d %s, %s free of %s%s%s\n", i, info[i].name, text_of_bytes(unused, info[i].gpu_free),
+               text_of_bytes(total, info[i].gpu_total), *info[i].link ? ", " : "", info[i].link);
+    return present;
+}
+
+/* sptx-w2v devices */
+int cmd_devices(int argc, char **argv) {
+    const struct option options[] = {{0}};
+    const char *positional[1];
+    if (argc > 1 && strncmp(argv[1], "--", 2)) return fail_usage("devices takes no arguments, '%.100s' given", argv[1]);
+    if (argc > 2) argc = 2; /* an option, which is refused by name */
+    if (command_arguments(argc, argv, options, positional, NULL, NULL) < 0) return -1;
+    if (print_processor()) return -1;
+    int present = print_gpus();
+    if (present < 0) return -1;
+    printf("auto       %s\n", present ? "cuda" : "cpu");
+    return 0;
+}

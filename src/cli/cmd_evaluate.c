@@ -1,0 +1,146 @@
+#include "commands.h"
+#include "vectors/evaluate.h"
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PLACES = 1000000 };
+
+struct sets {
+    const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
+    int pairs_count, analogies_count;
+    const char *train, *held_out, *groups;
+    enum model_view view;
+    uint64_t restrict_rows, k, met, sample;
+};
+
+/* A file without its directory and .txt names its set. */
+static void print_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    if (n > 4 && !strcmp(name + n - 4, ".txt")) n -= 4;
+    fwrite(name, 1, n, stdout);
+}
+
+/* Always "nan", where printf would also write "-nan". */
+static void print_number(const char *label, double value) {
+    if (isnan(value))
+        printf(" %s nan", label);
+    else
+        printf(" %s %.4f", label, value);
+}
+
+static int pairs(const struct model *model, enum model_view view, const char *path) {
+    struct pairs_score score;
+    if (evaluate_pairs(&score, model, view, path)) return -1;
+    print_name(path);
+    print_number("rho", score.rho);
+    printf(" covered %" PRIu64 "/%" PRIu64 "\n", score.covered, score.total);
+    return 0;
+}
+
+static int analogies(const struct model *model, enum model_view view, const char *path, uint64_t restrict_rows,
+                     const struct config *config) {
+    struct analogies_score score;
+    if (evaluate_analogies(&score, model, view, path, restrict_rows, config)) return -1;
+    print_name(path);
+    if (!score.covered)
+        printf(" accuracy none");
+    else
+        print_number("accuracy", score.accuracy);
+    if (!isnan(score.semantic) && !isnan(score.syntactic)) {
+        print_number("semantic", score.semantic);
+        print_number("syntactic", score.syntactic);
+    }
+    printf(" covered %" PRIu64 "/%" PRIu64 "\n", score.covered, score.total);
+    return 0;
+}
+
+static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct lists_score score;
+    if (evaluate_lists(&score, model, sets->view, sets->train, sets->held_out, (uint32_t)sets->k, config)) return -1;
+    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
+           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
+    return 0;
+}
+
+static int groups(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct groups_request request = {.met = sets->met, .sample = sets->sample, .k = (uint32_t)sets->k};
+    struct groups_score scores[GROUPS_MOST];
+    char label[32];
+    int columns = evaluate_groups(scores, model, sets->view, sets->groups, &request, config);
+    for (int i = 0; i < columns; i++) {
+        print_name(sets->groups);
+        snprintf(label, sizeof label, "share@%" PRIu64, sets->k);
+        printf(" column %d", i + 1);
+        print_number(label, scores[i].share);
+        print_number("chance", scores[i].chance);
+        printf(" asked %" PRIu64 "/%" PRIu64 "\n", scores[i].asked, scores[i].rows);
+    }
+    return columns < 0 ? -1 : 0;
+}
+
+static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
+    for (int i = 0; i < sets->pairs_count; i++)
+        if (pairs(model, sets->view, sets->pairs[i])) return -1;
+    for (int i = 0; i < sets->analogies_count; i++)
+        if (analogies(model, sets->view, sets->analogies[i], sets->restrict_rows, config)) return -1;
+    if (sets->held_out && lists(model, sets, config)) return -1;
+    return sets->groups ? groups(model, sets, config) : 0;
+}
+
+static int check_sets(const struct sets *sets, int given) {
+    if (given != 1)
+        return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
+    if (!sets->train != !sets->held_out)
+        return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
+    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
+        return fail_usage(
+            "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
+    return 0;
+}
+
+/* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
+ * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] */
+int cmd_evaluate(int argc, char **argv) {
+    struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = "target";
+    const struct option options[] = {{"pairs", NULL, NULL, sets.pairs, &sets.pairs_count},
+                                     {"analogies", NULL, NULL, sets.analogies, &sets.analogies_count},
+                                     {"restrict", &restrict_text, NULL, NULL, NULL},
+                                     {"train", &sets.train, NULL, NULL, NULL},
+                                     {"held-out", &sets.held_out, NULL, NULL, NULL},
+                                     {"groups", &sets.groups, NULL, NULL, NULL},
+                                     {"met", &met, NULL, NULL, NULL},
+                                     {"sample", &sample, NULL, NULL, NULL},
+                                     {"k", &k_text, NULL, NULL, NULL},
+                                     {"table", &table, NULL, NULL, NULL},
+                                     {0}};
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
+    struct model model = {.rows = 0};
+    struct config config = {.name = NULL};
+    int setting_count = 0, result = -1;
+    if (!arguments) return -1;
+    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    if (given < 0 || check_sets(&sets, given)) goto out;
+    int view = model_view_named(table);
+    if (view < 0) goto out;
+    sets.view = (enum model_view)view;
+    if (command_count("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
+    if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
+    if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
+    if (command_count("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
+    if (command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;
+    result = evaluate(&model, &sets, &config);
+out:
+    model_close(&model);
+    config_release(&config);
+    free(arguments);
+    return result;
+}

@@ -1,0 +1,40 @@
+#include "commands.h"
+#include "vectors/export.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+
+/* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] */
+int cmd_export(int argc, char **argv) {
+    const char *format_name = NULL, *path = NULL, *table = "target";
+    const struct option options[] = {{"format", &format_name, NULL, NULL, NULL},
+                                     {"out", &path, NULL, NULL, NULL},
+                                     {"table", &table, NULL, NULL, NULL},
+                                     {0}};
+    const char **positional = mem_zalloc((uint64_t)argc, sizeof *positional, "arguments");
+    struct model model = {.rows = 0};
+    char count[TEXT_ROOM];
+    int result = -1;
+    if (!positional) return -1;
+    int given = command_arguments(argc, argv, options, positional, NULL, NULL);
+    if (given < 0) goto out;
+    if (given != 1) {
+        fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", given);
+        goto out;
+    }
+    if (!format_name || !path) {
+        fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
+        goto out;
+    }
+    int format = export_format_named(format_name), view = model_view_named(table);
+    if (format < 0 || view < 0 || model_open(&model, positional[0])) goto out;
+    if (export_write(&model, (enum model_view)view, (enum export_format)format, path)) goto out;
+    note("wrote '%s': %s rows of %u columns", path, text_of_count(count, model.rows), model.dim);
+    result = 0;
+out:
+    model_close(&model);
+    free(positional);
+    return result;
+}

@@ -1,0 +1,62 @@
+#include "commands.h"
+
+#include "corpus/generate.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is made where nothing is said: a minute's training each. */
+static const struct {
+    uint64_t rows, lists;
+} usual[] = {
+    [GENERATE_BOOKS] = {50000, 100000},
+    [GENERATE_PAPERS] = {100000, 100000},
+    [GENERATE_WORDS] = {20000, 200000},
+};
+
+static int print_file(const char *path, const char *ending, const char *what) {
+    char size[TEXT_ROOM], name[4096];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    int64_t bytes = file_size(name);
+    if (bytes < 0) return -1;
+    printf("%s\t%s\t%s\n", name, text_of_bytes(size, (uint64_t)bytes), what);
+    return 0;
+}
+
+static int print_files(const struct generate_options *options, const char *path) {
+    static const char *const corpora[] = {"corpus (corpus.format = lists)", "corpus (corpus.format = adjacency)",
+                                          "corpus (corpus.format = text)"};
+    static const char *const groups[] = {"book, series, genre", "paper, field", "word, topic"};
+    size_t length = strlen(path);
+    int ids = length > 4 && !strcmp(path + length - 4, ".ids");
+    if (print_file(path, "", corpora[options->kind])) return -1;
+    if (ids && print_file(path, ".vocab.tsv", "its vocabulary")) return -1;
+    return print_file(path, ".groups.tsv", groups[options->kind]);
+}
+
+int cmd_generate(int argc, char **argv) {
+    const char *out = NULL, *rows = NULL, *lists = NULL, *seed = NULL, *positional[argc];
+    const struct option options[] = {{.name = "out", .text = &out},
+                                     {.name = "rows", .text = &rows},
+                                     {.name = "lists", .text = &lists},
+                                     {.name = "seed", .text = &seed},
+                                     {0}};
+    int count = command_arguments(argc, argv, options, positional, NULL, NULL);
+    if (count < 0) return -1;
+    if (count != 1) return fail_usage("generate wants one kind of corpus: books, papers or words");
+    int kind = generate_kind_named(positional[0]);
+    if (kind < 0) return -1;
+    if (!out || !*out) return fail_usage("generate wants --out=FILE");
+    uint64_t seed_value = 1;
+    struct generate_options wanted = {
+        .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
+    if (command_count("generate", "rows", rows, 1, 4294967294u, &wanted.rows) ||
+        command_count("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted.lists) ||
+        command_count("generate", "seed", seed, 0, UINT32_MAX, &seed_value))
+        return -1;
+    wanted.seed = (uint32_t)seed_value;
+    return generate_write(&wanted, out) || print_files(&wanted, out) ? -1 : 0;
+}

@@ -1,0 +1,33 @@
+#include "commands.h"
+#include "base/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_list(void) {
+    printf("sptx-w2v trains skip-gram embeddings with negative sampling, tables on the GPU, in pinned memory or in "
+           "files.\n\n");
+    for (const struct command *c = commands; c->name; c++) printf("  %-10s %s\n", c->name, c->summary);
+    printf("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration.\n"
+           "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
+           "Exit codes: 0 done, 1 failed, 2 called wrongly.\n");
+}
+
+static int print_command(const char *name) {
+    const struct command *command = command_find(name);
+    if (!command) return -1;
+    printf("sptx-w2v %s\n\n%s\n\n%s\n", command->usage, command->summary, command->help);
+    return 0;
+}
+
+/* sptx-w2v help [COMMAND|keys] */
+int cmd_help(int argc, char **argv) {
+    if (argc > 2) return fail_usage("help takes one command, or keys; %d given", argc - 1);
+    if (argc < 2)
+        print_list();
+    else if (!strcmp(argv[1], "keys"))
+        config_print_help();
+    else
+        return print_command(argv[1]);
+    return 0;
+}

@@ -1,0 +1,167 @@
+#include "commands.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "vectors/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ANSWERS = 1000000000 };
+
+/* ---- titles: what ids are called, from lines of id TAB title ---- */
+
+struct titles {
+    char *text;         /* of the file, cut into strings; NULL where none was asked for */
+    const char **title; /* [rows], NULL where a row has none */
+};
+
+static void titles_release(struct titles *titles) {
+    free(titles->text);
+    free(titles->title);
+    *titles = (struct titles){NULL, NULL};
+}
+
+/* Lines whose id the model does not know are passed over: lists of titles are often longer than a corpus. */
+static int titles_read(struct titles *titles, const struct model *model, const char *path) {
+    uint64_t length, line_number = 0;
+    titles->text = file_read(path, &length);
+    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
+    if (!titles->text || !titles->title) return -1;
+    for (char *line = titles->text, *end = titles->text + length, *next; line < end; line = next) {
+        size_t n = (size_t)(end - line);
+        char *stop = memchr(line, '\n', n), *tab;
+        line_number++;
+        next = stop ? stop + 1 : end;
+        if (!stop) stop = end;
+        if (stop > line && stop[-1] == '\r') stop--;
+        *stop = 0;
+        if (stop == line) continue;
+        if (!(tab = memchr(line, '\t', (size_t)(stop - line))))
+            return fail("'%s' line %llu has no TAB; wanted an id, a TAB and a title", path,
+                        (unsigned long long)line_number);
+        int64_t row = vocab_find(&model->vocab, line, (uint64_t)(tab - line));
+        if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
+    }
+    return 0;
+}
+
+/* The first row that has this very title, or -1. */
+static int64_t titles_find(const struct titles *titles, const struct model *model, const char *title) {
+    for (uint64_t row = 0; titles->title && row < model->rows; row++)
+        if (titles->title[row] && !strcmp(titles->title[row], title)) return (int64_t)row;
+    return -1;
+}
+
+/* ---- the search ---- */
+
+struct asking {
+    struct model model;
+    struct titles titles;
+    enum model_view query, among;
+    enum search_metric metric;
+    uint32_t k;
+    const char *const *words;
+    uint64_t count;
+    uint32_t *rows; /* [count] of the words */
+};
+
+/* By id first, then by title; all words are looked up before anything is printed. */
+static int find_words(struct asking *asking) {
+    asking->rows = mem_alloc(asking->count, sizeof *asking->rows, "queries");
+    if (!asking->rows) return -1;
+    for (uint64_t i = 0; i < asking->count; i++) {
+        const char *word = asking->words[i];
+        int64_t row = vocab_find(&asking->model.vocab, word, strlen(word));
+        if (row < 0) row = titles_find(&asking->titles, &asking->model, word);
+        if (row < 0) row = model_find(&asking->model, word);
+        if (row < 0) return -1;
+        asking->rows[i] = (uint32_t)row;
+    }
+    return 0;
+}
+
+static void print_answers(const struct asking *asking, const uint32_t *ids, const float *scores) {
+    for (uint32_t i = 0; i < asking->k && ids[i] != DRAW_NONE; i++) {
+        uint64_t length;
+        const char *word = vocab_word(&asking->model.vocab, ids[i], &length);
+        fwrite(word, 1, length, stdout);
+        printf("\t%.6f", (double)scores[i]);
+        if (asking->titles.title) printf("\t%s", asking->titles.title[ids[i]] ? asking->titles.title[ids[i]] : "");
+        putchar('\n');
+    }
+}
+
+/* A word is left out of its own answer where queries and answers come from the same table. */
+static int answer(const struct asking *asking, const struct config *config) {
+    uint32_t dim = asking->model.dim, k = asking->k;
+    struct search search = {.rows = 0};
+    float *queries = mem_alloc(asking->count, dim * sizeof *queries, "queries");
+    uint64_t *starts = mem_alloc(asking->count + 1, sizeof *starts, "queries");
+    uint32_t *ids = mem_alloc(asking->count, k * sizeof *ids, "answers");
+    float *scores = mem_alloc(asking->count, k * sizeof *scores, "answers");
+    int result = -1;
+    if (!queries || !starts || !ids || !scores) goto out;
+    for (uint64_t i = 0; i <= asking->count; i++) starts[i] = i;
+    for (uint64_t i = 0; i < asking->count; i++)
+        model_rows(&asking->model, asking->query, asking->rows[i], 1, queries + i * dim);
+    if (search_open(&search, &asking->model, asking->among, asking->metric, 0, config)) goto out;
+    result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL,
+                        asking->rows, ids, scores);
+    for (uint64_t i = 0; !result && i < asking->count; i++) {
+        if (asking->count > 1) printf("%s%s:\n", i ? "\n" : "", asking->words[i]);
+        print_answers(asking, ids + i * k, scores + i * k);
+    }
+out:
+    search_close(&search);
+    free(queries);
+    free(starts);
+    free(ids);
+    free(scores);
+    return result;
+}
+
+static int metric_named(const char *name) {
+    if (!strcmp(name, "cosine")) return METRIC_COSINE;
+    if (!strcmp(name, "dot")) return METRIC_DOT;
+    return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
+}
+
+/* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--titles=FILE] */
+int cmd_nearest(int argc, char **argv) {
+    const char *k_text = NULL, *metric_name = "cosine", *query = "target", *among = "target", *titles = NULL;
+    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL},      {"metric", &metric_name, NULL, NULL, NULL},
+                                     {"query", &query, NULL, NULL, NULL},   {"among", &among, NULL, NULL, NULL},
+                                     {"titles", &titles, NULL, NULL, NULL}, {0}};
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
+               **settings = arguments + argc;
+    struct asking asking = {.k = 0};
+    struct config config = {.name = NULL};
+    uint64_t k = 10;
+    int setting_count = 0, result = -1;
+    if (!arguments) return -1;
+    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    if (given < 0 || command_count("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (given < 2) {
+        fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
+        goto out;
+    }
+    int metric = metric_named(metric_name), query_view = model_view_named(query), among_view = model_view_named(among);
+    if (metric < 0 || query_view < 0 || among_view < 0) goto out;
+    if (command_config(&config, NULL, settings, setting_count) || model_open(&asking.model, arguments[0])) goto out;
+    asking.metric = (enum search_metric)metric;
+    asking.query = (enum model_view)query_view;
+    asking.among = (enum model_view)among_view;
+    asking.k = (uint32_t)(k < asking.model.rows ? k : asking.model.rows);
+    asking.words = arguments + 1;
+    asking.count = (uint64_t)given - 1;
+    if (titles && titles_read(&asking.titles, &asking.model, titles)) goto out;
+    result = find_words(&asking) || answer(&asking, &config) ? -1 : 0;
+out:
+    titles_release(&asking.titles);
+    model_close(&asking.model);
+    config_release(&config);
+    free(asking.rows);
+    free(arguments);
+    return result;
+}

@@ -1,0 +1,249 @@
+/* commands: the table, and how every command reads its arguments. */
+#include "commands.h"
+
+#include "base/report.h"
+#include "base/text.h"
+
+#include <string.h>
+
+#define KEYS_HELP                                                                                                      \
+    "--section.key=value sets any key of the configuration over the file; 'sptx-w2v help keys' lists them."
+#define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
+#define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
+
+const struct command commands[] = {
+    {"train", cmd_train, "train CONFIG.ini [--section.key=value ...] [--resume | --overwrite]",
+     "train; write the run directory",
+     "Counts the corpus, encodes it beside the run, trains, and writes run.dir (runs/NAME by default): config.ini,\n"
+     "vocab.tsv, metrics.jsonl, and checkpoint-<step>/ with target.npy, context.npy and state.ini.\n"
+     "\n"
+     "  --resume      go on from the newest good checkpoint of the run; start over where there is none yet\n"
+     "  --overwrite   replace an older run in run.dir; without it an older run is never touched\n"
+     "\n" KEYS_HELP "\n"
+     "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
+    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...] [--json]",
+     "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
+     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
+     "and\n"
+     "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and "
+     "encoded\n"
+     "into the run directory (or corpus.cache), where train finds it again.\n"
+     "\n"
+     "  --json        the same numbers as one line of JSON\n"
+     "\n"
+     "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not.\n"
+     "\n" KEYS_HELP},
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
+     "write the vectors in a format that other programs read",
+     RUN_HELP
+     "\n"
+     "\n"
+     "  --format=F    word2vec-bin   gensim, word2vec and most others\n"
+     "                word2vec-text  the same as text, nine digits: float32 to the last bit\n"
+     "                glove-text     the same without the first line; gensim reads it with no_header=True\n"
+     "                npy            NumPy, rows x dim float32\n"
+     "                fvecs          faiss: before each row its dim as int32\n"
+     "                fbin           DiskANN, cuVS, usearch: rows and dim as uint32, then the rows\n"
+     "                safetensors    PyTorch and others: one tensor, named as the table\n"
+     "                projector      the Embedding Projector: FILE has the vectors, FILE.metadata.tsv beside it\n"
+     "                               word and count\n"
+     "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
+     "  --out=FILE    written beside and renamed: FILE is never half there\n"
+     "  --table=T     target (default), context, their sum, or normsum (each of unit length first; a row of\n"
+     "                zeros stays zeros)"},
+    {"nearest", cmd_nearest,
+     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context] "
+     "[--titles=FILE]",
+     "the words nearest to words: lines of word <TAB> score",
+     RUN_HELP
+     "\n"
+     "\n"
+     "  --k=10              how many\n"
+     "  --metric=cosine     or dot\n"
+     "  --query=target      which table the word's vector comes from: target or context\n"
+     "  --among=target      which table is searched: target or context\n"
+     "  --titles=FILE       lines of id <TAB> title: titles are printed in the place of ids, and WORD may be one\n"
+     "\n"
+     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
+    {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
+     RUN_HELP "\n"
+              "\n"
+              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out.\n"
+              "\n"
+              "  --k=10        how many\n"
+              "\n" DEVICE_HELP},
+    {"evaluate", cmd_evaluate,
+     "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
+     "[--groups=FILE --met=5 --sample=2000] [--k=20] "
+     "[--table=target|context|sum|normsum]",
+     "similarity, analogies, held-out items, groups, each with its coverage",
+     RUN_HELP
+     "\n"
+     "\n"
+     "  --pairs=FILE      word, word, score on each line: Spearman's rho; may be given several times\n"
+     "  --analogies=FILE  lines of a b c d under ': section' lines: accuracy of 3CosAdd; may be given several times\n"
+     "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
+     "  --train=LISTS --held-out=LISTS\n"
+     "                    lists of name and items: recall, NDCG and hit rate of the held-out items at k\n"
+     "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
+     "each\n"
+     "                    column of groups, how many of a row's k nearest rows by cosine are of its own group, as a "
+     "share\n"
+     "                    of those that could be (k, or the group's other rows), beside what random vectors get\n"
+     "  --met=5           groups: rows that the corpus names at least so often are asked; all up to the last of them "
+     "are\n"
+     "                    searched (which is the same where ids are ranks of frequency)\n"
+     "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
+     "  --k=20            held-out items, groups: how many are looked at\n"
+     "  --table=target    or context, their sum, or normsum (each of unit length first)\n"
+     "\n" DEVICE_HELP},
+    {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
+     "a synthetic corpus in the shape of a run",
+     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
+     "options\n"
+     "make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1), over all rows and within each "
+     "group;\n"
+     "evaluate --groups=FILE.groups.tsv says how much of what was planted a run has found.\n"
+     "\n"
+     "  --out=FILE    where to; FILE.groups.tsv beside it tells the series, fields or topics that were drawn\n"
+     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv\n"
+     "  --rows=N      books, papers or words\n"
+     "  --lists=N     lists, papers that cite, or sentences\n"
+     "  --seed=S      of the draws"},
+    {"bench", cmd_bench,
+     "bench transfer|train|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
+     "--steps=N]",
+     "measure this machine",
+     "transfer: rows moved between the places of a table; train: the speed of a configuration, its tables opened and "
+     "filled\n"
+     "as train does it, without checkpoints; memory: what a table takes. Each result comes with the command, device "
+     "and "
+     "date.\n"
+     "\n"
+     "  --json        a line of JSON a result\n"
+     "  --rows=N --dim=N\n"
+     "                transfer, memory: the table's\n"
+     "  --span=SIZE   transfer: bytes of the host that the rows of the last part are spread over\n"
+     "  --brief       transfer: without that last part\n"
+     "  --file=FILE   transfer: where the table of the place file lies meanwhile\n"
+     "  --seconds=T --steps=N\n"
+     "                train: how long is measured\n"
+     "\n" KEYS_HELP},
+    {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
+     "Takes no arguments."},
+    {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]",
+     "every key resolved, as an INI with its help as comments",
+     "Without a file: the defaults. What depends on the machine (device.backend, train.batch, memory.*) stays "
+     "auto.\n\n" KEYS_HELP},
+    {"help", cmd_help, "help [COMMAND|keys]", "this list, a command's options, or every key of the configuration",
+     "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'."},
+    {0}};
+
+enum { NAMES_MOST = 32 }; /* commands, and options of a command, that a misspelt one is compared with */
+
+const struct command *command_find(const char *name) {
+    const char *names[NAMES_MOST];
+    size_t count = 0;
+    for (const struct command *c = commands; c->name; c++) {
+        if (!strcmp(c->name, name)) return c;
+        if (count < NAMES_MOST) names[count++] = c->name;
+    }
+    const char *near = text_nearest(name, names, count);
+    if (near)
+        fail_usage("there is no command '%.100s'; did you mean '%s'?", name, near);
+    else
+        fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);
+    return NULL;
+}
+
+/* ---- arguments ---- */
+
+static const struct option *find_option(const struct option *options, const char *name, size_t length) {
+    for (; options->name; options++)
+        if (strlen(options->name) == length && !strncmp(options->name, name, length)) return options;
+    return NULL;
+}
+
+static int refuse_option(const char *command, const struct option *options, const char *argument) {
+    const char *names[NAMES_MOST];
+    char name[64];
+    size_t count = 0;
+    for (; options[count].name && count < NAMES_MOST; count++) names[count] = options[count].name;
+    strncpy(name, argument + 2, sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    name[strcspn(name, "=")] = 0;
+    const char *near = text_nearest(name, names, count);
+    if (near) return fail_usage("%s has no option '--%s'; did you mean '--%s'?", command, name, near);
+    return fail_usage("%s has no option '--%s'; see 'sptx-w2v help %s'", command, name, command);
+}
+
+static int take_option(const char *command, const struct option *option, const char *value) {
+    if (option->flag) {
+        if (value) return fail_usage("%s: --%s takes no value", command, option->name);
+        *option->flag = 1;
+        return 0;
+    }
+    if (!value || !*value) return fail_usage("%s: --%s needs a value: --%s=...", command, option->name, option->name);
+    if (!option->texts) {
+        *option->text = value;
+        return 0;
+    }
+    if (*option->count == OPTION_TIMES)
+        return fail_usage("%s: --%s is given more than %d times", command, option->name, OPTION_TIMES);
+    option->texts[(*option->count)++] = value;
+    return 0;
+}
+
+/* "--section.key=value": its name holds a dot. */
+static int is_setting(const char *argument) {
+    return memchr(argument, '.', strcspn(argument, "=")) != NULL;
+}
+
+int command_arguments(int argc, char **argv, const struct option *options, const char **positional,
+                      const char **settings, int *setting_count) {
+    int given = 0, only_positional = 0;
+    if (setting_count) *setting_count = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (only_positional || strncmp(argument, "--", 2)) {
+            positional[given++] = argument;
+            continue;
+        }
+        if (!argument[2]) {
+            only_positional = 1;
+            continue;
+        }
+        size_t length = strcspn(argument + 2, "=");
+        const struct option *option = find_option(options, argument + 2, length);
+        if (option) {
+            if (take_option(argv[0], option, argument[2 + length] ? argument + 3 + length : NULL)) return -1;
+        } else if (settings && is_setting(argument)) {
+            settings[(*setting_count)++] = argument;
+        } else {
+            return refuse_option(argv[0], options, argument);
+        }
+    }
+    return given;
+}
+
+int command_config(struct config *config, const char *path, const char **settings, int setting_count) {
+    if (config_init(config) || (path && config_read(config, path))) return -1;
+    for (int i = 0; i < setting_count; i++) {
+        int result = config_argument(config, settings[i]);
+        if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", settings[i]);
+        if (result) return -1;
+    }
+    return config_resolve(config);
+}
+
+int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
+                  uint64_t *value) {
+    char low[TEXT_ROOM], high[TEXT_ROOM];
+    uint64_t number;
+    if (!text) return 0;
+    if (text_count(text, &number) || number < lowest || number > highest)
+        return fail_usage("%s: --%s = '%.100s' is not a whole number from %s to %s", command, option, text,
+                          text_of_count(low, lowest), text_of_count(high, highest));
+    *value = number;
+    return 0;
+}

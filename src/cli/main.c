@@ -1,0 +1,72 @@
+/* main: finds the command, runs it, prints the sentence of a failure and turns it into an exit code.
+ *
+ *   0 done    1 failed    2 called wrongly
+ */
+#include "commands.h"
+#include "base/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char version[] = "sptx-w2v 0.1.0";
+
+/* A closed stdin, stdout or stderr would give its number to the next file opened, and a printed line would land in it.
+ * What takes the place cannot be written, so that results for a closed stdout still fail. */
+static void keep_standard_files(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
+}
+
+static int is_first_word(const char *argument, const char *a, const char *b) {
+    return !strcmp(argument, a) || !strcmp(argument, b);
+}
+
+/* Takes `flag` out of the arguments in front of a lone "--"; 1 where it was there. */
+static int take_flag(int *argc, char **argv, const char *flag) {
+    int kept = 1, found = 0, open = 1;
+    for (int i = 1; i < *argc; i++) {
+        if (!strcmp(argv[i], "--")) open = 0;
+        if (open && !strcmp(argv[i], flag))
+            found = 1;
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+    argv[kept] = NULL;
+    return found;
+}
+
+static int run(int argc, char **argv) {
+    int help = take_flag(&argc, argv, "--help");
+    if (take_flag(&argc, argv, "--quiet")) report_quiet(1);
+    if (argc < 2) {
+        if (help) return cmd_help(1, argv);
+        return fail_usage("which command? 'sptx-w2v help' lists them");
+    }
+    if (is_first_word(argv[1], "--version", "version")) {
+        puts(version);
+        return 0;
+    }
+    if (!strcmp(argv[1], "-h")) return cmd_help(1, argv);
+    if (help || (argc == 3 && !strcmp(argv[2], "-h"))) return cmd_help(2, argv);
+    const struct command *command = command_find(argv[1]);
+    return command ? command->run(argc - 1, argv + 1) : -1;
+}
+
+int main(int argc, char **argv) {
+    keep_standard_files();
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
+    signal(SIGPIPE,
+           SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
+    int result = run(argc, argv);
+    if (fflush(stdout) || ferror(stdout)) result = fail("cannot write the results to stdout: %s", strerror(errno));
+    if (!result) return 0;
+    report_live("");
+    report_quiet(0);
+    fprintf(stderr, "sptx-w2v: %s\n", report_exit_code() ? report_sentence() : "failed without saying why");
+    return report_exit_code() ? report_exit_code() : 1;
+}

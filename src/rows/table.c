@@ -1,0 +1,395 @@
+#include "table.h"
+
+#include "base/memory.h"
+#include "normal.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char *side_name(enum table_side side) {
+    return side == TABLE_TARGET ? "target" : "context";
+}
+
+/* ---- layout ---- */
+
+struct rule_options table_rule(const struct config *config) {
+    struct rule_options rule = {
+        .rule = config->optimizer_rule,
+        .momentum = config->optimizer_momentum,
+        .weight_decay = config->optimizer_weight_decay,
+        .lr_decay = config->optimizer_lr_decay,
+        .initial_accumulator = config->optimizer_initial_accumulator,
+        .eps = config->optimizer_eps,
+        .rho = config->optimizer_rho,
+        .alpha = config->optimizer_alpha,
+        .beta1 = config->optimizer_beta1,
+        .beta2 = config->optimizer_beta2,
+        .lambd = config->optimizer_lambd,
+        .t0 = config->optimizer_t0,
+        .eta_minus = config->optimizer_eta_minus,
+        .eta_plus = config->optimizer_eta_plus,
+        .step_min = config->optimizer_step_min,
+        .step_max = config->optimizer_step_max,
+        .lr = config->optimizer_lr,
+        .clip = config->optimizer_clip,
+        .nesterov = config->optimizer_nesterov,
+        .centered = config->optimizer_centered,
+        .amsgrad = config->optimizer_amsgrad,
+    };
+    rule.count_rows = config->optimizer_bias_correction == COUNT_ROW && rule_counts(&rule);
+    return rule;
+}
+
+struct record_layout table_layout(const struct rule_options *rule, uint32_t dim) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .counted = rule->count_rows != 0};
+    layout.slots = (uint32_t)rule_slots(rule, slots);
+    layout.packed = 4 * ((uint64_t)(1 + layout.slots) * dim + layout.counted);
+    return layout;
+}
+
+static uint64_t padded(uint64_t bytes) {
+    return (bytes + 127) / 128 * 128;
+}
+
+uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state) {
+    uint64_t span = 4 * (uint64_t)layout->span, beside = layout->slots * span + 4 * layout->counted;
+    return weights == state ? padded(span + beside) : padded(span) + padded(beside);
+}
+
+/* ---- opening ---- */
+
+static int settled(int place, enum table_side side, const char *part, enum place *out) {
+    if (place == CONFIG_PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", side_name(side), part);
+    *out = (enum place)place; /* config_place and place list the same places in the same order */
+    return 0;
+}
+
+static int choose_places(struct table *table, const struct config *config) {
+    int target = table->side == TABLE_TARGET;
+    int weights = target ? config->memory_target : config->memory_context;
+    int state = target ? config->memory_target_state : config->memory_context_state;
+    if (settled(weights, table->side, "", &table->spec.weights)) return -1;
+    return settled(state, table->side, "_state", &table->spec.state);
+}
+
+static int name_working_file(struct table *table, const char *directory) {
+    if (table->spec.weights != PLACE_FILE && table->spec.state != PLACE_FILE) return 0;
+    char name[32];
+    snprintf(name, sizeof name, "%s.working", table->spec.name);
+    table->file_path = file_join(directory, name);
+    table->spec.file_path = table->file_path;
+    return table->file_path ? 0 : -1;
+}
+
+int table_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
+               const struct backend_ops *ops, struct backend *backend, const char *directory) {
+    *table = (struct table){.ops = ops, .backend = backend, .side = side};
+    table->rule = table_rule(config);
+    table->spec.name = side_name(side);
+    table->spec.rows = rows;
+    table->spec.layout = table_layout(&table->rule, (uint32_t)config->model_dim);
+    table->spec.hot_rows = hot_rows < rows ? hot_rows : rows;
+    if (choose_places(table, config) || name_working_file(table, directory) ||
+        ops->table_open(backend, &table->spec, &table->store)) {
+        table->store = NULL;
+        table_release(table);
+        return -1;
+    }
+    return 0;
+}
+
+void table_release(struct table *table) {
+    if (table->store) table->ops->table_close(table->backend, table->store);
+    free(table->file_path);
+    *table = (struct table){0};
+}
+
+/* ---- first values ---- */
+
+/* Words of `text`, at most `room`, in `copy` of 256 bytes; -1 where there are more or they are longer. */
+static int split(const char *text, char copy[256], char *words[], int room) {
+    int n = 0;
+    char *rest = copy;
+    if (strlen(text) >= 256) return -1;
+    strcpy(copy, text);
+    for (char *word; (word = strtok_r(rest, " \t,", &rest));) {
+        if (n == room) return -1;
+        words[n++] = word;
+    }
+    return n;
+}
+
+static int law(struct init_law *out, enum init_kind kind, double a, double b) {
+    *out = (struct init_law){kind, a, b};
+    return 0;
+}
+
+int table_init_law(struct init_law *out, const char *text, enum table_side side, uint32_t dim) {
+    char copy[256], *words[3];
+    double a = 0, b = 0;
+    int n = split(text, copy, words, 3);
+    if (n < 1 || (n > 1 && text_real(words[1], &a)) || (n > 2 && text_real(words[2], &b))) return -1;
+    if (n == 1 && !strcmp(words[0], "zeros")) return law(out, INIT_ZEROS, 0, 0);
+    if (n == 1 && !strcmp(words[0], "word2vec")) return law(out, INIT_UNIFORM, -0.5 / dim, 0.5 / dim);
+    if (n == 3 && !strcmp(words[0], "uniform") && a <= b) return law(out, INIT_UNIFORM, a, b);
+    if (n == 3 && !strcmp(words[0], "normal") && b >= 0) return law(out, INIT_NORMAL, a, b);
+    if (n == 2 && !strcmp(words[0], "notebook") && a >= 0) {
+        double r = sqrt(2 / (a + dim));
+        return side == TABLE_TARGET ? law(out, INIT_UNIFORM, -r, r) : law(out, INIT_NORMAL, 0, sqrt(r));
+    }
+    return -1;
+}
+
+static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
+    for (uint32_t i = 0; i < count; i++) out[i] = draw_unit(words[i]);
+}
+
+enum { TILE = 64 }; /* columns drawn at once */
+
+/* What a row's columns from `first` are drawn from: `count` words, four a draw. */
+static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
+    for (uint32_t i = 0; i < count; i += 4) {
+        struct draw4 drawn = draw_at(seed, purpose, row, 0, (first + i) / 4);
+        memcpy(words + i, drawn.word, sizeof drawn.word);
+    }
+}
+
+static void draw_weights(const struct init_law *from, uint32_t seed, enum table_side side, uint64_t row, uint32_t dim,
+                         float *weights) {
+    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
+    double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
+    for (uint32_t first = 0; first < dim; first += TILE) {
+        uint32_t columns = dim - first < TILE ? dim - first : TILE, count = (columns + 3) / 4 * 4;
+        draw_words(seed, purpose, row, first, count, words);
+        (from->kind == INIT_NORMAL ? normal_values : uniform_values)(words, count, values);
+        for (uint32_t i = 0; i < columns; i++) weights[first + i] = (float)(from->a + scale * values[i]);
+    }
+}
+
+/* The chunk of rows [first, first + count) that is being drawn. */
+struct filling {
+    struct table *table;
+    struct init_law law;
+    uint32_t seed;
+    unsigned threads;
+    uint64_t first, count;
+    float *records;
+};
+
+/* A record with its first state and weights of zero, `count` times. */
+static void first_records(const struct table *table, float *records, uint64_t count) {
+    const struct record_layout *layout = &table->spec.layout;
+    struct rule_slot slots[RULE_SLOTS];
+    int n = rule_slots(&table->rule, slots);
+    uint64_t width = layout->packed / 4;
+    for (uint64_t row = 0; row < count; row++) {
+        float *record = records + row * width;
+        memset(record, 0, layout->packed);
+        for (int s = 0; s < n; s++)
+            for (uint32_t i = 0; i < layout->dim; i++) record[(uint64_t)(1 + s) * layout->dim + i] = slots[s].initial;
+    }
+}
+
+static int draw_chunk(void *context, unsigned worker) {
+    const struct filling *filling = context;
+    const struct record_layout *layout = &filling->table->spec.layout;
+    uint64_t first, end, width = layout->packed / 4;
+    pool_share(filling->count, worker, filling->threads, &first, &end);
+    for (uint64_t i = first; i < end; i++)
+        draw_weights(&filling->law, filling->seed, filling->table->side, filling->first + i, layout->dim,
+                     filling->records + i * width);
+    return 0;
+}
+
+/* Rows that are moved at once. */
+static uint64_t grain(const struct table *table) {
+    uint64_t rows = TABLE_CHUNK / table->spec.layout.packed;
+    if (rows > table->spec.rows) rows = table->spec.rows;
+    return rows ? rows : 1;
+}
+
+/* Rows of the chunk that begins at row `first`; 0 behind the last. */
+static uint64_t chunk_at(const struct table *table, uint64_t first) {
+    uint64_t left = table->spec.rows - first, most = grain(table);
+    return left < most ? left : most;
+}
+
+/* Drawn by all threads, then written by all of the backend's. */
+static int fill_chunks(struct filling *filling, struct pool *pool) {
+    const struct table *table = filling->table;
+    int result = 0;
+    filling->threads = pool_threads(pool);
+    first_records(table, filling->records, grain(table));
+    for (; !result && (filling->count = chunk_at(table, filling->first)); filling->first += filling->count) {
+        if (filling->law.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
+        if (!result)
+            result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
+    }
+    return result;
+}
+
+static int read_law(struct init_law *out, const struct config *config, enum table_side side) {
+    const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
+    if (!table_init_law(out, text, side, (uint32_t)config->model_dim)) return 0;
+    return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                side_name(side), text);
+}
+
+int table_check_init(const struct config *config) {
+    struct init_law target, context;
+    return read_law(&target, config, TABLE_TARGET) || read_law(&context, config, TABLE_CONTEXT) ? -1 : 0;
+}
+
+int table_fill(struct table *table, const struct config *config, struct pool *pool) {
+    struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed};
+    if (read_law(&filling.law, config, table->side)) return -1;
+    filling.records = mem_alloc(grain(table), table->spec.layout.packed, "a table's first values");
+    int result = filling.records ? fill_chunks(&filling, pool) : -1;
+    free(filling.records);
+    return result;
+}
+
+/* ---- disk ---- */
+
+static void add_field(struct npy *npy, const char *name, uint32_t columns, char kind) {
+    struct npy_field *field = &npy->field[npy->fields++];
+    snprintf(field->name, sizeof field->name, "%s", name);
+    field->columns = columns;
+    field->kind = kind;
+}
+
+/* What the file of this table is made of. */
+static struct npy describe(const struct table *table) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct npy npy = {.rows = table->spec.rows};
+    int n = rule_slots(&table->rule, slots);
+    add_field(&npy, "weights", table->spec.layout.dim, 'f');
+    for (int s = 0; s < n; s++) add_field(&npy, slots[s].name, table->spec.layout.dim, 'f');
+    if (table->spec.layout.counted) add_field(&npy, "updates", 1, 'u');
+    return npy;
+}
+
+/* A table on its way to disk: while a chunk is written, the next is read and hashed. */
+struct saving {
+    struct table *table;
+    struct file_writer *writer;
+    XXH64_state_t *hash;
+    char *next, *last;                /* records that are read, and that are written */
+    uint64_t first, reading, writing; /* the row where `next` begins; how many rows each has */
+};
+
+static int read_next(struct saving *saving) {
+    struct table *table = saving->table;
+    if (!saving->reading) return 0;
+    if (table->ops->table_read(table->backend, table->store, saving->first, saving->reading, saving->next)) return -1;
+    XXH64_update(saving->hash, saving->next, saving->reading * table->spec.layout.packed);
+    return 0;
+}
+
+static int save_turn(void *context, unsigned worker) {
+    struct saving *saving = context;
+    if (worker == 0) return read_next(saving);
+    return file_write(saving->writer, saving->last, saving->writing * saving->table->spec.layout.packed);
+}
+
+static int save_chunks(struct saving *saving, struct pool *pool) {
+    for (saving->reading = chunk_at(saving->table, 0); saving->reading || saving->writing;) {
+        if (pool_run(pool, save_turn, saving)) return -1;
+        char *written = saving->last;
+        saving->last = saving->next;
+        saving->next = written;
+        saving->writing = saving->reading;
+        saving->first += saving->reading;
+        saving->reading = chunk_at(saving->table, saving->first);
+    }
+    return 0;
+}
+
+static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
+    uint64_t chunk = grain(table) * table->spec.layout.packed;
+    char *records = mem_alloc(2, chunk, "pieces of a table on their way to disk");
+    if (!records) return -1;
+    struct pool *pool = pool_open(2);
+    struct saving saving = {.table = table, .writer = writer, .hash = hash, .next = records, .last = records + chunk};
+    int result = pool ? save_chunks(&saving, pool) : -1;
+    pool_close(pool);
+    free(records);
+    return result;
+}
+
+int table_save(struct table *table, const char *path, uint64_t *checksum) {
+    struct npy npy = describe(table);
+    struct file_writer writer;
+    XXH64_state_t *hash = XXH64_createState();
+    int result = -1;
+    if (!hash) return fail("not enough memory for a checksum");
+    XXH64_reset(hash, 0);
+    if (file_writer_open(&writer, path)) goto out;
+    if (npy_write_header(&npy, &writer)) goto abandon;
+    if (writer.used != writer.written) { /* a header is far smaller than the buffer it waits in */
+        fail("the header of '%s' is longer than a write buffer", path);
+        goto abandon;
+    }
+    XXH64_update(hash, writer.buffer, writer.used);
+    if (save_rows(table, &writer, hash)) goto abandon;
+    result = file_commit(&writer);
+    *checksum = XXH64_digest(hash);
+    goto out;
+abandon:
+    file_abandon(&writer);
+out:
+    XXH64_freeState(hash);
+    return result;
+}
+
+/* "weights[128] exp_avg[128] updates" */
+static void name_fields(const struct npy *npy, char *out, size_t room) {
+    size_t at = 0;
+    out[0] = 0;
+    for (uint32_t i = 0; i < npy->fields && at < room; i++) {
+        const struct npy_field *field = &npy->field[i];
+        int n = field->kind == 'u' ? snprintf(out + at, room - at, "%s%s", i ? " " : "", field->name)
+                                   : snprintf(out + at, room - at, "%s%s[%" PRIu32 "]", i ? " " : "",
+                                              field->name[0] ? field->name : "(plain array)", field->columns);
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static int same_fields(const struct npy *seen, const struct npy *wanted) {
+    if (seen->fields != wanted->fields) return 0;
+    for (uint32_t i = 0; i < seen->fields; i++) {
+        const struct npy_field *a = &seen->field[i], *b = &wanted->field[i];
+        if (strcmp(a->name, b->name) || a->columns != b->columns || a->kind != b->kind) return 0;
+    }
+    return 1;
+}
+
+static int check_file(const struct table *table, const struct npy *seen, const char *path) {
+    struct npy wanted = describe(table);
+    char has[512], wants[512];
+    if (seen->rows != wanted.rows)
+        return fail("'%s' has %" PRIu64 " rows, the %s table has %" PRIu64, path, seen->rows, table->spec.name, wanted.rows);
+    if (!same_fields(seen, &wanted) || seen->record != table->spec.layout.packed) {
+        name_fields(seen, has, sizeof has);
+        name_fields(&wanted, wants, sizeof wants);
+        return fail("'%s' has the fields %s, this model.dim and optimizer want %s", path, has, wants);
+    }
+    return 0;
+}
+
+int table_load(struct table *table, const char *path) {
+    struct npy npy;
+    if (npy_open(&npy, path)) return -1;
+    int result = check_file(table, &npy, path);
+    for (uint64_t first = 0, count; !result && (count = chunk_at(table, first)); first += count)
+        result = table->ops->table_write(table->backend, table->store, first, count, npy_row(&npy, &npy.field[0], first));
+    npy_close(&npy);
+    return result;
+}

@@ -1,0 +1,95 @@
+/* config: the keys of config.def, from an INI file and the command line, checked, resolved and written back.
+ *
+ * config_read() -> config_set() for each --section.key=value -> config_resolve(). After resolving, every "auto" that
+ * depends on other keys only has its value; device.backend, train.batch and memory.* keep "auto" (they depend on the
+ * machine) until the trainer settles them through config_set().
+ */
+#ifndef SPTX_CONFIG_H
+#define SPTX_CONFIG_H
+
+#include "base/file.h"
+
+#include <stdint.h>
+
+#define COUNT_AUTO UINT64_MAX
+enum { TRUTH_AUTO = 2 };
+
+/* In the order of the lists in config.def. */
+enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
+enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
+enum config_mode { MODE_AUTO, MODE_WINDOW, MODE_LIST, MODE_ADJACENCY };
+enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_AUTO };
+enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
+enum config_rule { RULE_AUTO = 10 }; /* behind the rules of kernels/optimizers.h, which come first */
+enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
+enum config_law { LAW_UNIGRAM, LAW_UNIFORM, LAW_LOG_UNIFORM };
+enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
+enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
+enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
+enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
+enum config_place { CONFIG_PINNED, CONFIG_GPU, CONFIG_FILE, CONFIG_PLACE_AUTO };
+enum config_count { COUNT_GLOBAL, COUNT_ROW };
+
+struct config {
+#define SECTION(name, help)
+#define TEXT(section, key, fallback, help) char *section##_##key;
+#define COUNT(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
+#define REAL(section, key, fallback, lowest, highest, help) double section##_##key;
+#define BYTES(section, key, fallback, help) uint64_t section##_##key;
+#define TRUTH(section, key, fallback, help) int section##_##key;
+#define CHOICE(section, key, fallback, list, help) int section##_##key;
+#include "config.def"
+#undef SECTION
+#undef TEXT
+#undef COUNT
+#undef REAL
+#undef BYTES
+#undef TRUTH
+#undef CHOICE
+    char *name; /* of the file, without directory and .ini; "run" where there is none */
+    /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
+    double checkpoint_seconds;
+    uint64_t checkpoint_steps;
+    int checkpoint_epochs; /* 1: after every epoch */
+    double min_rating;     /* corpus.min_rating, or -infinity */
+};
+
+/* Every key at its default. 0, or -1 after fail(). The caller releases in any case. */
+int config_init(struct config *config);
+void config_release(struct config *config);
+
+/* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
+int config_read(struct config *config, const char *path);
+
+/* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
+int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);
+
+/* Sets from an argument "--section.key=value". 0 done; 1: not of that form; -1 after fail_usage(). */
+int config_argument(struct config *config, const char *argument);
+
+/* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
+int config_resolve(struct config *config);
+
+/* Writes all keys as an INI that config_read() reads back to the same bytes; with `help`, comments. `text` is grown. */
+int config_format(const struct config *config, int help, char **text);
+int config_write(const struct config *config, int help, struct file_writer *writer);
+
+/* The value of one key as config_format() writes it, in memory that the caller frees. NULL after fail(). */
+char *config_value(const struct config *config, const char *section, const char *key);
+
+/* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or
+ * NULL: what --resume compares. Left out: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
+ * corpus.cache. */
+const char *config_difference(const struct config *a, const struct config *b);
+
+/* The name of choice `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
+const char *config_choice_name(const char *section, const char *key, int value);
+
+/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout. */
+void config_print_help(void);
+
+/* A list of paths as corpus.path holds them: separated by blanks or commas, quoted where they hold one, or one path that
+ * exists as it stands. The caller frees each and the array. -1 after fail(). */
+int64_t config_paths(const char *text, char ***paths);
+
+#endif

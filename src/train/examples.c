@@ -1,0 +1,372 @@
+#include "examples.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- subsampling and negatives ---- */
+
+uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
+    if (t <= 0 || count == 0) return UINT32_MAX;
+    double f = (double)count / (double)total, kept = (sqrt(f / t) + 1) * t / f;
+    double threshold = kept * 4294967296.0 - 1; /* kept where draw <= threshold */
+    return threshold >= 4294967295.0 ? UINT32_MAX : threshold <= 0 ? 0 : (uint32_t)threshold;
+}
+
+/* The column keeps `share` of itself. A share of 0 still leaves one draw in 2^32: below what any run can see. */
+static struct alias column(double share, uint64_t self, uint32_t other) {
+    double threshold = floor(share * 4294967296.0 + 0.5) - 1;
+    if (threshold >= 4294967295.0) return (struct alias){UINT32_MAX, (uint32_t)self};
+    return (struct alias){threshold <= 0 ? 0 : (uint32_t)threshold, other};
+}
+
+/* Vose (1991). scaled[] (mean 1) is used up. Columns below 1 wait at the front of `waiting`, the others at its back; no
+ * more than all of them ever wait. */
+static int vose(struct alias *table, double *scaled, uint64_t rows) {
+    uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
+    uint64_t small = 0, large = rows;
+    if (!waiting) return -1;
+    for (uint64_t i = rows; i-- > 0;) {
+        if (scaled[i] < 1) waiting[small++] = (uint32_t)i;
+        else waiting[--large] = (uint32_t)i;
+    }
+    while (small > 0 && large < rows) {
+        uint32_t low = waiting[--small], high = waiting[large++];
+        table[low] = column(scaled[low], low, high);
+        scaled[high] = scaled[high] + scaled[low] - 1;
+        if (scaled[high] < 1) waiting[small++] = high;
+        else waiting[--large] = high;
+    }
+    /* What is left is 1 but for rounding. */
+    while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
+    while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
+    free(waiting);
+    return 0;
+}
+
+static int scale_to_mean_one(double *weights, uint64_t rows) {
+    double sum = 0;
+    for (uint64_t i = 0; i < rows; i++) sum += weights[i];
+    if (!(sum > 0) || !isfinite(sum)) return -1;
+    for (uint64_t i = 0; i < rows; i++) weights[i] *= (double)rows / sum;
+    return 0;
+}
+
+int examples_alias(struct alias *table, const double *weights, uint64_t rows) {
+    double *scaled = mem_alloc(rows, sizeof *scaled, "the table of negatives");
+    int result = -1;
+    if (!scaled) return -1;
+    for (uint64_t i = 0; i < rows; i++) scaled[i] = weights[i];
+    if (scale_to_mean_one(scaled, rows)) fail("the weights of %" PRIu64 " rows have no positive, finite sum", rows);
+    else result = vose(table, scaled, rows);
+    free(scaled);
+    return result;
+}
+
+static int make_alias(struct examples *examples, const struct vocab *vocab, double power) {
+    double *weights = mem_alloc(vocab->size, sizeof *weights, "the table of negatives");
+    int result = -1;
+    examples->alias = mem_alloc(vocab->size, sizeof *examples->alias, "the table of negatives");
+    if (!weights || !examples->alias) goto out;
+    for (uint64_t i = 0; i < vocab->size; i++) /* a row that was never met is never drawn, whatever the power */
+        weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
+    if (scale_to_mean_one(weights, vocab->size)) {
+        fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
+             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs none",
+             vocab->size, power);
+        goto out;
+    }
+    result = vose(examples->alias, weights, vocab->size);
+out:
+    free(weights);
+    return result;
+}
+
+static int make_keep(struct examples *examples, const struct vocab *vocab, double t) {
+    examples->keep = mem_alloc(vocab->size, sizeof *examples->keep, "subsampling");
+    if (!examples->keep) return -1;
+    for (uint64_t i = 0; i < vocab->size; i++) examples->keep[i] = examples_keep(vocab->counts[i], vocab->kept, t);
+    return 0;
+}
+
+/* ---- what cannot work ---- */
+
+static uint64_t longest_sentence(const struct example_source *source) {
+    uint64_t longest = 0;
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        uint64_t length = source->starts[i + 1] - source->starts[i];
+        if (length > longest) longest = length;
+    }
+    return longest;
+}
+
+static int check_corpus(const struct example_source *source, uint64_t longest) {
+    const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST ? "list" : "line";
+    if (source->rows < 2)
+        return fail("the vocabulary has %" PRIu64 " word; training tells one word from another, so it needs two", source->rows);
+    if (longest < 2)
+        return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
+                    "corpus.min_count, or check corpus.format", line);
+    if (source->mode == EXAMPLE_WINDOW || source->short_repeat || source->positives == 0) return 0;
+    if (longest < (uint64_t)source->positives + 1)
+        return fail("examples.positives = %" PRIu32 " needs a %s of %" PRIu64 " words, the longest has %" PRIu64
+                    "; lower it, or set examples.short = repeat",
+                    source->positives, line, (uint64_t)source->positives + 1, longest);
+    return 0;
+}
+
+/* Rows that the law can draw. */
+static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
+    uint64_t met = 0;
+    if (source->law == NEGATIVE_UNIFORM) return source->rows;
+    if (source->law == NEGATIVE_LOG_UNIFORM) return source->rows - 1;
+    for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
+    return met;
+}
+
+static int check_negatives(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
+    uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
+    uint64_t positives = source->positives ? source->positives : longest - 1;
+    if (source->negatives == 0) return 0;
+    if (source->law == NEGATIVE_LOG_UNIFORM && source->rows < 3)
+        return fail("negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
+                    source->rows);
+    if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
+    numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * 2 * source->window : slots;
+    if (numbered > EXAMPLE_MOST_NEGATIVES)
+        return fail("negatives.per = pair with %s would draw up to %" PRIu64 " negatives for one example, more than %" PRIu64
+                    "; lower negatives.count or %s, or set negatives.per = example",
+                    source->mode == EXAMPLE_WINDOW ? "this window" : "these positives", numbered, EXAMPLE_MOST_NEGATIVES,
+                    source->mode == EXAMPLE_WINDOW ? "examples.window" : "examples.positives");
+    if (source->exclude) own = source->mode == EXAMPLE_WINDOW ? 1 : source->positives ? 1 + (uint64_t)source->positives : 2;
+    if (drawable <= own)
+        return fail("negatives.exclude leaves nothing to draw: the law draws from %" PRIu64 " rows, an example has %" PRIu64
+                    " of its own; set negatives.exclude = no",
+                    drawable, own);
+    if (source->distinct && slots > drawable - own)
+        return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
+                    " can be drawn beside an example's own; lower negatives.count or set negatives.distinct = no",
+                    slots, drawable - own);
+    return 0;
+}
+
+/* ---- the source ---- */
+
+static uint32_t share_threshold(double share) {
+    return (uint32_t)(share * 4294967296.0); /* the bounds of train.held_out keep it below 2^32 */
+}
+
+static void take_keys(struct example_source *source, const struct config *config) {
+    source->mode = (enum example_mode)(config->examples_mode - MODE_WINDOW);
+    source->window = (uint32_t)config->examples_window;
+    source->shrink = config->examples_shrink;
+    source->shuffle = config->examples_shuffle;
+    source->shuffle_items = config->examples_shuffle_items;
+    source->positives = (uint32_t)config->examples_positives;
+    source->targets_all = config->examples_targets == TARGETS_ALL;
+    source->replacement = config->examples_replacement;
+    source->short_repeat = config->examples_short == SHORT_REPEAT;
+    source->negatives = (uint32_t)config->negatives_count;
+    source->per_pair = config->negatives_per == PER_PAIR;
+    source->exclude = config->negatives_exclude;
+    source->distinct = config->negatives_distinct;
+    source->law = (enum negative_law)config->negatives_law;
+    source->seed = (uint32_t)config->train_seed;
+    source->held_out = share_threshold(config->train_held_out);
+}
+
+static int make_tables(struct examples *examples, const struct config *config, const struct vocab *vocab) {
+    struct example_source *source = &examples->source;
+    if (config->examples_subsample > 0) {
+        if (source->mode != EXAMPLE_WINDOW)
+            return fail("examples.subsample = %g works in window mode only, and examples.mode is %s; set examples.subsample = 0",
+                        config->examples_subsample, source->mode == EXAMPLE_LIST ? "list" : "adjacency");
+        if (make_keep(examples, vocab, config->examples_subsample)) return -1;
+    }
+    if (source->law == NEGATIVE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power))
+        return -1;
+    source->keep = examples->keep;
+    source->alias = examples->alias;
+    source->log2_rows = log2((double)source->rows);
+    return 0;
+}
+
+int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
+                  const struct idstream *stream) {
+    *examples = (struct examples){0};
+    struct example_source *source = &examples->source;
+    source->ids = stream->ids;
+    source->starts = stream->starts;
+    source->tokens = stream->tokens;
+    source->sentences = stream->sentences;
+    source->rows = vocab->size;
+    take_keys(source, config);
+    uint64_t longest = longest_sentence(source);
+    if (check_corpus(source, longest) || check_negatives(source, vocab, longest) || make_tables(examples, config, vocab)) {
+        examples_release(examples);
+        return -1;
+    }
+    return 0;
+}
+
+void examples_release(struct examples *examples) {
+    free(examples->keep);
+    free(examples->alias);
+    *examples = (struct examples){0};
+}
+
+/* ---- what an epoch holds, and its largest batch ---- */
+
+uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
+    uint64_t count = example_count(&examples->source);
+    return batch < count ? batch : count;
+}
+
+double examples_kept(const struct example_source *source, uint64_t row) {
+    return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
+}
+
+/* Summed over examples. `square`: of what each makes, or a bound of it. */
+enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
+struct sums {
+    double examples, of[KINDS], square[KINDS];
+};
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* for a mean: lengths vary little enough */
+
+/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. A pair at distance i is
+ * within one with chance (window - i + 1) / window, or always; kept - i of them are that far apart. */
+static double window_pairs(double kept, const struct example_source *source) {
+    if (kept <= 1) return 0;
+    double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
+    double chances = d, distances = ends; /* summed over i up to d: the chance, and the chance times i */
+    if (source->shrink) {
+        chances = ((window + 1) * d - ends) / window;
+        distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
+    }
+    return 2 * (kept * chances - distances);
+}
+
+static double expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
+    double kept = 0;
+    if (!source->keep) return (double)length;
+    for (uint64_t i = 0; i < length; i++) kept += examples_kept(source, ids[i]);
+    return kept;
+}
+
+/* No position makes more of a kind than `most`, so its square is at most so many times as large. */
+static void add_bounded(struct sums *sums, int kind, double value, double most) {
+    sums->of[kind] += value;
+    sums->square[kind] += value * most;
+}
+
+static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length, struct sums *sums) {
+    double kept = expected_kept(source, ids, length), share = kept / (double)length;
+    /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
+    double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
+    double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
+    double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
+    double contexts = 1.0 + source->negatives;
+    sums->examples += (double)length;
+    add_bounded(sums, BLOCKS, blocks, most_blocks);
+    add_bounded(sums, TARGETS, pairs, most);
+    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
+    add_bounded(sums, TERMS, pairs * contexts, most * contexts);
+    add_bounded(sums, PAIRS, pairs, most);
+}
+
+static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
+    double times = source->mode == EXAMPLE_LIST && source->targets_all ? (double)length : 1;
+    sums->examples += times;
+    if (length < 2) return;
+    uint64_t positives = source->positives ? source->positives : length - 1;
+    if (length - 1 < positives && !source->short_repeat) return;
+    double pairs = (double)positives, contexts = pairs + (double)source->negatives * (source->per_pair ? pairs : 1);
+    const double made[KINDS] = {[BLOCKS] = 1, [TARGETS] = 1, [CONTEXTS] = contexts, [TERMS] = contexts, [PAIRS] = pairs};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
+}
+
+static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
+    uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
+    struct sums sums = {0};
+    if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
+    else if (length) add_windows(source, source->ids + start, length, &sums);
+    return sums;
+}
+
+static void add_share(struct sums *to, const struct sums *sums, double share) {
+    to->examples += sums->examples * share;
+    for (int kind = 0; kind < KINDS; kind++) {
+        to->of[kind] += sums->of[kind] * share;
+        to->square[kind] += sums->square[kind] * share;
+    }
+}
+
+struct examples_expected examples_expect(const struct examples *examples) {
+    const struct example_source *source = &examples->source;
+    struct examples_expected expected = {0};
+    struct sums all = {0};
+    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + source->tokens / TOKENS_LOOKED_AT + 1;
+    for (uint64_t i = 0; i < source->sentences; i += stride) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(&all, &sums, 1);
+    }
+    if (all.examples > 0) expected.blocks = all.of[BLOCKS] / all.examples;
+    if (all.of[BLOCKS] > 0) {
+        expected.targets = all.of[TARGETS] / all.of[BLOCKS];
+        expected.contexts = all.of[CONTEXTS] / all.of[BLOCKS];
+        expected.pairs = all.of[PAIRS] / all.of[BLOCKS];
+    }
+    return expected;
+}
+
+/* Batches one after the other as sentences come in. */
+struct batches {
+    double examples; /* of each but the last */
+    struct sums open;
+    double most[KINDS]; /* of the closed ones */
+};
+
+static void close_batch(struct batches *batches) {
+    for (int kind = 0; kind < KINDS; kind++) batches->most[kind] = fmax(batches->most[kind], batches->open.of[kind]);
+    batches->open = (struct sums){0};
+}
+
+static void add_to_batches(struct batches *batches, const struct sums *sums) {
+    double left = sums->examples;
+    while (left > 0) {
+        double room = batches->examples - batches->open.examples, taken = fmin(left, room);
+        add_share(&batches->open, sums, taken / sums->examples);
+        left -= taken;
+        if (taken == room) close_batch(batches);
+    }
+}
+
+/* Four standard deviations above what a batch of these examples is expected to make: of all where the order is drawn,
+ * otherwise of the largest in their order. */
+static double room_of_kind(const struct example_source *source, const struct batches *batches, const struct sums *all,
+                           int kind, double share) {
+    double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
+    double base = source->shuffle ? mean * batches->examples : batches->most[kind];
+    double variance = share * square - share * share * mean * mean;
+    int drawn = source->mode == EXAMPLE_WINDOW || source->shuffle || share < 1;
+    return share * base + (drawn ? 4 * sqrt(batches->examples * fmax(0, variance)) : 0);
+}
+
+struct example_sizes examples_room(const struct examples *examples, uint64_t batch, double share) {
+    const struct example_source *source = &examples->source;
+    struct batches batches = {.examples = (double)examples_batch(examples, batch)};
+    struct sums all = {0};
+    double room[KINDS] = {0};
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(&all, &sums, 1);
+        add_to_batches(&batches, &sums);
+    }
+    close_batch(&batches);
+    for (int kind = 0; kind < KINDS && all.examples > 0; kind++)
+        room[kind] = ceil(room_of_kind(source, &batches, &all, kind, share));
+    return (struct example_sizes){(uint64_t)room[BLOCKS], (uint64_t)room[TARGETS], (uint64_t)room[CONTEXTS], (uint64_t)room[TERMS]};
+}

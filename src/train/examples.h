@@ -1,0 +1,42 @@
+/* examples: the configuration, the vocabulary and the id stream as one example_source: what makes every batch. */
+#ifndef SPTX_EXAMPLES_H
+#define SPTX_EXAMPLES_H
+
+#include "kernels/backend.h"
+#include "corpus/idstream.h"
+
+struct examples {
+    struct example_source source;
+    uint32_t *keep;      /* [rows] or NULL */
+    struct alias *alias; /* [rows] or NULL */
+};
+
+int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
+                  const struct idstream *stream);
+void examples_release(struct examples *examples); /* harmless on a zeroed one */
+
+/* word2vec's rule: a word of frequency f is kept with probability sqrt(t / f) + t / f, as a threshold of 2^32. */
+uint32_t examples_keep(uint64_t count, uint64_t total, double t);
+/* The chance that a word of this row is kept. */
+double examples_kept(const struct example_source *source, uint64_t row);
+/* Vose's alias table of weights[rows] (not negative, a positive sum). */
+int examples_alias(struct alias *table, const double *weights, uint64_t rows);
+
+/* Examples of a whole batch: `batch`, or all where an epoch has fewer. */
+uint64_t examples_batch(const struct examples *examples, uint64_t batch);
+
+/* What an epoch is expected to hold, from counts alone: for the plan and for lr schedules. */
+struct examples_expected {
+    double blocks;   /* a batch's examples that make a block, per example */
+    double targets;  /* target rows of a block */
+    double contexts; /* context rows of a block */
+    double pairs;    /* per block */
+};
+struct examples_expected examples_expect(const struct examples *examples);
+
+/* Room for every batch of `batch` examples of which this share is used: what the largest makes, going by the sentences
+ * of each, and four standard deviations of what is drawn (window widths, dropped words, the order, which are used).
+ * Reads the whole corpus. */
+struct example_sizes examples_room(const struct examples *examples, uint64_t batch, double share);
+
+#endif

@@ -1,0 +1,138 @@
+#include "session.h"
+
+#include "base/report.h"
+
+#include <stdlib.h>
+
+int session_backend(const struct config *config, const struct backend_ops **ops) {
+    char why[256] = "";
+    int present = config->device_backend == BACKEND_CPU ? 0 : backend_cuda_present(why, sizeof why);
+    if (config->device_backend == BACKEND_CUDA && !present) return fail("device.backend = cuda: %s", why);
+    *ops = present ? &backend_cuda : &backend_cpu;
+    return 0;
+}
+
+static int open_backend(struct session *s) {
+    const struct config *c = s->config;
+    struct backend_options options = {.threads = (unsigned)c->device_threads,
+                                      .index = (unsigned)c->device_index,
+                                      .depth = (unsigned)c->memory_depth,
+                                      .gpu_budget = c->memory_gpu_budget};
+    if (session_backend(c, &s->ops)) return -1;
+    return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
+}
+
+/* A plan needs no GPU, only its size. */
+static int imagine_gpu(struct session *s) {
+    char why[256] = "";
+    const struct config *c = s->config;
+    if (c->device_backend != BACKEND_CUDA || backend_cuda_present(why, sizeof why)) return open_backend(s);
+    if (c->memory_gpu_budget == COUNT_AUTO)
+        return fail(
+            "device.backend = cuda: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
+            why);
+    s->ops = &backend_cuda;
+    s->machine = (struct backend_info){.name = "a GPU that is not here",
+                                       .threads = pool_threads(s->pool),
+                                       .gpu_total = c->memory_gpu_budget,
+                                       .gpu_free = c->memory_gpu_budget};
+    return 0;
+}
+
+static int open_corpus(struct session *s) {
+    char **paths;
+    int64_t count = config_paths(s->config->corpus_path, &paths);
+    if (count < 0) return -1;
+    if (count == 0)
+        fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
+    else
+        s->corpus = corpus_open(paths, (uint64_t)count);
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+    return s->corpus ? 0 : -1;
+}
+
+static int reuse_corpus(struct session *s, const char *ids, const char *words) {
+    const char *given = s->config->corpus_vocab; /* may have changed since: it is read, not our copy of it */
+    if (!file_exists(ids) || !file_exists(words)) return 0;
+    if (!vocab_read(&s->vocab, *given ? given : words) &&
+        idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, s->config)))
+        return 1;
+    report_clear(); /* a cache that cannot be read is made anew */
+    vocab_release(&s->vocab);
+    return 0;
+}
+
+/* The encoded corpus and its vocabulary: from the cache where both are there and fit, otherwise counted and encoded. */
+static int read_corpus(struct session *s) {
+    const struct config *c = s->config;
+    const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
+    char *ids = file_join(directory, "corpus.ids"), *words = file_join(directory, "corpus.vocab.tsv");
+    int result = -1, mapped;
+    if (!ids || !words || open_corpus(s)) goto out;
+    s->reused = reuse_corpus(s, ids, words);
+    if (!s->reused &&
+        (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, c, s->pool) ||
+         vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, c, s->pool, &mapped)))
+        goto out;
+    result = 0;
+out:
+    free(ids);
+    free(words);
+    return result;
+}
+
+static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {
+    *s = (struct session){.config = config};
+    if (table_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
+        examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
+        return -1;
+    return planner_make(&s->plan, config, &s->vocab, &s->examples, &s->machine, s->ops == &backend_cuda);
+}
+
+int session_open(struct session *s, struct config *config) {
+    return open_with(s, config, open_backend);
+}
+
+int session_plan(struct session *s, struct config *config) {
+    return open_with(s, config, imagine_gpu);
+}
+
+/* The plan's places take the place of "auto"; their enums run alike. */
+static void settle_places(struct config *config, const struct plan *plan) {
+    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
+                     &config->memory_context_state};
+    const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
+    for (int i = 0; i < 4; i++)
+        if (*wanted[i] == CONFIG_PLACE_AUTO) *wanted[i] = (int)settled[i];
+}
+
+int session_tables(struct session *s) {
+    struct config *c = s->config;
+    if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
+    c->train_batch = s->plan.batch;
+    settle_places(c, &s->plan);
+    s->examples.source.far = !s->plan.stream_gpu;
+    s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
+    s->examples.source.room = s->plan.room;
+    if (s->ops->source(s->backend, &s->examples.source)) return -1;
+    return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
+                   table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,
+                              c->run_dir)
+               ? -1
+               : 0;
+}
+
+void session_close(struct session *s) {
+    table_release(&s->target);
+    table_release(&s->context);
+    if (s->backend) s->ops->close(s->backend);
+    s->backend = NULL;
+    examples_release(&s->examples);
+    idstream_close(&s->stream);
+    vocab_release(&s->vocab);
+    corpus_close(s->corpus);
+    pool_close(s->pool);
+    s->corpus = NULL;
+    s->pool = NULL;
+}

@@ -1,0 +1,616 @@
+/* trainer: see trainer.h. The order is the promise: nothing in the run directory changes before everything that can
+ * fail cheaply has been done, and an old run is taken away only when the first step of the new one can begin. */
+#include "trainer.h"
+
+#include "checkpoint.h"
+#include "examples.h"
+#include "base/memory.h"
+#include "pipeline.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "schedule.h"
+#include "session.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PLATEAU_REPORTS = 100,      /* reports at the untrained loss before it is called out */
+    PLATEAU_STEPS = 100,        /* steps of a finished run without which nothing can be said */
+    HELD_OUT_EXAMPLES = 1 << 21 /* examples looked through for held-out ones */
+};
+static const double piece_seconds = 0.25; /* of lock-free training between two looks at signals and clocks */
+static const double ln2 = 0.69314718055994530942;
+
+/* Sums since the last report. */
+struct tally {
+    double loss;
+    uint64_t loss_examples, loss_pairs, loss_terms; /* that the loss speaks of */
+    uint64_t words, pairs, link_bytes;
+    double began;
+};
+
+/* Summed over an example's terms and averaged over the examples, as the loss of a batch is usually printed; the same
+ * sum by targets with one positive each, and by terms. */
+struct loss {
+    double example, pair, term;
+};
+
+struct trainer {
+    struct config *config;
+    const char *run;
+    struct session session;
+    const struct backend_ops *ops; /* the session's */
+    struct backend *backend;
+    struct table *target, *context;
+    struct progress_state state;
+    uint64_t vocab_fingerprint;
+    uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
+    double began, began_training, last_checkpoint, seconds_before;
+    uint64_t last_checkpoint_step;
+    struct tally tally;
+    struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
+    uint64_t reports;
+    int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
+    char *metrics;
+};
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t asked_to_stop;
+
+/* The second one kills, in case the first takes too long for the person. */
+static void on_signal(int number) {
+    asked_to_stop = number;
+    signal(number, SIG_DFL);
+}
+
+/* ---- where the run stands ---- */
+
+/* Examples of the run that are behind. */
+static uint64_t examples_done(const struct trainer *t) {
+    return t->state.epoch * t->examples_per_epoch + t->state.position;
+}
+
+static double share_done(const struct trainer *t) {
+    return t->total ? (double)examples_done(t) / (double)t->total : 1;
+}
+
+static double seconds_trained(const struct trainer *t) {
+    return t->seconds_before + (progress_now() - t->began_training);
+}
+
+/* How many examples the run has: epochs and steps, whichever ends first. An epoch's last batch may be short. */
+static int count_run(struct trainer *t) {
+    const struct config *c = t->config;
+    uint64_t per_epoch = (t->examples_per_epoch + t->batch - 1) / t->batch, by_epochs = UINT64_MAX,
+             by_steps = UINT64_MAX;
+    if (c->train_epochs && __builtin_mul_overflow(c->train_epochs, t->examples_per_epoch, &by_epochs))
+        return fail("train.epochs = %" PRIu64 " makes more examples than 2^64", c->train_epochs);
+    if (c->train_steps) {
+        uint64_t epochs = c->train_steps / per_epoch, left = c->train_steps % per_epoch;
+        if (__builtin_mul_overflow(epochs, t->examples_per_epoch, &by_steps))
+            by_steps = UINT64_MAX;
+        else
+            by_steps += left * t->batch;
+    }
+    t->total = by_epochs < by_steps ? by_epochs : by_steps;
+    return 0;
+}
+
+/* ---- reports ---- */
+
+static void start_tally(struct trainer *t) {
+    t->tally = (struct tally){.began = progress_now()};
+}
+
+static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
+    return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
+}
+
+/* What an untrained model's loss of as many terms an example would be: ln 2 each. */
+static double untrained_loss(const struct loss *loss) {
+    return loss->example / loss->term * ln2;
+}
+
+/* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
+static void warn_plateau(const struct trainer *t, const char *when) {
+    const struct config *c = t->config;
+    int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
+    char cause[160] = "raise optimizer.lr, train longer, or make the initial weights larger";
+    if (scaled && c->train_reduction == REDUCTION_MEAN)
+        snprintf(cause, sizeof cause,
+                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
+                 " examples of a batch: raise optimizer.lr, or use sum",
+                 c->optimizer_lr, t->batch);
+    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
+         untrained_loss(&t->last), when, cause);
+}
+
+/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
+ * behind, and a hundred reports. A run that is too short for these is judged at its end. */
+static void watch_plateau(struct trainer *t, int at_end) {
+    if (!t->reports || t->plateau_over) return;
+    if (fabs(t->last.term - ln2) >= 0.01 * ln2) {
+        t->plateau_over = 1;
+        return;
+    }
+    char when[64] = "to the end";
+    if (!at_end) snprintf(when, sizeof when, "for %" PRIu64 " reports", t->reports);
+    if (at_end ? t->state.step < PLATEAU_STEPS : t->reports < PLATEAU_REPORTS || share_done(t) < 0.5) return;
+    t->plateau_over = 1;
+    warn_plateau(t, when);
+}
+
+/* A line of metrics.jsonl; the first batch has no rates. */
+static int write_metrics(struct trainer *t, uint64_t step, struct loss loss, double lr, const char *rates) {
+    char line[512];
+    int n = snprintf(
+        line, sizeof line,
+        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
+        "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
+        step, step ? t->state.epoch : 0, step ? share_done(t) : 0, loss.example, loss.pair, loss.term,
+        untrained_loss(&loss), lr, rates, seconds_trained(t));
+    return file_append(t->metrics, line, (uint64_t)n);
+}
+
+static void show_line(const struct trainer *t, double lr, double words_rate, double pairs_rate) {
+    char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
+    double done = share_done(t), spent = progress_now() - t->began_training, gained = done;
+    text_of_rate(words, words_rate);
+    text_of_rate(pairs, pairs_rate);
+    text_of_time(eta, gained > 0 ? (spent + t->seconds_before) * (1 - done) / gained : -1);
+    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * done, t->last.example,
+                     t->last.pair, lr);
+    if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
+    n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
+    if (t->tally.link_bytes)
+        n += snprintf(line + n, sizeof line - (size_t)n, "  %s moved", text_of_bytes(moved, t->tally.link_bytes));
+    snprintf(line + n, sizeof line - (size_t)n, "  ETA %s", eta);
+    report_live(line);
+}
+
+/* The loss since the last report, and rates; then a new tally. */
+static int report(struct trainer *t, double lr) {
+    struct tally *a = &t->tally;
+    double passed = progress_now() - a->began;
+    char rates[256];
+    if (!a->loss_examples || !(passed > 0)) return 0;
+    double words_rate = (double)a->words / passed, pairs_rate = (double)a->pairs / passed;
+    t->reports++;
+    t->last = loss_of(a->loss, a->loss_examples, a->loss_pairs, a->loss_terms);
+    show_line(t, lr, words_rate, pairs_rate);
+    watch_plateau(t, 0);
+    snprintf(rates, sizeof rates,
+             ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
+             "%.6g, \"link_bytes\": %" PRIu64,
+             t->state.words, t->state.pairs, words_rate, pairs_rate, a->link_bytes);
+    if (write_metrics(t, t->state.step, t->last, lr, rates)) return -1;
+    start_tally(t);
+    return 0;
+}
+
+/* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
+static int report_first(struct trainer *t, const struct step_result *r) {
+    t->first = loss_of(r->loss, r->examples, r->pairs, r->terms);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example,
+         t->first.pair, t->first.term, untrained_loss(&t->first) / ln2, untrained_loss(&t->first));
+    return write_metrics(t, 0, t->first, schedule_rate(t->config, 0), "");
+}
+
+static int report_when_due(struct trainer *t, double lr) {
+    return progress_now() - t->tally.began >= t->config->train_report_seconds ? report(t, lr) : 0;
+}
+
+static int check_loss(const struct trainer *t, double loss) {
+    if (isfinite(loss)) return 0;
+    char *kept = checkpoint_newest(t->run, &(struct progress_state){0}, &(uint64_t){0}, &(int){0});
+    fail("the loss is %s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s",
+         isnan(loss) ? "not a number" : "infinite", t->state.step, t->config->optimizer_lr,
+         t->config->train_update == UPDATE_BATCH && t->config->train_reduction == REDUCTION_SUM
+             ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)"
+             : "",
+         kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
+    free(kept);
+    return -1;
+}
+
+/* ---- checkpoints ---- */
+
+static int write_checkpoint(struct trainer *t) {
+    t->state.seconds = seconds_trained(t);
+    if (t->ops->drain(t->backend) ||
+        checkpoint_write(t->run, t->target, t->context, &t->state, t->vocab_fingerprint, t->config->run_keep))
+        return -1;
+    t->last_checkpoint = progress_now();
+    t->last_checkpoint_step = t->state.step;
+    return 0;
+}
+
+static int checkpoint_due(const struct trainer *t, int epoch_ended) {
+    const struct config *c = t->config;
+    if (t->state.step == t->last_checkpoint_step) return 0;
+    if (c->checkpoint_epochs && epoch_ended) return 1;
+    if (c->checkpoint_steps && t->state.step - t->last_checkpoint_step >= c->checkpoint_steps) return 1;
+    return c->checkpoint_seconds > 0 && progress_now() - t->last_checkpoint >= c->checkpoint_seconds;
+}
+
+/* Moves the run's state past `count` examples; 1 where that ended an epoch. */
+static int move_on(struct trainer *t, uint64_t count) {
+    t->state.position += count;
+    if (t->state.position < t->examples_per_epoch) return 0;
+    t->state.position = 0;
+    t->state.epoch++;
+    return 1;
+}
+
+/* ---- held-out loss ---- */
+
+static int measure_held_out(struct trainer *t) {
+    uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
+    struct step_request request = {
+        .target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .loss_only = 1};
+    struct step_result sum = {0}, got;
+    if (!t->session.examples.source.held_out) return 0;
+    for (uint64_t first = 0; first < most; first += t->batch) {
+        struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1};
+        if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
+            t->ops->step(t->backend, 0, &request) || t->ops->scatter(t->backend, 0, &request) ||
+            t->ops->result(t->backend, 0, &got))
+            return -1;
+        sum.loss += got.loss;
+        sum.examples += got.examples;
+        sum.pairs += got.pairs;
+        sum.terms += got.terms;
+    }
+    if (!sum.examples) return 0;
+    struct loss loss = loss_of(sum.loss, sum.examples, sum.pairs, sum.terms);
+    char line[256];
+    int n = snprintf(line, sizeof line,
+                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
+                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
+                     "\"held_out_examples\": %" PRIu64 "}\n",
+                     t->state.step, t->state.epoch, share_done(t), loss.example, loss.pair, sum.examples);
+    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
+         loss.pair, sum.examples, t->state.epoch);
+    return file_append(t->metrics, line, (uint64_t)n);
+}
+
+/* After some examples: the epoch's end, the checkpoint that is due, a signal. 1: stop here; -1 after fail(). */
+static int between_pieces(struct trainer *t, int epoch_ended) {
+    int finished = examples_done(t) >= t->total;
+    if (epoch_ended || finished) {
+        if (t->ops->drain(t->backend) || measure_held_out(t)) return -1;
+    }
+    if (asked_to_stop && !finished) return 1;
+    if (!finished && checkpoint_due(t, epoch_ended)) return write_checkpoint(t);
+    return 0;
+}
+
+/* ---- update = batch ---- */
+
+static int take_result(struct trainer *t, const struct step_result *r) {
+    struct tally *a = &t->tally;
+    a->loss += r->loss;
+    a->loss_examples += r->examples;
+    a->loss_pairs += r->pairs;
+    a->loss_terms += r->terms;
+    a->words += r->words;
+    a->pairs += r->pairs;
+    a->link_bytes += r->link_bytes;
+    if (!t->state.pairs && r->pairs && report_first(t, r)) return -1;
+    t->state.words += r->words;
+    t->state.pairs += r->pairs;
+    return check_loss(t, r->loss);
+}
+
+static int empty_pipeline(struct trainer *t, struct pipeline *pipeline) {
+    struct step_result result;
+    int more;
+    while ((more = pipeline_next(pipeline, &result)) > 0)
+        if (take_result(t, &result)) return -1;
+    return more;
+}
+
+static int train_batches(struct trainer *t) {
+    struct pipeline pipeline;
+    struct step_result oldest;
+    int came, stop = 0;
+    double lr = 0;
+    pipeline_init(&pipeline, t->ops, t->backend, (unsigned)t->config->memory_depth);
+    while (!stop && examples_done(t) < t->total) {
+        uint64_t left = t->examples_per_epoch - t->state.position, of_run = t->total - examples_done(t);
+        struct batch_request batch = {(uint32_t)t->state.epoch, t->state.position, t->batch, 0};
+        if (batch.count > left) batch.count = left;
+        if (batch.count > of_run) batch.count = of_run;
+        lr = schedule_rate(t->config, share_done(t));
+        struct step_request step = {.target = t->target->store,
+                                    .context = t->context->store,
+                                    .rule = &t->target->rule,
+                                    .lr = lr,
+                                    .behind = t->state.step,
+                                    .mean = t->config->train_reduction == REDUCTION_MEAN};
+        if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
+        t->state.step++;
+        int epoch_ended = move_on(t, batch.count);
+        if (epoch_ended || asked_to_stop || checkpoint_due(t, 0) || examples_done(t) >= t->total) {
+            if (empty_pipeline(t, &pipeline)) return -1;
+            stop = between_pieces(t, epoch_ended);
+            if (stop < 0) return -1;
+        }
+        if (report_when_due(t, lr)) return -1;
+    }
+    return empty_pipeline(t, &pipeline) || report(t, lr) ? -1 : stop;
+}
+
+/* ---- update = hogwild ---- */
+
+static int train_piece(struct trainer *t, uint64_t count, double *lr) {
+    struct hogwild_request request = {.target = t->target->store,
+                                      .context = t->context->store,
+                                      .rule = &t->target->rule,
+                                      .epoch = (uint32_t)t->state.epoch,
+                                      .first = t->state.position,
+                                      .count = count};
+    struct hogwild_result r;
+    struct tally *a = &t->tally;
+    uint64_t done = examples_done(t);
+    request.lr_first = schedule_rate(t->config, (double)done / (double)t->total);
+    request.lr_last = *lr = schedule_rate(t->config, (double)(done + count) / (double)t->total);
+    if (t->ops->hogwild(t->backend, &request, &r)) return -1;
+    a->loss += r.loss;
+    a->loss_examples += r.sampled_examples;
+    a->loss_pairs += r.sampled_pairs;
+    a->loss_terms += r.sampled_terms;
+    a->words += r.words;
+    a->pairs += r.pairs;
+    a->link_bytes += r.link_bytes;
+    t->state.words += r.words;
+    t->state.pairs += r.pairs;
+    return check_loss(t, r.loss);
+}
+
+static int train_hogwild(struct trainer *t) {
+    uint64_t piece = 65536;
+    int stop = 0;
+    double lr = 0;
+    while (!stop && examples_done(t) < t->total) {
+        uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - examples_done(t);
+        if (count > piece) count = piece;
+        if (count > of_run) count = of_run;
+        double started = progress_now();
+        if (train_piece(t, count, &lr)) return -1;
+        double took = progress_now() - started;
+        if (count == piece)
+            piece = took > 2 * piece_seconds && piece > 16384 ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
+        int epoch_ended = move_on(t, count);
+        t->state.step = examples_done(t) / t->batch;
+        stop = between_pieces(t, epoch_ended);
+        if (stop < 0 || report_when_due(t, lr)) return -1;
+    }
+    return report(t, lr) ? -1 : stop;
+}
+
+/* ---- getting ready ---- */
+
+static void note_corpus(const struct session *s) {
+    char rows[TEXT_ROOM], tokens[TEXT_ROOM], sentences[TEXT_ROOM];
+    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
+         text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
+         text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
+}
+
+/* Everything up to the tables: nothing of an older run has been touched when it returns. */
+static int prepare(struct trainer *t) {
+    struct session *s = &t->session;
+    if (session_open(s, t->config)) return -1;
+    note_corpus(s);
+    note("device     %s", s->machine.name);
+    planner_print(&s->plan, t->config, 0);
+    if (session_tables(s)) return -1;
+    t->ops = s->ops;
+    t->backend = s->backend;
+    t->target = &s->target;
+    t->context = &s->context;
+    t->batch = s->plan.batch;
+    t->vocab_fingerprint = vocab_fingerprint(&s->vocab);
+    t->examples_per_epoch = example_count(&s->examples.source);
+    return count_run(t);
+}
+
+/* ---- the run directory ---- */
+
+static int write_description(struct trainer *t) {
+    char *config = file_join(t->run, "config.ini"), *vocab = file_join(t->run, "vocab.tsv");
+    struct file_writer writer;
+    int result = -1;
+    if (!config || !vocab || vocab_write(&t->session.vocab, vocab) || file_writer_open(&writer, config)) goto out;
+    if (config_write(t->config, 0, &writer)) {
+        file_abandon(&writer);
+        goto out;
+    }
+    result = file_commit(&writer);
+out:
+    free(config);
+    free(vocab);
+    return result;
+}
+
+/* Takes an older run away: its checkpoints, what names them, its metrics. The cached corpus stays. */
+static int remove_older(struct trainer *t) {
+    char **names;
+    int64_t count = file_list(t->run, &names);
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int old =
+            !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
+        char *path = old ? file_join(t->run, names[i]) : NULL;
+        if (path && file_remove_tree(path)) result = -1;
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    return result;
+}
+
+/* A resumed run's metrics go on where the checkpoint stands: later lines belong to steps that will be made again. */
+static int cut_metrics(struct trainer *t) {
+    uint64_t length;
+    if (!file_exists(t->metrics)) return 0;
+    char *text = file_read(t->metrics, &length);
+    if (!text) return -1;
+    char *to = text;
+    for (char *line = text; *line;) {
+        char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
+        uint64_t step;
+        if (end && sscanf(line, "{\"step\": %" SCNu64, &step) == 1 && step <= t->state.step) {
+            memmove(to, line, (size_t)(next - line));
+            to += next - line;
+        }
+        line = next;
+    }
+    int result = file_replace(t->metrics, text, (uint64_t)(to - text));
+    free(text);
+    return result;
+}
+
+/* A resumed run must be the same run: the same keys where they change numbers, the same words. */
+static int check_same_run(struct trainer *t, const char *checkpoint, uint64_t fingerprint) {
+    struct config before;
+    char *path = file_join(t->run, "config.ini");
+    int result = -1;
+    if (config_init(&before) || !path || config_read(&before, path) || config_resolve(&before)) goto out;
+    const char *key = config_difference(&before, t->config);
+    if (key) {
+        fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", t->run, key, path);
+        goto out;
+    }
+    if (fingerprint != t->vocab_fingerprint) {
+        fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
+             checkpoint);
+        goto out;
+    }
+    result = 0;
+out:
+    free(path);
+    config_release(&before);
+    return result;
+}
+
+static int load_tables(struct trainer *t, const char *checkpoint) {
+    char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
+    int result = !target || !context || table_load(t->target, target) || table_load(t->context, context) ? -1 : 0;
+    free(target);
+    free(context);
+    return result;
+}
+
+/* ---- the whole ---- */
+
+static int train(struct trainer *t) {
+    struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
+    asked_to_stop = 0;
+    sigaction(SIGINT, &action, &old_int);
+    sigaction(SIGTERM, &action, &old_term);
+    t->began_training = t->last_checkpoint = progress_now();
+    t->seconds_before = t->state.seconds;
+    t->last_checkpoint_step = t->state.step;
+    note("training   begins after %.1f s", t->began_training - t->began);
+    start_tally(t);
+    int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
+    report_live("");
+    if (!stopped) watch_plateau(t, 1);
+    if (stopped >= 0) {
+        t->state.finished = !stopped;
+        if (write_checkpoint(t)) stopped = -1;
+    }
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
+    if (stopped > 0)
+        return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
+                    " is written in '%s', and --resume goes on from it",
+                    t->state.step, 100 * share_done(t), t->state.step, t->run);
+    return stopped;
+}
+
+static void note_loss(const struct trainer *t) {
+    char from[64] = "";
+    if (t->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", t->first.example);
+    note("loss       %.4f (%.4f a pair, %.4f a term)%s", t->last.example, t->last.pair, t->last.term, from);
+}
+
+static void note_end(const struct trainer *t) {
+    char words[TEXT_ROOM], pairs[TEXT_ROOM], spent[TEXT_ROOM], rate[TEXT_ROOM], peak[TEXT_ROOM];
+    double seconds = t->state.seconds > 0 ? t->state.seconds : 1e-9;
+    text_of_time(spent, seconds);
+    if (t->reports) note_loss(t);
+    if (t->state.words)
+        note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->state.words), spent,
+             text_of_rate(rate, (double)t->state.words / seconds), text_of_count(pairs, t->state.pairs));
+    else
+        note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->state.pairs), spent,
+             text_of_rate(rate, (double)t->state.pairs / seconds));
+    note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
+    note("written    '%s'", t->run);
+}
+
+static void release(struct trainer *t) {
+    session_close(&t->session);
+    free(t->metrics);
+}
+
+static int refuse_older(const char *run, const struct progress_state *state) {
+    if (state->finished)
+        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over",
+                run, state->step);
+}
+
+int trainer_run(struct config *config, const struct trainer_options *options) {
+    struct trainer t = {.config = config, .run = config->run_dir, .began = progress_now()};
+    struct progress_state older = {0};
+    uint64_t fingerprint = 0;
+    int found = 0, result = -1, begun = 0, existed = file_exists(config->run_dir);
+    char *checkpoint = existed && !(options->overwrite && !options->resume)
+                           ? checkpoint_newest(t.run, &older, &fingerprint, &found)
+                           : NULL;
+    if (found < 0) goto out;
+    if (checkpoint && !options->resume) {
+        refuse_older(t.run, &older);
+        goto out;
+    }
+    if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
+    if (file_make_directory(t.run) || !(t.metrics = file_join(t.run, "metrics.jsonl")) || prepare(&t)) goto out;
+    if (checkpoint) {
+        t.state = older;
+        if (check_same_run(&t, checkpoint, fingerprint)) goto out;
+        if (older.finished && examples_done(&t) >= t.total) {
+            note("'%s' is finished already, after %" PRIu64 " steps", t.run, older.step);
+            result = 0;
+            goto out;
+        }
+        if (load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
+        note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
+    } else if (table_fill(t.target, config, t.session.pool) || table_fill(t.context, config, t.session.pool) ||
+               remove_older(&t)) {
+        goto out;
+    }
+    begun = 1;
+    if (write_description(&t)) goto out;
+    result = train(&t);
+    if (!result) note_end(&t);
+    if (!result && !t.state.pairs)
+        warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
+             "examples.subsample too strong for a small corpus");
+out:
+    free(checkpoint);
+    release(&t);
+    if (!existed && !begun && result) file_remove_tree(t.run); /* nothing half-written stays */
+    return result;
+}

@@ -1,0 +1,223 @@
+#include "export.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CHUNK_BYTES = 4 << 20, NUMBER_ROOM = 24, FILES = 2, NAMES_ROOM = 256, HEADER_ROOM = 512 };
+
+/* ---- what stands before the rows ---- */
+
+static int words_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+    return file_print(writer, "%" PRIu64 " %u\n", model->rows, model->dim);
+}
+
+static int npy_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+    struct npy npy = {.rows = model->rows, .fields = 1};
+    npy.field[0] = (struct npy_field){.columns = model->dim, .kind = 'f'};
+    return npy_write_header(&npy, writer);
+}
+
+static int fbin_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+    const uint32_t head[2] = {(uint32_t)model->rows, model->dim};
+    return file_write(writer, head, sizeof head);
+}
+
+/* The length of the JSON, then the JSON with as many blanks as bring the numbers to a multiple of eight bytes. */
+static int safetensors_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+    char text[HEADER_ROOM];
+    int n = snprintf(
+        text, sizeof text,
+        "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"F32\",\"shape\":[%" PRIu64
+        ",%u],\"data_offsets\":[0,%" PRIu64 "]}}",
+        model_view_name(view), model->rows, model->dim, model->rows * model->dim * sizeof(float));
+    const uint64_t length = ((uint64_t)n + 7) / 8 * 8;
+    memset(text + n, ' ', length - (uint64_t)n);
+    return file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
+}
+
+static int metadata_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+    return file_print(writer, "word\tcount\n");
+}
+
+/* ---- a row ---- */
+
+struct row {
+    const char *word;
+    uint64_t length, count; /* of the word: bytes, times met */
+    const float *values;    /* [dim] */
+    uint32_t dim;
+};
+
+static int raw_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, row->values, row->dim * sizeof *row->values);
+}
+
+static int sized_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, &row->dim, sizeof row->dim) || raw_row(writer, row) ? -1 : 0;
+}
+
+static int word_raw_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || raw_row(writer, row) ||
+                   file_write(writer, "\n", 1)
+               ? -1
+               : 0;
+}
+
+/* Nine digits bring every float32 back to the last bit. */
+static int print_values(struct file_writer *writer, const struct row *row, char separator) {
+    char number[NUMBER_ROOM];
+    for (uint32_t i = 0; i < row->dim; i++) {
+        int n = snprintf(number, sizeof number, "%.9g%c", (double)row->values[i], i + 1 < row->dim ? separator : '\n');
+        if (file_write(writer, number, (uint64_t)n)) return -1;
+    }
+    return 0;
+}
+
+static int word_text_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || print_values(writer, row, ' ')
+               ? -1
+               : 0;
+}
+
+static int tsv_row(struct file_writer *writer, const struct row *row) {
+    return print_values(writer, row, '\t');
+}
+
+static int metadata_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, row->word, row->length) || file_print(writer, "\t%" PRIu64 "\n", row->count) ? -1 : 0;
+}
+
+/* ---- the formats ---- */
+
+/* One file of a format. */
+struct part {
+    const char *suffix; /* behind the path that was asked for */
+    int (*head)(const struct model *model, enum model_view view, struct file_writer *writer); /* NULL: nothing */
+    int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: no such file */
+};
+
+/* Bytes that no word of a format may hold. */
+struct refused {
+    const char *bytes, *called;
+};
+/* A word ends at the first blank; a reader that splits lines would also stop at any white space. */
+static const struct refused white_space = {" \t\n\v\f\r", "white space"};
+static const struct refused cell_ends = {"\t\n\r", "a TAB or a line end"};
+
+static const struct format {
+    const char *name;
+    const struct refused *refused; /* NULL: words are not written */
+    struct part parts[FILES];
+} formats[] = {
+    [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", &white_space, {{"", words_head, word_raw_row}}},
+    [EXPORT_WORD2VEC_TEXT] = {"word2vec-text", &white_space, {{"", words_head, word_text_row}}},
+    [EXPORT_GLOVE_TEXT] = {"glove-text", &white_space, {{"", NULL, word_text_row}}},
+    [EXPORT_NPY] = {"npy", NULL, {{"", npy_head, raw_row}}},
+    [EXPORT_FVECS] = {"fvecs", NULL, {{"", NULL, sized_row}}},
+    [EXPORT_FBIN] = {"fbin", NULL, {{"", fbin_head, raw_row}}},
+    [EXPORT_SAFETENSORS] = {"safetensors", NULL, {{"", safetensors_head, raw_row}}},
+    [EXPORT_PROJECTOR] = {"projector",
+                          &cell_ends,
+                          {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+int export_format_named(const char *name) {
+    char names[NAMES_ROOM];
+    int n = 0;
+    for (int i = 0; i < FORMATS; i++) {
+        if (!strcmp(name, formats[i].name)) return i;
+        const char *joint = i + 1 < FORMATS ? ", " : " or ";
+        n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", i ? joint : "", formats[i].name);
+    }
+    return fail_usage("'%.100s' is not a format of export; wanted %s", name, names);
+}
+
+static int check_word(const struct format *format, const char *word, uint64_t length, uint64_t id) {
+    if (!length)
+        return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id,
+                    format->name);
+    for (uint64_t i = 0; i < length; i++)
+        if (word[i] && strchr(format->refused->bytes, word[i]))
+            return fail("word %" PRIu64 " of the vocabulary, '%s', holds %s, which %s cannot hold; export npy instead",
+                        id, word, format->refused->called, format->name);
+    return 0;
+}
+
+static int check_words(const struct model *model, const struct format *format) {
+    for (uint64_t id = 0; format->refused && id < model->rows; id++) {
+        uint64_t length;
+        const char *word = vocab_word(&model->vocab, id, &length);
+        if (check_word(format, word, length, id)) return -1;
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* The file is replaced by a rename: that must not take away a device or a directory. */
+static int check_place(const char *path) {
+    struct stat about;
+    if (!stat(path, &about) && !S_ISREG(about.st_mode))
+        return fail("cannot export to '%s': it is there and is not a plain file", path);
+    return 0;
+}
+
+static int open_part(struct file_writer *writer, const struct part *part, const char *path) {
+    uint64_t room = strlen(path) + strlen(part->suffix) + 1;
+    char *name = mem_alloc(room, 1, "a path");
+    int result = -1;
+    if (name) {
+        snprintf(name, room, "%s%s", path, part->suffix);
+        result = check_place(name) || file_writer_open(writer, name) ? -1 : 0;
+    }
+    free(name);
+    return result;
+}
+
+static int write_rows(const struct model *model, const struct part *parts, int files, struct file_writer *writers,
+                      uint64_t first, uint64_t count, const float *values) {
+    for (uint64_t id = first; id < first + count; id++, values += model->dim) {
+        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim};
+        row.word = vocab_word(&model->vocab, id, &row.length);
+        for (int i = 0; i < files; i++)
+            if (parts[i].row(writers + i, &row)) return -1;
+    }
+    return 0;
+}
+
+static int write_parts(const struct model *model, enum model_view view, const struct part *parts, int files,
+                       struct file_writer *writers) {
+    uint64_t chunk = CHUNK_BYTES / (model->dim * sizeof(float)) + 1;
+    float *values = mem_alloc(chunk, model->dim * sizeof *values, "rows to export");
+    int result = values ? 0 : -1;
+    for (int i = 0; !result && i < files; i++)
+        if (parts[i].head) result = parts[i].head(model, view, writers + i);
+    for (uint64_t first = 0; !result && first < model->rows; first += chunk) {
+        uint64_t count = model->rows - first < chunk ? model->rows - first : chunk;
+        model_rows(model, view, first, count, values);
+        result = write_rows(model, parts, files, writers, first, count, values);
+    }
+    free(values);
+    return result;
+}
+
+int export_write(const struct model *model, enum model_view view, enum export_format format, const char *path) {
+    const struct part *parts = formats[format].parts;
+    struct file_writer writers[FILES];
+    int files = 0, opened = 0;
+    while (files < FILES && parts[files].row) files++;
+    int result = check_words(model, &formats[format]);
+    while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path))) opened++;
+    if (!result) result = write_parts(model, view, parts, files, writers);
+    /* The file that was asked for comes last: where it is, the one beside it is. */
+    while (!result && opened) result = file_commit(&writers[--opened]);
+    while (opened) file_abandon(&writers[--opened]);
+    return result;
+}

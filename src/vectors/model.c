@@ -1,0 +1,162 @@
+#include "model.h"
+
+#include "train/checkpoint.h"
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double least_length = 1e-12; /* rows shorter than this are not made longer: zeros stay zeros */
+
+/* Maps DIRECTORY/NAME and checks it against what is known of the model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name) {
+    char *path = file_join(directory, name);
+    int result = path ? npy_open(npy, path) : -1;
+    const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
+    if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
+    if (!result && npy->rows != model->rows)
+        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
+                      model->directory, model->rows);
+    if (!result && model->dim && weights->columns != model->dim)
+        result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
+    free(path);
+    return result;
+}
+
+static int read_words(struct model *model) {
+    char *path = file_join(model->directory, "vocab.tsv");
+    int result = path ? vocab_read(&model->vocab, path) : -1;
+    model->rows = model->vocab.size;
+    free(path);
+    return result;
+}
+
+/* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
+static int verify(const struct model *model, const char *checkpoint) {
+    struct progress_state state;
+    uint64_t fingerprint;
+    if (checkpoint_verify(checkpoint, &state, &fingerprint)) return -1;
+    if (fingerprint != vocab_fingerprint(&model->vocab))
+        return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
+    return 0;
+}
+
+int model_open(struct model *model, const char *run) {
+    char *checkpoint = NULL;
+    int result = -1;
+    *model = (struct model){.rows = 0};
+    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model)) goto out;
+    if (open_table(&model->target, model, checkpoint, "target.npy")) goto out;
+    model->dim = npy_find(&model->target, "weights")->columns;
+    if (open_table(&model->context, model, checkpoint, "context.npy") || verify(model, checkpoint)) goto out;
+    result = 0;
+out:
+    free(checkpoint);
+    if (result) model_close(model);
+    return result;
+}
+
+void model_close(struct model *model) {
+    npy_close(&model->target);
+    npy_close(&model->context);
+    vocab_release(&model->vocab);
+    free(model->directory);
+    *model = (struct model){.rows = 0};
+}
+
+/* ---- rows ---- */
+
+/* |row|, its squares summed in double. */
+static float length_of(const float *row, uint32_t dim) {
+    double squares = 0;
+    for (uint32_t i = 0; i < dim; i++) squares += (double)row[i] * row[i];
+    return (float)fmax(sqrt(squares), least_length);
+}
+
+static void make_unit(float *row, uint32_t dim) {
+    float length = length_of(row, dim);
+    for (uint32_t i = 0; i < dim; i++) row[i] /= length;
+}
+
+static void sum_row(float *out, const float *target, const float *context, uint32_t dim) {
+    for (uint32_t i = 0; i < dim; i++) out[i] = target[i] + context[i];
+}
+
+static void normsum_row(float *out, const float *target, const float *context, uint32_t dim) {
+    float u = length_of(target, dim), v = length_of(context, dim);
+    for (uint32_t i = 0; i < dim; i++) out[i] = target[i] / u + context[i] / v;
+}
+
+void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
+    const struct npy_field *targets = npy_find(&model->target, "weights"),
+                           *contexts = npy_find(&model->context, "weights");
+    for (uint64_t row = first; row < first + count; row++, out += model->dim) {
+        const float *target = npy_row(&model->target, targets, row), *context = npy_row(&model->context, contexts, row);
+        switch (view) {
+        case VIEW_TARGET:
+            memcpy(out, target, model->dim * sizeof *out);
+            break;
+        case VIEW_CONTEXT:
+            memcpy(out, context, model->dim * sizeof *out);
+            break;
+        case VIEW_SUM:
+            sum_row(out, target, context, model->dim);
+            break;
+        case VIEW_NORMSUM:
+            normsum_row(out, target, context, model->dim);
+            break;
+        }
+    }
+}
+
+static int all_finite(const float *row, uint32_t dim) {
+    uint32_t bits, bad = 0;
+    for (uint32_t i = 0; i < dim; i++) {
+        memcpy(&bits, row + i, sizeof bits);
+        bad |= (bits & 0x7F800000u) == 0x7F800000u; /* an exponent of ones: infinity and NaN have it, no number does */
+    }
+    return !bad;
+}
+
+float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit) {
+    uint64_t room;
+    if (!rows || rows > model->rows) rows = model->rows;
+    if (__builtin_mul_overflow(rows, (uint64_t)model->dim, &room)) room = UINT64_MAX;
+    float *matrix = mem_aligned(room, sizeof *matrix, "the rows of a model");
+    for (uint64_t row = 0; matrix && row < rows; row++) {
+        float *at = matrix + row * model->dim;
+        model_rows(model, view, row, 1, at);
+        if (!all_finite(at, model->dim)) {
+            fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
+                 model->directory);
+            free(matrix);
+            matrix = NULL;
+        } else if (unit) {
+            make_unit(at, model->dim);
+        }
+    }
+    return matrix;
+}
+
+int64_t model_find(const struct model *model, const char *word) {
+    int64_t row = vocab_find(&model->vocab, word, strlen(word));
+    if (row >= 0) return row;
+    const char *near = vocab_near(&model->vocab, word);
+    if (near) return fail("'%s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
+    return fail("'%s' is not in the vocabulary of '%s'", word, model->directory);
+}
+
+static const char *const view_names[] = {"target", "context", "sum", "normsum"};
+
+const char *model_view_name(enum model_view view) {
+    return view_names[view];
+}
+
+int model_view_named(const char *name) {
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(name, view_names[i])) return i;
+    return fail_usage("'%s' is not a table; wanted target, context, sum or normsum", name);
+}

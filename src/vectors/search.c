@@ -1,0 +1,74 @@
+#include "search.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "train/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
+                uint64_t restrict_rows, const struct config *config) {
+    struct backend_options options = {.depth = 1, .gpu_budget = UINT64_MAX};
+    *search = (struct search){.dim = model->dim, .metric = metric};
+    search->rows = restrict_rows && restrict_rows < model->rows ? restrict_rows : model->rows;
+    if (config) {
+        options.threads = (unsigned)config->device_threads;
+        options.index = (unsigned)config->device_index;
+        options.gpu_budget = config->memory_gpu_budget;
+    }
+    search->base = model_matrix(model, among, search->rows, metric == METRIC_COSINE);
+    search->ops = &backend_cpu;
+    if (config && session_backend(config, &search->ops)) return -1;
+    if (!search->base || search->ops->open(&search->backend, &options)) {
+        search->backend = NULL;
+        search_close(search);
+        return -1;
+    }
+    return 0;
+}
+
+void search_close(struct search *search) {
+    if (search->backend) search->ops->close(search->backend);
+    free(search->base);
+    *search = (struct search){.rows = 0};
+}
+
+/* The base rows have unit length and the queries any: dividing by the query's makes the scores cosines. */
+static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t dim) {
+    double squares = 0;
+    for (uint32_t i = 0; i < dim; i++) squares += (double)query[i] * query[i];
+    float length = (float)sqrt(squares);
+    for (uint32_t i = 0; length > 0 && i < k; i++) scores[i] /= length;
+}
+
+int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k,
+               const uint64_t *banned_starts, const uint32_t *banned, uint32_t *ids, float *scores) {
+    struct topk_request request = {.base = search->base,
+                                   .base_rows = search->rows,
+                                   .queries = queries,
+                                   .query_rows = query_rows,
+                                   .dim = search->dim,
+                                   .k = k,
+                                   .banned_starts = banned_starts,
+                                   .banned = banned,
+                                   .ids = ids,
+                                   .scores = scores};
+    if (search->ops->topk(search->backend, &request)) return -1;
+    for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++)
+        make_cosines(scores + row * k, k, queries + row * search->dim, search->dim);
+    return 0;
+}
+
+static int by_id(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+uint64_t search_distinct(uint32_t *ids, uint64_t count) {
+    uint64_t kept = 0;
+    if (count) qsort(ids, count, sizeof *ids, by_id);
+    for (uint64_t i = 0; i < count; i++)
+        if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
+    return kept;
+}

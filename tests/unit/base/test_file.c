@@ -1,0 +1,272 @@
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void assert_said(const char *part, const char *path) {
+    if (!strstr(report_sentence(), part) || !strstr(report_sentence(), path))
+        fail_msg("wanted \"%s\" and '%s' in \"%s\"", part, path, report_sentence());
+    report_clear();
+}
+
+static void assert_holds(const char *path, const char *bytes, uint64_t length) {
+    uint64_t got;
+    char *text = file_read(path, &got);
+    assert_non_null(text);
+    assert_true(got == length);
+    assert_memory_equal(text, bytes, length);
+    assert_int_equal(text[length], 0);
+    free(text);
+}
+
+static int files_in_scratch(void) {
+    char **names;
+    int64_t count = file_list(scratch, &names);
+    for (int64_t i = 0; i < count; i++) free(names[i]);
+    free(names);
+    return (int)count;
+}
+
+/* ---- reading ---- */
+
+static void maps_and_reads(void **state) {
+    struct file_map map;
+    char *path = scratch_file("a", "one\0two", 7), *empty = scratch_text("empty", "");
+    assert_int_equal(file_map_open(&map, path), 0);
+    assert_int_equal(map.size, 7);
+    assert_memory_equal(map.data, "one\0two", 7);
+    file_map_close(&map);
+    file_map_close(&map); /* harmless */
+    assert_int_equal(file_map_open(&map, empty), 0);
+    assert_null(map.data);
+    assert_int_equal(map.size, 0);
+    file_map_close(&map);
+    assert_holds(path, "one\0two", 7);
+    assert_holds(empty, "", 0);
+    assert_int_equal(file_size(path), 7);
+}
+
+static void says_what_cannot_be_read(void **state) {
+    struct file_map map;
+    char *absent = in_scratch("absent"), **names;
+    assert_int_equal(file_map_open(&map, absent), -1);
+    assert_said("No such file", absent);
+    assert_null(file_read(scratch, NULL));
+    assert_said("not a plain file", scratch);
+    assert_int_equal(file_size(absent), -1);
+    assert_said("No such file", absent);
+    assert_int_equal(file_list(absent, &names), -1);
+    assert_said("cannot read directory", absent);
+    char *looped = in_scratch("loop");
+    assert_int_equal(symlink("loop", looped), 0);
+    assert_null(file_read(looped, NULL));
+    assert_said("cannot open", looped);
+}
+
+/* ---- writing ---- */
+
+static void writes_all_or_nothing(void **state) {
+    struct file_writer writer;
+    char *path = scratch_text("out", "old");
+    assert_int_equal(file_writer_open(&writer, path), 0);
+    assert_int_equal(file_write(&writer, "new", 3), 0);
+    assert_int_equal(file_print(&writer, " %d", 42), 0);
+    assert_int_equal(writer.written, 6);
+    assert_holds(path, "old", 3); /* until it is committed */
+    assert_int_equal(file_commit(&writer), 0);
+    assert_holds(path, "new 42", 6);
+    file_abandon(&writer); /* harmless on a closed one */
+
+    assert_int_equal(file_writer_open(&writer, path), 0);
+    assert_int_equal(file_write(&writer, "worse", 5), 0);
+    file_abandon(&writer);
+    assert_holds(path, "new 42", 6);
+    assert_int_equal(files_in_scratch(), 1);
+}
+
+/* Pieces below, at and above the buffer's size, in every order that matters. */
+static void pieces_of_any_size_arrive_in_order(void **state) {
+    static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER,
+                                     0, FILE_BUFFER - 1, 1, 1};
+    enum { PIECES = sizeof sizes / sizeof *sizes };
+    uint64_t total = 0, at = 0;
+    struct file_writer writer;
+    for (int i = 0; i < PIECES; i++) total += sizes[i];
+    char *bytes = malloc(total), *path = in_scratch("big");
+    for (uint64_t i = 0; i < total; i++) bytes[i] = (char)scratch_random(256);
+    assert_int_equal(file_writer_open(&writer, path), 0);
+    for (int i = 0; i < PIECES; at += sizes[i++]) assert_int_equal(file_write(&writer, bytes + at, sizes[i]), 0);
+    assert_true(writer.written == total);
+    assert_int_equal(file_commit(&writer), 0);
+    assert_holds(path, bytes, total);
+    free(bytes);
+}
+
+static void prints_lines_of_any_length(void **state) {
+    struct file_writer writer;
+    char *path = in_scratch("lines"), *word = calloc(5000, 1);
+    for (size_t length = 1020; length < 1030; length++) {
+        memset(word, 'x', length);
+        word[length] = 0;
+        assert_int_equal(file_writer_open(&writer, path), 0);
+        assert_int_equal(file_print(&writer, "%s", word), 0);
+        assert_int_equal(file_commit(&writer), 0);
+        assert_holds(path, word, length);
+    }
+    free(word);
+}
+
+static void says_where_it_cannot_write(void **state) {
+    struct file_writer writer;
+    char *path = in_scratch("no/such/directory");
+    assert_int_equal(file_writer_open(&writer, path), -1);
+    assert_said("cannot write", path);
+    assert_int_equal(file_replace(path, "x", 1), -1);
+    assert_said("No such file", path);
+    assert_int_equal(file_append(path, "x", 1), -1);
+    assert_said("cannot write", path);
+    char *directory = in_scratch("directory"), *inner = in_scratch("directory/file");
+    assert_int_equal(file_make_directory(inner), 0);
+    assert_int_equal(file_replace(directory, "x", 1), -1); /* onto a directory that is not empty */
+    assert_said("cannot rename to", directory);
+    assert_int_equal(files_in_scratch(), 1); /* no partial file stays */
+}
+
+/* A full disk, as a limit on the size of a file has it. */
+static void a_full_disk_leaves_the_old_file(void **state) {
+    struct rlimit limit, before;
+    struct file_writer writer;
+    char *path = scratch_text("full", "old"), *bytes = calloc(3, FILE_BUFFER);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = FILE_BUFFER + 17;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    int result = file_replace(path, bytes, 3 * FILE_BUFFER), opened = file_writer_open(&writer, path);
+    int first = file_write(&writer, bytes, 3 * FILE_BUFFER), later = file_write(&writer, "x", 1),
+        end = file_commit(&writer);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(result, -1);
+    assert_said("File too large", path);
+    assert_int_equal(opened, 0);
+    assert_int_equal(first, -1);
+    assert_int_equal(later, -1);
+    assert_int_equal(end, -1);
+    assert_holds(path, "old", 3);
+    assert_int_equal(files_in_scratch(), 1);
+    free(bytes);
+}
+
+static void replaces_and_appends(void **state) {
+    char *path = in_scratch("log");
+    assert_int_equal(file_append(path, "a\n", 2), 0);
+    assert_int_equal(file_append(path, "b\n", 2), 0);
+    assert_holds(path, "a\nb\n", 4);
+    assert_int_equal(file_replace(path, "c", 1), 0);
+    assert_holds(path, "c", 1);
+}
+
+/* ---- directories ---- */
+
+static void joins_paths(void **state) {
+    static const char *const all[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a", "", "a/"}};
+    for (size_t i = 0; i < 5; i++) {
+        char *path = file_join(all[i][0], all[i][1]);
+        assert_string_equal(path, all[i][2]);
+        free(path);
+    }
+}
+
+static void makes_directories(void **state) {
+    char *deep = in_scratch("a/b/c"), *slashed = in_scratch("x//y/"), *file = scratch_text("file", ""),
+         *below = in_scratch("file/d");
+    assert_int_equal(file_make_directory(deep), 0);
+    assert_int_equal(file_make_directory(deep), 0);
+    assert_true(file_is_directory(deep));
+    assert_int_equal(file_make_directory(slashed), 0);
+    assert_true(file_is_directory(in_scratch("x/y")));
+    assert_int_equal(file_make_directory(file), -1);
+    assert_said("not a directory", file);
+    assert_int_equal(file_make_directory(below), -1);
+    assert_said("irectory", file);
+    assert_true(file_exists(file) && !file_is_directory(file));
+    assert_false(file_exists(in_scratch("absent")));
+    assert_int_equal(file_sync_directory(deep), 0);
+    assert_int_equal(file_sync_directory(file), -1);
+    assert_said("open directory", file);
+}
+
+static void lists_by_bytes(void **state) {
+    char **names;
+    scratch_text("b", "");
+    scratch_text("B", "");
+    scratch_text("a10", "");
+    scratch_text("a9", "");
+    scratch_text(".hidden", "");
+    scratch_text("\xC3\xA4", "");
+    assert_int_equal(file_list(scratch, &names), 6);
+    static const char *const wanted[] = {".hidden", "B", "a10", "a9", "b", "\xC3\xA4"};
+    for (int i = 0; i < 6; i++) {
+        assert_string_equal(names[i], wanted[i]);
+        free(names[i]);
+    }
+    free(names);
+    char *empty = in_scratch("empty");
+    assert_int_equal(file_make_directory(empty), 0);
+    assert_int_equal(file_list(empty, &names), 0);
+    free(names);
+}
+
+static void removes_and_never_follows_a_link(void **state) {
+    char *tree = in_scratch("tree"), *kept = in_scratch("kept"), *file = in_scratch("kept/file");
+    assert_int_equal(file_make_directory(in_scratch("tree/inner")), 0);
+    assert_int_equal(file_make_directory(kept), 0);
+    scratch_text("tree/inner/x", "x");
+    scratch_text("kept/file", "x");
+    assert_int_equal(symlink("../kept", in_scratch("tree/link")), 0);
+    assert_int_equal(symlink("nowhere", in_scratch("tree/broken")), 0);
+    assert_true(file_exists(in_scratch("tree/broken")));
+    assert_int_equal(file_remove_tree(tree), 0);
+    assert_false(file_exists(tree));
+    assert_true(file_exists(file));
+    assert_int_equal(file_remove_tree(tree), 0); /* absent: not an error */
+    assert_int_equal(file_remove(tree), 0);
+    assert_int_equal(file_remove(file), 0);
+    assert_false(file_exists(file));
+    assert_int_equal(file_remove(kept), -1);
+    assert_said("cannot remove", kept);
+}
+
+static void renames(void **state) {
+    char *from = scratch_text("from", "new"), *to = scratch_text("to", "old");
+    assert_int_equal(file_rename(from, to), 0);
+    assert_holds(to, "new", 3);
+    assert_int_equal(file_rename(from, to), -1);
+    assert_said("cannot rename to", to);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(maps_and_reads),
+                                       TEST(says_what_cannot_be_read),
+                                       TEST(writes_all_or_nothing),
+                                       TEST(pieces_of_any_size_arrive_in_order),
+                                       TEST(prints_lines_of_any_length),
+                                       TEST(says_where_it_cannot_write),
+                                       TEST(a_full_disk_leaves_the_old_file),
+                                       TEST(replaces_and_appends),
+                                       TEST(joins_paths),
+                                       TEST(makes_directories),
+                                       TEST(lists_by_bytes),
+                                       TEST(removes_and_never_follows_a_link),
+                                       TEST(renames)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

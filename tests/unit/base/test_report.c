@@ -1,0 +1,138 @@
+#include "base/pool.h"
+#include "base/progress.h"
+#include "tests/unit/scratch.h"
+
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void the_first_sentence_wins(void **state) {
+    assert_string_equal(report_sentence(), "");
+    assert_int_equal(report_exit_code(), 0);
+    assert_int_equal((fail)("cause %d", 1), -1);
+    assert_int_equal(fail_usage("consequence"), -1);
+    assert_string_equal(report_sentence(), "cause 1");
+    assert_int_equal(report_exit_code(), 1);
+    report_clear();
+    assert_string_equal(report_sentence(), "");
+    assert_int_equal(report_exit_code(), 0);
+    assert_int_equal(fail_usage("how"), -1);
+    assert_int_equal(report_exit_code(), 2);
+    assert_string_equal(report_sentence(), "how");
+}
+
+static void a_sentence_is_one_line_whatever_it_quotes(void **state) {
+    (fail)("'%s' is not\ta type", "<f4\n\033[2J\177");
+    assert_string_equal(report_sentence(), "'<f4??[2J?' is not?a type");
+}
+
+static void a_long_sentence_is_cut_not_overrun(void **state) {
+    char *text = calloc(100001, 1);
+    memset(text, 'x', 100000);
+    (fail)("%s", text);
+    assert_in_range(strlen(report_sentence()), 1000, 99999);
+    free(text);
+}
+
+static int fails(void *context, unsigned worker) {
+    return (fail)("worker %u says so", worker);
+}
+
+/* Of many that fail at once one sentence is kept, whole. */
+static void threads_do_not_mix_their_sentences(void **state) {
+    struct pool *pool = pool_open(8);
+    for (int i = 0; i < 500; i++) {
+        unsigned worker;
+        char rest[16];
+        report_clear();
+        assert_int_equal(pool_run(pool, fails, NULL), -1);
+        assert_int_equal(sscanf(report_sentence(), "worker %u says %15s", &worker, rest), 2);
+        assert_string_equal(rest, "so");
+    }
+    pool_close(pool);
+}
+
+/* What `work` writes to stderr, which is a file meanwhile. */
+static char *stderr_of(void (*work)(void)) {
+    char *path = scratch_text("stderr", "");
+    fflush(stderr);
+    int kept = dup(2);
+    assert_non_null(freopen(path, "w", stderr));
+    work();
+    fflush(stderr);
+    dup2(kept, 2);
+    close(kept);
+    return file_read(path, NULL);
+}
+
+static void speak(void) {
+    report_quiet(0);
+    note("a note of %d", 3);
+    warn("a warning");
+    report_live("a live line");
+    report_live("");
+    report_live("another");
+    report_quiet(1);
+    note("unheard");
+    warn("unheard");
+    report_live("unheard");
+}
+
+static void lines_off_a_terminal(void **state) {
+    char *text = stderr_of(speak);
+    assert_string_equal(text, "a note of 3\nsptx-w2v: warning: a warning\na live line\nanother\n");
+    free(text);
+}
+
+static void show_progress(void) {
+    struct progress progress;
+    report_quiet(0);
+    progress_start(&progress, "counting", 1);
+    progress_show(&progress, 1, 4, "B"); /* too early */
+    progress.shown -= 1000;
+    progress.started -= 100;
+    progress_show(&progress, 50000000, 200000000, "B");
+    progress.shown -= 1000;
+    progress_show(&progress, 500, 1000, "words");
+    progress.shown -= 1000;
+    progress_show(&progress, 500, 0, "words"); /* of an unknown total */
+    progress.shown -= 1000;
+    progress_show(&progress, 0, 10, "words");
+    progress.shown -= 1000;
+    progress_show(&progress, 20, 10, "words"); /* more than there was to be */
+    progress_end(&progress);
+    report_quiet(1);
+}
+
+static void progress_says_share_rate_and_time_left(void **state) {
+    char *text = stderr_of(show_progress), *line[6] = {0}, *rest = text;
+    int lines = 0;
+    for (; lines < 6 && rest && *rest; lines++) line[lines] = strsep(&rest, "\n");
+    assert_int_equal(lines, 5);
+    assert_string_equal(line[0], "counting 25%  500 kB/s  ETA 5m00s");
+    assert_string_equal(line[1], "counting 50%  5.00 words/s  ETA 1m40s");
+    assert_string_equal(line[2], "counting  5.00 words/s");
+    assert_string_equal(line[3], "counting  0.00 words/s");
+    assert_string_equal(line[4], "counting 100%  0.20 words/s  ETA 0.0s");
+    free(text);
+}
+
+static void the_clock_goes_on(void **state) {
+    double before = progress_now();
+    usleep(20000);
+    assert_true(progress_now() - before > 0.015);
+    assert_true(progress_now() - before < 60);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(the_first_sentence_wins),
+                                       TEST(a_sentence_is_one_line_whatever_it_quotes),
+                                       TEST(a_long_sentence_is_cut_not_overrun),
+                                       TEST(threads_do_not_mix_their_sentences),
+                                       TEST(lines_off_a_terminal),
+                                       TEST(progress_says_share_rate_and_time_left),
+                                       TEST(the_clock_goes_on)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

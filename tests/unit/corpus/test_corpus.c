@@ -1,0 +1,450 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/corpus.h"
+#include "tests/unit/scratch.h"
+
+#include <fcntl.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sentence.h"
+
+/* ---- the tokenizer against a plain one ---- */
+
+static int white(unsigned char c) {
+    return c == ' ' || (c >= 9 && c <= 13);
+}
+
+/* Tokens and newlines of bytes as text: each token in <>, each newline as /. */
+static char *plain_trace(const char *bytes, uint64_t length, char *out) {
+    for (uint64_t i = 0; i < length;) {
+        if (bytes[i] == '\n') *out++ = '/';
+        if (white((unsigned char)bytes[i])) {
+            i++;
+            continue;
+        }
+        *out++ = '<';
+        while (i < length && !white((unsigned char)bytes[i])) *out++ = bytes[i++];
+        *out++ = '>';
+    }
+    return out;
+}
+
+/* The same by blocks; checks what every block says of itself. */
+static char *block_trace(struct corpus *corpus, char *out) {
+    struct corpus_block block = {0};
+    struct corpus_cursor cursor;
+    uint64_t number = 0, offset = 0, line = 1, length;
+    const char *path = NULL, *word;
+    int more, kind, open = 0;
+    while ((more = corpus_next(corpus, &block)) > 0) {
+        if (path != block.path) line = 1, open = 0;
+        path = block.path;
+        assert_true(block.length > 0);
+        assert_int_equal(block.number, number++);
+        assert_int_equal(block.offset, offset);
+        assert_int_equal(block.line, line);
+        assert_int_equal(block.continues, open);
+        offset += block.length;
+        corpus_cursor_start(&cursor, &block);
+        while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
+            open = kind == TOKEN_WORD;
+            line += kind == TOKEN_NEWLINE;
+            assert_int_equal(cursor.line, line);
+            if (kind == TOKEN_NEWLINE) {
+                *out++ = '/';
+                continue;
+            }
+            *out++ = '<';
+            memcpy(out, word, length);
+            out += length;
+            *out++ = '>';
+        }
+        if (block.line_open) assert_true(open);
+    }
+    assert_int_equal(more, 0);
+    corpus_block_release(&block);
+    return out;
+}
+
+static void trace_agrees(const char *bytes, uint64_t length, uint64_t block, char *path) {
+    char *wanted = malloc(length * 3 + 16), *seen = malloc(length * 3 + 16);
+    struct corpus *corpus = scratch_corpus(path, block);
+    assert_non_null(corpus);
+    uint64_t n = (uint64_t)(plain_trace(bytes, length, wanted) - wanted);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(corpus_rewind(corpus), 0);
+        assert_int_equal(block_trace(corpus, seen) - seen, n);
+        assert_memory_equal(seen, wanted, n);
+        assert_int_equal(corpus_done(corpus), corpus_size(corpus));
+    }
+    corpus_close(corpus);
+    free(wanted);
+    free(seen);
+}
+
+static const uint64_t blocks[] = {1, 2, 3, 7, 64, 1000, CORPUS_BLOCK};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+static void keeps_every_byte_of_a_token(void **state) {
+    static const char odd[] = "a\0b \xFF\xFE\xC3( caf\xC3\xA9\r\n\r\n\n  x\ty\vz\fq \n\x80\0 \0\0 end";
+    for (int i = 0; i < BLOCKS; i++)
+        trace_agrees(odd, sizeof odd - 1, blocks[i], scratch_file("odd", odd, sizeof odd - 1));
+}
+
+static void random_bytes_are_read_alike_at_every_block_size(void **state) {
+    static const char letters[] = "ab \n\r\tc\0\xC3";
+    char bytes[600];
+    for (int round = 0; round < 200; round++) {
+        uint64_t length = scratch_random(sizeof bytes);
+        for (uint64_t i = 0; i < length; i++) bytes[i] = letters[scratch_random(sizeof letters - 1)];
+        trace_agrees(bytes, length, 1 + scratch_random(40), scratch_file("random", bytes, length));
+    }
+}
+
+static void a_token_may_be_longer_than_any_buffer(void **state) {
+    uint64_t length = 300001;
+    char *bytes = malloc(length);
+    memset(bytes, 'x', length);
+    bytes[5] = bytes[200000] = ' ';
+    for (int i = 0; i < BLOCKS; i++) trace_agrees(bytes, length, blocks[i], scratch_file("long", bytes, length));
+    free(bytes);
+}
+
+static void an_open_line_is_said_only_where_it_has_tokens(void **state) {
+    struct corpus *corpus = scratch_corpus(scratch_text("open", "a b\n   \n   c dd\ne"), 4);
+    struct corpus_block block = {0};
+    char said[64] = "", one[16];
+    while (corpus_next(corpus, &block) > 0) {
+        snprintf(one, sizeof one, "%d%d ", block.continues, block.line_open);
+        strcat(said, one);
+    }
+    /* "a b\n" "   \n" "   " "c " "dd\ne": a cut leaves one byte at least behind it */
+    assert_string_equal(said, "00 00 00 01 10 ");
+    corpus_block_release(&block);
+    corpus_close(corpus);
+}
+
+static void whole_lines_end_blocks_at_lines(void **state) {
+    struct corpus *corpus = scratch_corpus(scratch_text("lines", "one two three\nfour\n\nfive six"), 3);
+    struct corpus_block block = {0};
+    corpus_whole_lines(corpus, 1);
+    while (corpus_next(corpus, &block) > 0) {
+        assert_int_equal(block.continues, 0);
+        assert_int_equal(block.line_open, 0);
+        assert_true(block.bytes[block.length - 1] == '\n' || block.bytes[block.length - 1] == 'x');
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+}
+
+/* ---- which files ---- */
+
+static char *paths_trace(struct corpus *corpus, char *out) {
+    struct corpus_block block = {0};
+    *out = 0;
+    while (corpus_next(corpus, &block) > 0) {
+        strcat(out, block.path + strlen(scratch) + 1);
+        strcat(out, " ");
+    }
+    corpus_block_release(&block);
+    return out;
+}
+
+static void a_directory_is_read_by_name_and_deeper_ones_too(void **state) {
+    char seen[512];
+    mkdir(in_scratch("d"), 0777);
+    mkdir(in_scratch("d/b"), 0777);
+    mkdir(in_scratch("d/empty"), 0777);
+    scratch_text("d/c", "c");
+    scratch_text("d/a", "a");
+    scratch_text("d/b/z", "z");
+    scratch_text("d/b/y", "y\n");
+    scratch_text("d/nothing", "");
+    assert_int_equal(symlink("..", in_scratch("d/b/loop")), 0);
+    assert_int_equal(symlink("c", in_scratch("d/link")), 0);
+    assert_int_equal(mkfifo(in_scratch("d/pipe"), 0666), 0);
+    char *paths[] = {in_scratch("d/c"), in_scratch("d")};
+    struct corpus *corpus = corpus_open(paths, 2);
+    assert_non_null(corpus);
+    assert_string_equal(paths_trace(corpus, seen), "d/c d/a d/b/y d/b/z d/c d/link ");
+    assert_int_equal(corpus_size(corpus), 7);
+    corpus_close(corpus);
+}
+
+static void what_cannot_be_a_corpus_is_refused(void **state) {
+    char *paths[] = {in_scratch("no-such"), in_scratch("none"), in_scratch("pipe"), in_scratch("links")};
+    mkdir(paths[1], 0777);
+    mkfifo(paths[2], 0666);
+    mkdir(paths[3], 0777);
+    assert_int_equal(symlink("gone", in_scratch("links/dangling")), 0);
+    assert_null(corpus_open(paths, 0));
+    sentence_holds("corpus.path");
+    assert_null(corpus_open(&paths[0], 1));
+    sentence_holds("no-such': No such file");
+    assert_null(corpus_open(&paths[1], 1));
+    sentence_holds("none' holds no file");
+    assert_null(corpus_open(&paths[2], 1));
+    sentence_holds("neither a plain file nor a directory");
+    assert_null(corpus_open(&paths[3], 1));
+    sentence_holds("links/dangling': No such file");
+}
+
+static int is_refused(const char *path) {
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    corpus_close(corpus);
+    return corpus == NULL;
+}
+
+static void what_may_not_be_read_is_refused(void **state) {
+    chmod(scratch, 0755);
+    mkdir(in_scratch("d"), 0755);
+    mkdir(in_scratch("d/closed"), 0755);
+    scratch_text("d/closed/a", "a");
+    scratch_text("secret", "a");
+    chmod(in_scratch("d/closed"), 0);
+    chmod(in_scratch("secret"), 0);
+    int refused = without_rights(is_refused, in_scratch("secret"));
+    if (refused == 77) skip();
+    assert_int_equal(refused, 1);
+    sentence_holds("secret': Permission denied");
+    assert_int_equal(without_rights(is_refused, in_scratch("d")), 1);
+    sentence_holds("d/closed': Permission denied");
+    chmod(in_scratch("d/closed"), 0755);
+}
+
+static void a_file_that_goes_away_is_a_failure_of_its_own(void **state) {
+    char *path = scratch_text("goes", "a b");
+    struct corpus_block block = {0};
+    struct corpus *corpus = scratch_corpus(path, 0);
+    unlink(path);
+    assert_int_equal(corpus_next(corpus, &block), -1);
+    sentence_holds("goes': No such file");
+    corpus_close(corpus);
+    corpus_block_release(&block);
+}
+
+static uint64_t fingerprint(char *path) {
+    struct corpus *corpus = scratch_corpus(path, 0);
+    uint64_t sum = corpus_fingerprint(corpus);
+    corpus_close(corpus);
+    return sum;
+}
+
+static void the_fingerprint_knows_path_size_and_time(void **state) {
+    char *a = scratch_text("a", "one two"), *b = scratch_text("b", "one two");
+    struct timespec times[2] = {{1000, 0}, {1000, 0}};
+    utimensat(AT_FDCWD, a, times, 0);
+    utimensat(AT_FDCWD, b, times, 0);
+    uint64_t first = fingerprint(a);
+    assert_int_equal(fingerprint(a), first);
+    assert_int_not_equal(fingerprint(b), first);
+    times[1].tv_nsec = 1;
+    utimensat(AT_FDCWD, a, times, 0);
+    assert_int_not_equal(fingerprint(a), first);
+    times[1].tv_nsec = 0;
+    scratch_text("a", "one two three");
+    utimensat(AT_FDCWD, a, times, 0);
+    assert_int_not_equal(fingerprint(a), first);
+}
+
+/* ---- packed files ---- */
+
+static uint64_t gzip(char *out, uint64_t room, const char *bytes, uint64_t length) {
+    z_stream stream = {0};
+    deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    stream.next_in = (unsigned char *)bytes;
+    stream.avail_in = (unsigned)length;
+    stream.next_out = (unsigned char *)out;
+    stream.avail_out = (unsigned)room;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    uint64_t made = stream.total_out;
+    deflateEnd(&stream);
+    return made;
+}
+
+static uint64_t zstd(char *out, uint64_t room, const char *bytes, uint64_t length) {
+    return ZSTD_compress(out, room, bytes, length, 3);
+}
+
+typedef uint64_t packer(char *, uint64_t, const char *, uint64_t);
+
+/* A text of 60,000 random words, with a token of 100,000 bytes, packed in three parts. */
+enum { PARTS = 3 };
+static char *long_text(uint64_t *length) {
+    char *text = malloc(1 << 20), *at = text;
+    for (int i = 0; i < 60000; i++) at += sprintf(at, "w%u%c", scratch_random(10000), scratch_random(9) ? ' ' : '\n');
+    memset(at, 'L', 100000);
+    at += 100000;
+    *length = (uint64_t)(at - text);
+    return text;
+}
+
+static uint64_t pack_parts(packer *pack, char *out, uint64_t room, const char *text, uint64_t length) {
+    uint64_t used = 0;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        uint64_t from = length * part / PARTS, to = length * (part + 1) / PARTS;
+        used += pack(out + used, room - used, text + from, to - from);
+    }
+    return used;
+}
+
+static void packed_in_parts_is_the_same_text(packer *pack) {
+    uint64_t length, room = 2 << 20;
+    char *text = long_text(&length), *packed = malloc(room);
+    uint64_t n = pack_parts(pack, packed, room, text, length);
+    const uint64_t sizes[] = {1000, 70000, CORPUS_BLOCK};
+    for (int i = 0; i < 3; i++) trace_agrees(text, length, sizes[i], scratch_file("packed", packed, n));
+    free(text);
+    free(packed);
+}
+
+static void gzip_and_zstd_members_follow_each_other(void **state) {
+    packed_in_parts_is_the_same_text(gzip);
+    packed_in_parts_is_the_same_text(zstd);
+}
+
+static void padding_and_frames_to_skip_are_no_text(void **state) {
+    char packed[4096] = {0};
+    uint64_t n = gzip(packed, 2000, "one two", 7);
+    n += gzip(packed + n, 2000, "", 0);
+    trace_agrees("one two", 7, 64, scratch_file("padded.gz", packed, n + 512)); /* zeros behind it */
+    memcpy(packed, "\x5A\x2A\x4D\x18\x03\0\0\0abc", 11);
+    n = 11 + zstd(packed + 11, 2000, "one two", 7);
+    trace_agrees("one two", 7, 64, scratch_file("skip.zst", packed, n));
+}
+
+static void the_name_decides_nothing(void **state) {
+    trace_agrees("plain text", 10, 64, scratch_text("text.gz", "plain text"));
+    trace_agrees("\x1F\x8B", 2, 64, scratch_text("short", "\x1F\x8B"));
+}
+
+static int read_through(char *path) {
+    struct corpus *corpus = scratch_corpus(path, 100);
+    struct corpus_block block = {0};
+    int more;
+    while ((more = corpus_next(corpus, &block)) > 0) continue;
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    return more;
+}
+
+static void damaged_packing_is_refused(packer *pack, const char *kind) {
+    uint64_t length, room = 2 << 20;
+    char *text = long_text(&length), *packed = malloc(room);
+    uint64_t n = pack_parts(pack, packed, room, text, length);
+    const uint64_t cuts[] = {n - 1, n - 9, n / 2, 20};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(read_through(scratch_file("cut", packed, cuts[i])), -1);
+        sentence_holds("cut' is cut short");
+    }
+    packed[n / 2] ^=
+        0x55; /* both formats are read through; zstd's own checksum is off by default, its structure is not */
+    packed[n / 2 + 1] ^= 0x55;
+    memcpy(packed + n, "garbage behind", 14);
+    assert_int_equal(read_through(scratch_file("bad", packed, n + 14)), -1);
+    sentence_holds(kind);
+    free(text);
+    free(packed);
+}
+
+static void damaged_gzip_and_zstd_name_the_file(void **state) {
+    damaged_packing_is_refused(gzip, "bad' is no whole gzip file: ");
+    damaged_packing_is_refused(zstd, "bad' is no whole zstd file: ");
+}
+
+/* ---- streams ---- */
+
+static void a_stream_is_a_corpus_alone(void **state) {
+    scratch_file("x.ids", "SPTX-IDS and more", 17);
+    scratch_text("y", "a b");
+    char *paths[] = {in_scratch("y"), in_scratch("x.ids")};
+    struct corpus *corpus = corpus_open(&paths[1], 1);
+    assert_string_equal(corpus_stream(corpus), paths[1]);
+    corpus_close(corpus);
+    corpus = corpus_open(paths, 1);
+    assert_null(corpus_stream(corpus));
+    corpus_close(corpus);
+    assert_null(corpus_open(paths, 2));
+    sentence_holds("can only be the whole corpus");
+}
+
+/* ---- pairs ---- */
+
+/* "list:item;" for each pair that is kept, or the sentence of the failure. */
+static const char *pairs_of(const char *text, double min_rating) {
+    static char out[1024];
+    struct corpus *corpus = scratch_corpus(scratch_text("pairs", text), 4);
+    struct corpus_block block = {0};
+    struct corpus_cursor cursor;
+    struct corpus_pair pair;
+    char *at = out;
+    int more, failed = 0;
+    *out = 0;
+    corpus_whole_lines(corpus, 1);
+    while (!failed && (more = corpus_next(corpus, &block)) != 0) {
+        if (more < 0) break;
+        corpus_cursor_start(&cursor, &block);
+        while ((more = corpus_next_pair(&cursor, &block, min_rating, &pair)) > 0)
+            at += sprintf(at, "%.*s:%.*s;", (int)pair.list_length, pair.list, (int)pair.item_length, pair.item);
+        failed = more < 0;
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    if (failed) snprintf(out, sizeof out, "%s", strchr(report_sentence(), 'l'));
+    report_clear();
+    return strstr(out, "line") ? strstr(out, "line") : out;
+}
+
+static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
+    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\nu2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY),
+                        "u1:a;u1:b;u2:c;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u1 a 5\nu1 b 3.9\nu2 c 4\nu2 d -1\nu2 e 1e1\n", 4), "u1:a;u2:c;u2:e;");
+    assert_string_equal(pairs_of("user,item,rating\n1,2,3\n", -INFINITY), "1:2;");
+    assert_string_equal(pairs_of("", 1), "");
+}
+
+static void bad_pairs_name_their_line(void **state) {
+    assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY),
+                        "line 2: the rating 'rating' is not a number");
+    assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
+    assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
+                        "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
+                        "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
+    const char *empty = "line 1: a field is empty; wanted list, item[, rating]";
+    assert_string_equal(pairs_of("1,,3\n", -INFINITY), empty);
+    assert_string_equal(pairs_of(",2,3\n", -INFINITY), empty);
+    assert_string_equal(pairs_of("1,2,\n", -INFINITY), empty);
+    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), empty);
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(keeps_every_byte_of_a_token),
+        IN_SCRATCH(random_bytes_are_read_alike_at_every_block_size),
+        IN_SCRATCH(a_token_may_be_longer_than_any_buffer),
+        IN_SCRATCH(an_open_line_is_said_only_where_it_has_tokens),
+        IN_SCRATCH(whole_lines_end_blocks_at_lines),
+        IN_SCRATCH(a_directory_is_read_by_name_and_deeper_ones_too),
+        IN_SCRATCH(what_cannot_be_a_corpus_is_refused),
+        IN_SCRATCH(what_may_not_be_read_is_refused),
+        IN_SCRATCH(a_file_that_goes_away_is_a_failure_of_its_own),
+        IN_SCRATCH(the_fingerprint_knows_path_size_and_time),
+        IN_SCRATCH(gzip_and_zstd_members_follow_each_other),
+        IN_SCRATCH(padding_and_frames_to_skip_are_no_text),
+        IN_SCRATCH(the_name_decides_nothing),
+        IN_SCRATCH(damaged_gzip_and_zstd_name_the_file),
+        IN_SCRATCH(a_stream_is_a_corpus_alone),
+        IN_SCRATCH(pairs_come_apart_at_blanks_tabs_and_commas),
+        IN_SCRATCH(bad_pairs_name_their_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/generate.h"
+#include "corpus/idstream.h"
+#include "tests/unit/scratch.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sentence.h"
+
+static struct generate_options options(enum generate_kind kind, uint64_t rows, uint64_t lists, uint32_t seed) {
+    return (struct generate_options){kind, rows, lists, seed};
+}
+
+static char *generated(const char *name, struct generate_options wanted) {
+    char *path = in_scratch(name);
+    if (generate_write(&wanted, path)) print_error("%s\n", report_sentence());
+    assert_int_equal(report_exit_code(), 0);
+    return path;
+}
+
+static int same_files(const char *a, const char *b) {
+    uint64_t n, m;
+    char *x = file_read(a, &n), *y = file_read(b, &m);
+    int same = n == m && !memcmp(x, y, n);
+    free(x);
+    free(y);
+    return same;
+}
+
+static void the_same_seed_makes_the_same_bytes(void **state) {
+    for (int kind = 0; kind < 3; kind++) {
+        char *a = generated("a", options(kind, 9000, 300, 1)), *b = generated("b", options(kind, 9000, 300, 1));
+        char *c = generated("c", options(kind, 9000, 300, 2));
+        assert_true(same_files(a, b));
+        assert_true(same_files(in_scratch("a.groups.tsv"), in_scratch("b.groups.tsv")));
+        assert_false(same_files(a, c));
+    }
+    /* More lines only add to those that were there. */
+    uint64_t n, m;
+    char *few = file_read(generated("a", options(GENERATE_BOOKS, 9000, 100, 1)), &n);
+    char *many = file_read(generated("b", options(GENERATE_BOOKS, 9000, 300, 1)), &m);
+    assert_true(m > n);
+    assert_memory_equal(few, many, n);
+    free(few);
+    free(many);
+}
+
+/* Lines of a corpus, each as numbers: [0] the name's or target's, then the tokens'. */
+struct lines {
+    uint32_t number[40000][100];
+    uint64_t count[40000], size;
+};
+static struct lines *read_lines(const char *path, const char *first, char letter) {
+    struct lines *lines = calloc(1, sizeof *lines);
+    char *text = file_read(path, NULL), *at = text;
+    assert_non_null(lines);
+    while (*at) {
+        uint64_t n = 0, length = strlen(first);
+        if (*first) {
+            assert_memory_equal(at, first, length);
+            lines->number[lines->size][n++] = (uint32_t)strtoul(at + length, &at, 10);
+        }
+        while (*at != '\n') {
+            if (*at == ' ') at++;
+            assert_int_equal(*at, letter);
+            lines->number[lines->size][n++] = (uint32_t)strtoul(at + 1, &at, 10);
+        }
+        at++;
+        lines->count[lines->size++] = n;
+    }
+    free(text);
+    return lines;
+}
+
+static void books_have_different_items_in_few_genres_and_series(void **state) {
+    struct lines *lines = read_lines(generated("books", options(GENERATE_BOOKS, 100000, 20000, 7)), "user", 'b');
+    uint64_t tokens = 0, on = 0, in_three = 0, shortest = 100, longest = 0;
+    assert_int_equal(lines->size, 20000);
+    for (uint64_t l = 0; l < lines->size; l++) {
+        const uint32_t *book = lines->number[l] + 1;
+        uint64_t n = lines->count[l] - 1, genres[100] = {0}, most[3] = {0};
+        assert_int_equal(lines->number[l][0], l);
+        if (n < shortest) shortest = n;
+        if (n > longest) longest = n;
+        for (uint64_t i = 0; i < n; i++) {
+            assert_true(book[i] < 100000);
+            for (uint64_t j = 0; j < i; j++) assert_int_not_equal(book[i], book[j]);
+            on += i && book[i] / 8 == book[i - 1] / 8;
+            genres[book[i] / 4096]++;
+        }
+        for (int g = 0; g < 100; g++)
+            for (int k = 0; k < 3; k++)
+                if (genres[g] > most[k]) {
+                    uint64_t kept = most[k];
+                    most[k] = genres[g];
+                    genres[g] = kept;
+                }
+        in_three += most[0] + most[1] + most[2];
+        tokens += n;
+    }
+    assert_int_equal(shortest, 5);
+    assert_int_equal(longest, 79);
+    assert_true((double)tokens / 20000 > 26 && (double)tokens / 20000 < 28); /* (80 - 5) / ln 16 less a half */
+    assert_true((double)on / (double)tokens > 0.25 && (double)on / (double)tokens < 0.40);
+    assert_true((double)in_three / (double)tokens > 0.80);
+    free(lines);
+}
+
+static void papers_cite_their_field_nine_times_in_ten(void **state) {
+    struct lines *lines = read_lines(generated("papers", options(GENERATE_PAPERS, 30000, 40000, 7)), "p", 'p');
+    uint64_t tokens = 0, inside = 0;
+    unsigned char *cited = calloc(30000, 1);
+    for (uint64_t l = 0; l < lines->size; l++) {
+        uint32_t target = lines->number[l][0];
+        assert_int_equal(cited[target]++, l / 30000); /* each once before any twice */
+        for (uint64_t i = 1; i < lines->count[l]; i++) {
+            assert_int_not_equal(lines->number[l][i], target);
+            for (uint64_t j = 1; j < i; j++) assert_int_not_equal(lines->number[l][i], lines->number[l][j]);
+            inside += lines->number[l][i] / 2048 == target / 2048;
+            tokens++;
+        }
+        assert_in_range(lines->count[l] - 1, 4, 43);
+    }
+    /* 0.9 and a fifteenth of the rest; drawing anew where a citation is there already leaves the field a little more. */
+    assert_true(fabs((double)inside / (double)tokens - 0.9) < 0.012);
+    free(cited);
+    free(lines);
+}
+
+static void sentences_have_one_topic(void **state) {
+    struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, 20000, 20000, 7)), "", 'w');
+    uint64_t of_topic = 0;
+    for (uint64_t l = 0; l < lines->size; l++) {
+        uint64_t topics[40] = {0}, most = 0;
+        assert_int_equal(lines->count[l], 20);
+        for (uint64_t i = 0; i < 20; i++)
+            if (++topics[lines->number[l][i] / 512] > most) most = topics[lines->number[l][i] / 512];
+        of_topic += most;
+    }
+    assert_true((double)of_topic / 400000 > 0.5 && (double)of_topic / 400000 < 0.56);
+    free(lines);
+}
+
+/* Where every row is in the one group, every draw obeys P(k) = ln(1 + 1/(k+1)) / ln(rows + 1). */
+static void popularity_is_zipfs(void **state) {
+    enum { ROWS = 400, LINES = 20000 };
+    struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 3)), "", 'w');
+    double counts[ROWS] = {0}, chi = 0;
+    for (uint64_t l = 0; l < lines->size; l++)
+        for (uint64_t i = 0; i < lines->count[l]; i++) counts[lines->number[l][i]]++;
+    for (int k = 0; k < ROWS; k++) {
+        double expected = 20.0 * LINES * log1p(1.0 / (k + 1)) / log(ROWS + 1);
+        chi += (counts[k] - expected) * (counts[k] - expected) / expected;
+    }
+    /* 399 degrees of freedom: mean 399, standard deviation 28.2; beyond 4.5 of them once in 100,000 seeds. */
+    assert_true(chi > 399 - 4.5 * 28.2 && chi < 399 + 4.5 * 28.2);
+    free(lines);
+}
+
+/* Over several groups, the last one smaller: the sum of both laws, by rank. */
+static void popularity_over_groups_is_as_stated(void **state) {
+    enum { ROWS = 1300, SIZE = 512, GROUPS = 3, LINES = 20000 };
+    struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 5)), "", 'w');
+    static double counts[ROWS];
+    double chi = 0;
+    for (uint64_t l = 0; l < lines->size; l++)
+        for (uint64_t i = 0; i < lines->count[l]; i++) counts[lines->number[l][i]]++;
+    int rank = 0;
+    for (int member = 0; member < SIZE; member++)
+        for (int group = 0; group < GROUPS; group++) {
+            int row = group * SIZE + member, size = group == 2 ? ROWS - 2 * SIZE : SIZE;
+            if (member >= size) continue;
+            double anywhere = log1p(1.0 / (rank++ + 1)) / log(ROWS + 1),
+                   inside = log1p(1.0 / (member + 1)) / log(size + 1) / GROUPS;
+            double expected = 20.0 * LINES * (0.5 * anywhere + 0.5 * inside);
+            chi += (counts[row] - expected) * (counts[row] - expected) / expected;
+        }
+    assert_int_equal(rank, ROWS);
+    /* Words of one sentence share a topic, so counts vary more than independent draws would: twice the mean is far
+     * below what a wrong law gives (thousands). */
+    assert_true(chi < 2 * ROWS);
+    free(lines);
+}
+
+static void groups_say_what_was_planted(void **state) {
+    static const char *const wanted[] = {"b0\t0\t0\nb1\t0\t0\n", "p0\t0\np1\t0\n", "w0\t0\nw1\t0\n"};
+    static const char *const last[] = {"b8999\t1124\t2\n", "p8999\t4\n", "w8999\t17\n"};
+    for (int kind = 0; kind < 3; kind++) {
+        uint64_t length;
+        generated("c", options(kind, 9000, 10, 1));
+        char *text = file_read(in_scratch("c.groups.tsv"), &length);
+        assert_memory_equal(text, wanted[kind], strlen(wanted[kind]));
+        assert_string_equal(text + length - strlen(last[kind]), last[kind]);
+        free(text);
+    }
+}
+
+/* The stream holds the words of the text, in their order, by ids that are ranks. */
+static void a_stream_is_the_text_in_ids(void **state) {
+    static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
+    struct pool *pool = pool_open(2);
+    for (int kind = 0; kind < 3; kind++) {
+        struct config config = {.corpus_path = "here",
+                                .corpus_format = formats[kind],
+                                .corpus_max_sentence = 1000,
+                                .corpus_min_count = 1,
+                                .corpus_vocab = "",
+                                .min_rating = -INFINITY,
+                                .train_report_seconds = 1};
+        struct corpus *corpora[2] = {scratch_corpus(generated("c.txt", options(kind, 5000, 3000, 9)), 0),
+                                     scratch_corpus(generated("c.ids", options(kind, 5000, 3000, 9)), 0)};
+        struct vocab vocabs[2];
+        struct idstream streams[2];
+        int reused;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(vocab_build(&vocabs[i], corpora[i], &config, pool), 0);
+            assert_int_equal(
+                idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &config, pool, &reused), 0);
+            assert_int_equal(reused, i);
+        }
+        assert_int_equal(vocabs[1].size, 5000);
+        assert_int_equal(vocabs[1].tokens, vocabs[0].tokens);
+        for (uint64_t id = 1; id < vocabs[1].size; id++) assert_true(vocabs[1].counts[id - 1] >= vocabs[1].counts[id]);
+        assert_int_equal(streams[1].tokens, streams[0].tokens);
+        assert_int_equal(streams[1].sentences, streams[0].sentences);
+        for (uint64_t s = 0; s <= streams[0].sentences; s++)
+            assert_int_equal(streams[1].starts[s], streams[0].starts[s]);
+        for (uint64_t i = 0; i < streams[0].tokens; i++) {
+            uint32_t a = streams[0].ids[i], b = streams[1].ids[i];
+            assert_string_equal(vocab_word(&vocabs[0], a, NULL), vocab_word(&vocabs[1], b, NULL));
+            assert_int_equal(vocabs[0].counts[a], vocabs[1].counts[b]);
+        }
+        for (int i = 0; i < 2; i++) {
+            idstream_close(&streams[i]);
+            vocab_release(&vocabs[i]);
+            corpus_close(corpora[i]);
+        }
+    }
+    pool_close(pool);
+}
+
+/* Counts on both sides of where ranking changes from counting to sorting. */
+static void very_frequent_rows_are_ranked_too(void **state) {
+    struct vocab vocab;
+    generated("c.ids", options(GENERATE_WORDS, 30, 60000, 1));
+    assert_int_equal(vocab_read(&vocab, in_scratch("c.ids.vocab.tsv")), 0);
+    assert_int_equal(vocab.size, 30);
+    assert_int_equal(vocab.tokens, 1200000);
+    assert_true(vocab.counts[0] > 65536 && vocab.counts[2] > 65536 && vocab.counts[29] < 65536);
+    for (uint64_t id = 1; id < vocab.size; id++) assert_true(vocab.counts[id - 1] >= vocab.counts[id]);
+    vocab_release(&vocab);
+}
+
+static void the_smallest_corpora_can_be_made(void **state) {
+    uint64_t length;
+    for (int kind = 0; kind < 3; kind++)
+        for (uint64_t rows = 1; rows < 12; rows++) {
+            free(file_read(generated("c", options(kind, rows, 3, 1)), &length));
+            assert_true(length > 0);
+            generated("c.ids", options(kind, rows, 3, 1));
+        }
+    free(file_read(generated("c", options(GENERATE_BOOKS, 4097, 3, 1)), &length));
+    char *text = file_read(generated("c", options(GENERATE_WORDS, 1, 1, 1)), &length);
+    assert_int_equal(length, 60);
+    assert_memory_equal(text, "w0 w0 ", 6);
+    assert_int_equal(text[59], '\n');
+    free(text);
+}
+
+static void what_cannot_be_made_is_refused(void **state) {
+    struct generate_options wanted = options(GENERATE_BOOKS, 0, 1, 1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    sentence_holds("0 rows and 1 lines cannot be made");
+    wanted.rows = 4294967295u;
+    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    sentence_holds("rows go from 1 to 4294967294");
+    wanted.rows = 10;
+    assert_int_equal(generate_write(&wanted, in_scratch("no/c")), -1);
+    sentence_holds("No such file");
+    assert_int_equal(generate_write(&wanted, in_scratch("no/c.ids")), -1);
+    sentence_holds("No such file");
+    assert_int_equal(generate_kind_named("papers"), GENERATE_PAPERS);
+    assert_int_equal(generate_kind_named("book"), -1);
+    assert_int_equal(report_exit_code(), 2);
+    sentence_holds("'book' is not a kind of corpus; wanted books, papers or words (did you mean books?)");
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(the_same_seed_makes_the_same_bytes),
+        IN_SCRATCH(books_have_different_items_in_few_genres_and_series),
+        IN_SCRATCH(papers_cite_their_field_nine_times_in_ten),
+        IN_SCRATCH(sentences_have_one_topic),
+        IN_SCRATCH(popularity_is_zipfs),
+        IN_SCRATCH(popularity_over_groups_is_as_stated),
+        IN_SCRATCH(groups_say_what_was_planted),
+        IN_SCRATCH(a_stream_is_the_text_in_ids),
+        IN_SCRATCH(very_frequent_rows_are_ranked_too),
+        IN_SCRATCH(the_smallest_corpora_can_be_made),
+        IN_SCRATCH(what_cannot_be_made_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

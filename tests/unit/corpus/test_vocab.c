@@ -1,0 +1,407 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/vocab.h"
+#include "tests/unit/scratch.h"
+
+#include <inttypes.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/plain_config.h"
+#include "tests/unit/sentence.h"
+
+/* Builds from a file's text with so many threads and bytes a block. */
+static int build(struct vocab *vocab, const struct config *config, char *path, unsigned threads, uint64_t block) {
+    struct pool *pool = pool_open(threads);
+    struct corpus *corpus = scratch_corpus(path, block);
+    assert_non_null(pool);
+    assert_non_null(corpus);
+    int result = vocab_build(vocab, corpus, config, pool);
+    corpus_close(corpus);
+    pool_close(pool);
+    return result;
+}
+
+/* "word:count " by id. */
+static const char *listed(const struct vocab *vocab) {
+    static char out[4096];
+    char *at = out;
+    *out = 0;
+    for (uint64_t id = 0; id < vocab->size; id++)
+        at += sprintf(at, "%s:%" PRIu64 " ", vocab_word(vocab, id, NULL), vocab->counts[id]);
+    return out;
+}
+
+static void built_as(const char *text, const struct config *config, const char *wanted) {
+    static const unsigned threads[] = {1, 2, 5};
+    static const uint64_t blocks[] = {1, 5, 64, CORPUS_BLOCK};
+    char *path = scratch_text("corpus", text);
+    for (int t = 0; t < 3; t++)
+        for (int b = 0; b < 4; b++) {
+            struct vocab vocab;
+            assert_int_equal(build(&vocab, config, path, threads[t], blocks[b]), 0);
+            assert_string_equal(listed(&vocab), wanted);
+            vocab_release(&vocab);
+        }
+}
+
+static void refused_as(const char *text, const struct config *config, const char *sentence) {
+    struct vocab vocab;
+    assert_int_equal(build(&vocab, config, scratch_text("corpus", text), 2, 8), -1);
+    assert_int_equal(vocab.size, 0);
+    sentence_holds(sentence);
+}
+
+/* ---- which tokens count ---- */
+
+static void each_format_counts_its_words(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    built_as("b a b\na c b\n", &config, "b:3 a:2 c:1 ");
+    config.corpus_format = FORMAT_ADJACENCY;
+    built_as("b a b\na c b\n", &config, "b:3 a:2 c:1 ");
+    config.corpus_format = FORMAT_LISTS;
+    built_as("b a b\n\n  a c b\nname\nx", &config, "b:2 a:1 c:1 ");
+    built_as("name a  aaaaaaaaaaaaaaaaaaaaaaaaaa\r\nname a", &config, "a:2 aaaaaaaaaaaaaaaaaaaaaaaaaa:1 ");
+    config.corpus_format = FORMAT_PAIRS;
+    built_as("u,i,r\nb a 3\nb,b,5\na c 1 7\nc\tb", &config, "b:2 a:1 c:1 ");
+    config.min_rating = 3;
+    built_as("b a 3\nb,b,5\na c 1 7\nc\tb 2.9", &config, "a:1 b:1 ");
+}
+
+static void ties_go_to_the_word_met_first(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    built_as("z y x w v z y x w v a a a", &config, "a:3 z:2 y:2 x:2 w:2 v:2 ");
+    config.corpus_order = ORDER_FIRST_SEEN;
+    built_as("z y x w v z y x w v a a a", &config, "z:2 y:2 x:2 w:2 v:2 a:3 ");
+}
+
+static void rare_words_and_words_past_the_limit_are_left_out(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    const char *text = "c c c b b b a a d d e";
+    struct vocab vocab;
+    config.corpus_min_count = 2;
+    built_as(text, &config, "c:3 b:3 a:2 d:2 ");
+    config.corpus_max_vocab = 3;
+    built_as(text, &config, "c:3 b:3 a:2 ");
+    config.corpus_order = ORDER_FIRST_SEEN;
+    built_as("e d d a a b b b c c c", &config, "d:2 b:3 c:3 ");
+    assert_int_equal(build(&vocab, &config, scratch_text("corpus", text), 1, 0), 0);
+    assert_int_equal(vocab.tokens, 11);
+    assert_int_equal(vocab.kept, 8);
+    assert_int_equal(vocab.distinct, 5);
+    vocab_release(&vocab);
+}
+
+static void given_numbers_are_the_ids(void **state) {
+    struct config config = plain_config(FORMAT_LISTS);
+    struct vocab vocab;
+    config.corpus_order = ORDER_GIVEN;
+    built_as("joe 3 1 3\nann 11 03\n", &config, "0:0 1:1 2:0 3:3 4:0 5:0 6:0 7:0 8:0 9:0 10:0 11:1 ");
+    built_as("joe 0\n", &config, "0:1 ");
+    config.corpus_min_count = 2;
+    built_as("joe 3 1 3\nann 11 3\n", &config, "0:0 1:0 2:0 3:3 ");
+    refused_as("joe 1 2\nann 5 4294967294\n", &config,
+               "corpus' line 2: '4294967294' is not an id; corpus.order = given wants numbers from 0 to 4294967293");
+    refused_as("joe 1 2\n\nann 5 x7 1\n", &config, "corpus' line 3: 'x7' is not an id");
+    refused_as("joe -1\n", &config, "corpus' line 1: '-1' is not an id");
+    config.corpus_min_count = 1;
+    assert_int_equal(build(&vocab, &config, scratch_text("corpus", "n 100100"), 1, 0), 0);
+    assert_int_equal(vocab.size, 100101);
+    for (uint64_t id = 0; id < vocab.size; id++) {
+        uint64_t length, read;
+        const char *word = vocab_word(&vocab, id, &length);
+        assert_int_equal(vocab_given_id(word, length, &read), 0);
+        assert_int_equal(read, id);
+        assert_int_equal(vocab_find(&vocab, word, length), id);
+    }
+    vocab_release(&vocab);
+}
+
+static void bytes_of_words_are_kept(void **state) {
+    static const char odd[] = "a\0b \xFF\xFE caf\xC3\xA9\r\na\0b a\0 a\r\n";
+    struct config config = plain_config(FORMAT_TEXT);
+    struct vocab vocab;
+    uint64_t length;
+    assert_int_equal(build(&vocab, &config, scratch_file("odd", odd, sizeof odd - 1), 2, 3), 0);
+    assert_int_equal(vocab.size, 5);
+    assert_memory_equal(vocab_word(&vocab, 0, &length), "a\0b", 4);
+    assert_int_equal(length, 3);
+    assert_int_equal(vocab_find(&vocab, "\xFF\xFE", 2), 1);
+    assert_int_equal(vocab_find(&vocab, "caf\xC3\xA9", 5), 2);
+    assert_int_equal(vocab_find(&vocab, "a\0", 2), 3);
+    assert_int_equal(vocab_find(&vocab, "a", 1), 4);
+    assert_int_equal(vocab_find(&vocab, "a\0c", 3), -1);
+    assert_int_equal(vocab_find(&vocab, "", 0), -1);
+    vocab_release(&vocab);
+}
+
+/* ---- many words ---- */
+
+/* 150,000 different words, more than a tally holds, each i + 1 times modulo 3; one of 200,000 bytes. */
+enum { MANY = 150000, LONG = 200000 };
+static char *many_words(void) {
+    char *text = malloc(MANY * 24 + LONG + 2), *at = text;
+    for (int i = 0; i < MANY; i++)
+        for (int times = 0; times <= i % 3; times++) at += sprintf(at, "w%d%c", i, times % 2 ? '\n' : ' ');
+    memset(at, 'L', LONG);
+    at[LONG] = 0;
+    char *path = scratch_text("many", text);
+    free(text);
+    return path;
+}
+
+static void many_words_are_ranked_alike_by_any_threads(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    char *path = many_words(), word[24], *longest = malloc(LONG);
+    static const struct {
+        unsigned threads;
+        uint64_t block;
+    } ways[] = {{1, CORPUS_BLOCK}, {2, 100000}, {5, 1000}};
+    for (int w = 0; w < 3; w++) {
+        struct vocab vocab;
+        assert_int_equal(build(&vocab, &config, path, ways[w].threads, ways[w].block), 0);
+        assert_int_equal(vocab.size, MANY + 1);
+        assert_int_equal(vocab.tokens, 2 * MANY + 1);
+        for (int i = 0; i < MANY; i++) {
+            int rank = (2 - i % 3) * (MANY / 3) + i / 3, length = sprintf(word, "w%d", i);
+            assert_int_equal(vocab_find(&vocab, word, (uint64_t)length), rank);
+            assert_int_equal(vocab.counts[rank], i % 3 + 1);
+        }
+        assert_int_equal(vocab_find(&vocab, memset(longest, 'L', LONG), LONG), MANY);
+        assert_int_equal(vocab_find(&vocab, longest, LONG - 1), -1);
+        vocab_release(&vocab);
+    }
+    free(longest);
+}
+
+static void a_batch_of_look_ups_finds_what_single_ones_find(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    struct vocab vocab;
+    struct vocab_query queries[VOCAB_BATCH];
+    char words[VOCAB_BATCH][24];
+    uint32_t ids[VOCAB_BATCH];
+    assert_int_equal(build(&vocab, &config, many_words(), 2, 0), 0);
+    for (int round = 0; round < 500; round++) {
+        unsigned count = 1 + scratch_random(VOCAB_BATCH);
+        for (unsigned i = 0; i < count; i++)
+            vocab_ask(&vocab, &queries[i], words[i], (uint64_t)sprintf(words[i], "w%u", scratch_random(2 * MANY)));
+        vocab_find_batch(&vocab, queries, count, ids);
+        for (unsigned i = 0; i < count; i++) {
+            int64_t id = vocab_find(&vocab, words[i], strlen(words[i]));
+            assert_int_equal(ids[i], id < 0 ? VOCAB_ABSENT : id);
+            assert_int_equal(id < 0, atoi(words[i] + 1) >= MANY);
+        }
+    }
+    vocab_release(&vocab);
+}
+
+static void a_word_set_numbers_words_as_they_come(void **state) {
+    struct word_set set = {0};
+    char word[400];
+    memset(word, 'x', sizeof word);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t length = 0; length < sizeof word; length++)
+            assert_int_equal(word_set_add(&set, 7, word, length, length, 100 - (uint64_t)pass),
+                             length); /* one hash for all */
+    for (uint64_t i = 0; i < sizeof word; i++) {
+        uint64_t length;
+        assert_memory_equal(word_set_word(&set, &set.entries[i], &length), word, i);
+        assert_int_equal(length, i);
+        assert_int_equal(set.entries[i].count, 2 * i);
+        assert_int_equal(set.entries[i].first, 99);
+    }
+    word_set_release(&set);
+}
+
+/* ---- nothing to count ---- */
+
+static void an_empty_corpus_says_why(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    refused_as("", &config, "the corpus 'here' is empty: not one word, read as text, in its 0 bytes");
+    refused_as(" \n\r\n\t", &config, "not one word, read as text, in its 5 bytes");
+    config.corpus_format = FORMAT_LISTS;
+    refused_as("name\nother\n", &config, "not one word, read as lists, in its 11 bytes");
+    config.corpus_format = FORMAT_PAIRS;
+    config.min_rating = 4.5;
+    refused_as("a b 4\n", &config, "no pair with a rating of at least 4.5 (corpus.min_rating)");
+    config = plain_config(FORMAT_TEXT);
+    config.corpus_min_count = 5;
+    refused_as("a b a c", &config,
+               "no word of the corpus comes 5 times (corpus.min_count): the most frequent of 3, 'a', comes 2 times");
+}
+
+static void a_bad_line_of_pairs_is_named(void **state) {
+    struct config config = plain_config(FORMAT_PAIRS);
+    refused_as("a b 4\na b x\n", &config, "corpus' line 2: the rating 'x' is not a number");
+    refused_as("a b 4\n\n\na\n", &config, "corpus' line 4: 1 field; wanted 2 to 4");
+}
+
+static void parts_of_lines_are_named_by_format(void **state) {
+    assert_int_equal(vocab_part(FORMAT_TEXT, 0), PART_WORD);
+    assert_int_equal(vocab_part(FORMAT_ADJACENCY, 0), PART_WORD);
+    assert_int_equal(vocab_part(FORMAT_LISTS, 0), PART_NAME);
+    assert_int_equal(vocab_part(FORMAT_LISTS, 1), PART_WORD);
+    assert_int_equal(vocab_part(FORMAT_PAIRS, 0), PART_NAME);
+    assert_int_equal(vocab_part(FORMAT_PAIRS, 1), PART_WORD);
+    assert_int_equal(vocab_part(FORMAT_PAIRS, 2), PART_RATING);
+}
+
+/* ---- on disk ---- */
+
+static void what_is_written_reads_back(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    struct vocab vocab, again;
+    static const char odd[] = "x\0y x\0y \xFF\xC3 z z z";
+    assert_int_equal(build(&vocab, &config, scratch_file("odd", odd, sizeof odd - 1), 1, 0), 0);
+    assert_int_equal(vocab_write(&vocab, in_scratch("v.tsv")), 0);
+    uint64_t length;
+    char *text = file_read(in_scratch("v.tsv"), &length);
+    assert_int_equal(length, 15);
+    assert_memory_equal(text, "z\t3\nx\0y\t2\n\xFF\xC3\t1\n", 15);
+    free(text);
+    assert_int_equal(vocab_read(&again, in_scratch("v.tsv")), 0);
+    assert_int_equal(again.size, 3);
+    assert_int_equal(again.tokens, 6);
+    assert_int_equal(again.kept, 6);
+    assert_int_equal(again.distinct, 3);
+    assert_int_equal(vocab_fingerprint(&again), vocab_fingerprint(&vocab));
+    assert_int_equal(vocab_find(&again, "x\0y", 3), 1);
+    vocab_release(&vocab);
+    vocab_release(&again);
+    vocab_release(&again);
+    assert_int_equal(vocab_find(&again, "z", 1), -1);
+}
+
+static void written_to_nowhere_is_a_failure(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    struct vocab vocab;
+    assert_int_equal(build(&vocab, &config, scratch_text("c", "a"), 1, 0), 0);
+    assert_int_equal(vocab_write(&vocab, in_scratch("no/such/v.tsv")), -1);
+    sentence_holds("no/such/v.tsv': No such file");
+    vocab_release(&vocab);
+}
+
+static void vocabularies_of_other_tools_are_read(void **state) {
+    static const char *const same[] = {"the\t12\nof\t7\n", "the 12\nof 7", "the\t12\r\nof\t7\r\n", "the\t12\r\nof 7\r",
+                                       "the \t 12 \nof\t\t7"};
+    for (int i = 0; i < 5; i++) {
+        struct vocab vocab;
+        assert_int_equal(vocab_read(&vocab, scratch_text("v", same[i])), 0);
+        assert_string_equal(listed(&vocab), "the:12 of:7 ");
+        vocab_release(&vocab);
+    }
+}
+
+static void a_vocabulary_takes_the_place_of_counting(void **state) {
+    struct config config = plain_config(FORMAT_TEXT);
+    config.corpus_vocab = scratch_text("v", "x\t0\n</s> 18446744073709551615\n");
+    config.corpus_min_count = 5;
+    built_as("a b c", &config, "x:0 </s>:18446744073709551615 ");
+    config.corpus_vocab = in_scratch("gone");
+    refused_as("a b c", &config, "cannot open");
+}
+
+static void bad_vocabularies_name_their_line(void **state) {
+    static const struct {
+        const char *text, *sentence;
+    } bad[] = {
+        {"", "v' is empty"},
+        {"\n", "v' line 1 is empty"},
+        {"a\t1\n\nb\t1\n", "v' line 2 is empty"},
+        {"a\t1\nb\n", "v' line 2: 'b' has no count"},
+        {"a\t1\n\t5\n", "v' line 2 has no word"},
+        {"a\t1\nb\tx\n", "v' line 2: the count 'x' is not a whole number"},
+        {"a\t-1\n", "v' line 1: the count '-1' is not a whole number"},
+        {"a\t1.5\n", "v' line 1: the count '1.5' is not a whole number"},
+        {"a\t18446744073709551616\n", "v' line 1: the count '18446744073709551616' is not a whole number below 2^64"},
+        {"a\t18446744073709551615\nb\t1\n", "v' line 2: the counts add up"},
+        {"a\t1\nb\t1\na\t2\n", "v' line 3: the word 'a' is on line 1 already"},
+        {"New York\t5\n", "v' line 1: the word 'New York' has a blank in it"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct vocab vocab;
+        assert_int_equal(vocab_read(&vocab, scratch_text("v", bad[i].text)), -1);
+        assert_null(vocab.counts);
+        sentence_holds(bad[i].sentence);
+    }
+}
+
+/* Words are looked up while later ones are on their way: at every distance. */
+static void a_word_there_twice_is_found_at_any_distance(void **state) {
+    static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
+    char *text = malloc(32000), sentence[96];
+    for (size_t d = 0; d <= sizeof distances / sizeof *distances; d++) {
+        unsigned again = d < sizeof distances / sizeof *distances ? 999 - distances[d] : 1000; /* 1000: none is */
+        struct vocab vocab;
+        char *at = text;
+        for (unsigned i = 0; i < 1000; i++) at += sprintf(at, "word%u\t1\n", i == 999 && again < 999 ? again : i);
+        assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), again < 1000 ? -1 : 0);
+        snprintf(sentence, sizeof sentence, "v' line 1000: the word 'word%u' is on line %u already", again, again + 1);
+        if (again < 1000) sentence_holds(sentence);
+        for (unsigned i = 0; again == 1000 && i < 1000; i++) {
+            char word[16];
+            assert_int_equal(vocab_find(&vocab, word, (uint64_t)sprintf(word, "word%u", i)), i);
+        }
+        vocab_release(&vocab);
+    }
+    free(text);
+}
+
+static uint64_t fingerprint(const char *text) {
+    struct vocab vocab;
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
+    uint64_t sum = vocab_fingerprint(&vocab);
+    vocab_release(&vocab);
+    return sum;
+}
+
+static void the_fingerprint_knows_words_counts_and_order(void **state) {
+    uint64_t first = fingerprint("a\t2\nb\t2\n");
+    assert_int_equal(fingerprint("a 2\r\nb 2"), first);
+    assert_int_not_equal(fingerprint("b\t2\na\t2\n"), first);
+    assert_int_not_equal(fingerprint("a\t2\nb\t1\n"), first);
+    assert_int_not_equal(fingerprint("a\t2\nc\t2\n"), first);
+    assert_int_not_equal(fingerprint("a\t2\n"), first);
+}
+
+static void a_near_word_is_suggested_among_the_frequent(void **state) {
+    struct vocab vocab;
+    char *text = malloc(MANY * 32), *at = text;
+    for (int i = 0; i < MANY; i++)
+        at += sprintf(at, "filler%06d\t%d\n", i, i < MANY / 2 ? 1 : 2); /* counts that do not fall */
+    at += sprintf(at, "mutex\t9\nmutey\t0\n");
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
+    assert_string_equal(vocab_near(&vocab, "mutx"), "mutex");
+    assert_string_equal(vocab_near(&vocab, "mutey"), "mutex");
+    assert_null(vocab_near(&vocab, "entirely-else"));
+    free(text);
+    vocab_release(&vocab);
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(each_format_counts_its_words),
+        IN_SCRATCH(ties_go_to_the_word_met_first),
+        IN_SCRATCH(rare_words_and_words_past_the_limit_are_left_out),
+        IN_SCRATCH(given_numbers_are_the_ids),
+        IN_SCRATCH(bytes_of_words_are_kept),
+        IN_SCRATCH(many_words_are_ranked_alike_by_any_threads),
+        IN_SCRATCH(a_batch_of_look_ups_finds_what_single_ones_find),
+        IN_SCRATCH(a_word_set_numbers_words_as_they_come),
+        IN_SCRATCH(an_empty_corpus_says_why),
+        IN_SCRATCH(a_bad_line_of_pairs_is_named),
+        IN_SCRATCH(parts_of_lines_are_named_by_format),
+        IN_SCRATCH(what_is_written_reads_back),
+        IN_SCRATCH(written_to_nowhere_is_a_failure),
+        IN_SCRATCH(vocabularies_of_other_tools_are_read),
+        IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
+        IN_SCRATCH(bad_vocabularies_name_their_line),
+        IN_SCRATCH(a_word_there_twice_is_found_at_any_distance),
+        IN_SCRATCH(the_fingerprint_knows_words_counts_and_order),
+        IN_SCRATCH(a_near_word_is_suggested_among_the_frequent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

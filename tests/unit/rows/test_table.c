@@ -1,0 +1,366 @@
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "rows/table.h"
+#include "base/memory.h"
+#include "tests/fresh_directory.h"
+#include "tests/unit/fake_tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+static struct backend device = {.ops = &fake_ops};
+static char directory[256];
+
+static int set_up(void **state) {
+    report_clear();
+    device = (struct backend){.ops = &fake_ops};
+    return fresh_directory(directory, sizeof directory, "table");
+}
+static int tear_down(void **state) {
+    return file_remove_tree(directory);
+}
+
+static struct config plain_config(void) {
+    return (struct config){
+        .model_dim = 10,
+        .model_target_init = "word2vec",
+        .model_context_init = "zeros",
+        .optimizer_rule = RULE_SGD,
+        .optimizer_lr = 0.1,
+        .optimizer_bias_correction = COUNT_ROW,
+        .memory_target = CONFIG_PINNED,
+        .memory_target_state = CONFIG_PINNED,
+        .memory_context = CONFIG_GPU,
+        .memory_context_state = CONFIG_GPU,
+        .train_seed = 7,
+    };
+}
+
+static void make_filled(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
+                        unsigned threads) {
+    struct pool *pool = pool_open(threads);
+    assert_int_equal(0, table_init(table, side, config, rows, 0, &fake_ops, &device, directory));
+    assert_int_equal(0, table_fill(table, config, pool));
+    pool_close(pool);
+}
+
+/* ---- layout ---- */
+
+static void test_rule_order(void **state) {
+    /* config.def lists the rules in the order of the kernels' list. */
+    char names[512] = "", listed[512] = "";
+#define NAME(name, enumerator) strcat(names, #name), strcat(names, "|");
+    RULES(NAME)
+    strcat(names, "auto|"); /* behind the rules */
+#undef NAME
+#define SECTION(name, help)
+#define TEXT(section, key, fallback, help)
+#define COUNT(section, key, fallback, lowest, highest, help)
+#define REAL(section, key, fallback, lowest, highest, help)
+#define BYTES(section, key, fallback, help)
+#define TRUTH(section, key, fallback, help)
+#define CHOICE(section, key, fallback, list, help)                                                                     \
+    if (!strcmp(#section "." #key, "optimizer.rule")) strcpy(listed, list "|");
+#include "train/config.def"
+    for (char *at = listed; *at; at++)
+        if (*at == '-') *at = '_';
+    assert_string_equal(names, listed);
+}
+
+static void test_layout(void **state) {
+    struct config config = plain_config();
+    struct rule_options rule = table_rule(&config);
+    struct record_layout layout = table_layout(&rule, 10);
+    assert_int_equal(12, layout.span);
+    assert_int_equal(0, layout.slots);
+    assert_int_equal(0, layout.counted); /* sgd has no bias to correct */
+    assert_int_equal(40, layout.packed);
+    assert_int_equal(128, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
+
+    config.optimizer_rule = RULE_ADAM;
+    config.optimizer_amsgrad = 1;
+    rule = table_rule(&config);
+    layout = table_layout(&rule, 400);
+    assert_int_equal(3, layout.slots);
+    assert_int_equal(1, layout.counted);
+    assert_int_equal(4 * 1600 + 4, layout.packed);
+    assert_int_equal(6528, table_row_bytes(&layout, PLACE_GPU, PLACE_GPU)); /* 6404 padded */
+    assert_int_equal(1664 + 4864, table_row_bytes(&layout, PLACE_GPU, PLACE_PINNED)); /* 1600 and 4804 padded */
+
+    config.optimizer_bias_correction = COUNT_GLOBAL;
+    rule = table_rule(&config);
+    assert_int_equal(0, table_layout(&rule, 400).counted);
+}
+
+static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest row: 400 columns with Adamax */
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ADAMAX;
+    config.optimizer_bias_correction = COUNT_GLOBAL;
+    struct rule_options rule = table_rule(&config);
+    struct record_layout layout = table_layout(&rule, 400);
+    assert_int_equal(4800, layout.packed);
+    assert_int_equal(4864, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
+}
+
+static void test_unsettled_place(void **state) {
+    struct config config = plain_config();
+    struct table table;
+    config.memory_target_state = CONFIG_PLACE_AUTO;
+    assert_int_equal(-1, table_init(&table, TABLE_TARGET, &config, 5, 0, &fake_ops, &device, directory));
+    assert_non_null(strstr(report_sentence(), "memory.target_state"));
+    table_release(&table);
+}
+
+static void test_file_place_names_its_file(void **state) {
+    struct config config = plain_config();
+    struct table table;
+    config.memory_context_state = CONFIG_FILE;
+    assert_int_equal(0, table_init(&table, TABLE_CONTEXT, &config, 5, 100, &fake_ops, &device, directory));
+    assert_int_equal(PLACE_GPU, table.spec.weights);
+    assert_int_equal(PLACE_FILE, table.spec.state);
+    assert_int_equal(5, table.spec.hot_rows);
+    assert_non_null(strstr(table.spec.file_path, directory));
+    assert_non_null(strstr(table.spec.file_path, "context"));
+    table_release(&table);
+    table_release(&table);
+}
+
+/* ---- laws ---- */
+
+static void test_laws(void **state) {
+    struct init_law law;
+    assert_int_equal(0, table_init_law(&law, "zeros", TABLE_TARGET, 8));
+    assert_int_equal(INIT_ZEROS, law.kind);
+    assert_int_equal(0, table_init_law(&law, " uniform  -0.25 1e-1 ", TABLE_TARGET, 8));
+    assert_int_equal(INIT_UNIFORM, law.kind);
+    assert_true(law.a == -0.25 && law.b == 0.1);
+    assert_int_equal(0, table_init_law(&law, "normal 0.5 2", TABLE_CONTEXT, 8));
+    assert_int_equal(INIT_NORMAL, law.kind);
+    assert_true(law.a == 0.5 && law.b == 2);
+    assert_int_equal(0, table_init_law(&law, "word2vec", TABLE_CONTEXT, 50));
+    assert_true(law.a == -0.01 && law.b == 0.01);
+}
+
+static void test_notebook_law(void **state) { /* the figures that RUNS gives: r = 8.41e-4, sd 0.0290 */
+    struct init_law law;
+    assert_int_equal(0, table_init_law(&law, "notebook 2829854", TABLE_TARGET, 400));
+    assert_int_equal(INIT_UNIFORM, law.kind);
+    assert_float_equal(8.41e-4, law.b, 1e-6);
+    assert_true(law.a == -law.b);
+    assert_int_equal(0, table_init_law(&law, "notebook 10000", TABLE_CONTEXT, 188));
+    assert_int_equal(INIT_NORMAL, law.kind);
+    assert_true(law.a == 0);
+    assert_float_equal(0.1184, law.b, 1e-4);
+}
+
+static void test_bad_laws(void **state) {
+    static const char *const bad[] = {"",           "  ",       "zero",       "zeros 1",       "uniform",   "uniform 1",
+                                      "uniform 2 1", "normal 0 -1", "normal 0 x", "uniform 0 1 2", "notebook", "notebook -1",
+                                      "word2vec 3", "uniform nan 1"};
+    struct init_law law;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(-1, table_init_law(&law, bad[i], TABLE_TARGET, 8));
+    char endless[1000];
+    memset(endless, 'a', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    assert_int_equal(-1, table_init_law(&law, endless, TABLE_TARGET, 8));
+    assert_string_equal("", report_sentence());
+}
+
+/* ---- first values ---- */
+
+static void test_bad_init_is_named(void **state) {
+    struct config config = plain_config();
+    struct pool *pool = pool_open(1);
+    struct table table;
+    config.model_context_init = "ones";
+    assert_int_equal(0, table_init(&table, TABLE_CONTEXT, &config, 3, 0, &fake_ops, &device, directory));
+    assert_int_equal(-1, table_fill(&table, &config, pool));
+    assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
+    assert_non_null(strstr(report_sentence(), "uniform LO HI"));
+    report_clear();
+    assert_int_equal(-1, table_check_init(&config));
+    assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
+    config.model_context_init = "zeros";
+    assert_int_equal(0, table_check_init(&config));
+    table_release(&table);
+    pool_close(pool);
+}
+
+static void test_fill_is_a_function_of_row_and_column(void **state) {
+    enum { ROWS = 1000000 }; /* three chunks */
+    struct config config = plain_config();
+    struct table one, three;
+    make_filled(&one, TABLE_TARGET, &config, ROWS, 1);
+    make_filled(&three, TABLE_TARGET, &config, ROWS, 3);
+    assert_int_equal(device.writes, 6);
+    assert_memory_equal(one.store->packed, three.store->packed, ROWS * 40);
+    const float *weights = (const float *)one.store->packed;
+    for (uint64_t row = 0; row < ROWS; row += 99999)
+        for (uint32_t column = 0; column < 10; column++) {
+            uint32_t bits = draw_at(7, DRAW_INIT_TARGET, row, 0, column / 4).word[column % 4];
+            float wanted = (float)(-0.05 + 0.1 * (double)draw_unit(bits));
+            assert_true(weights[row * 10 + column] == wanted);
+        }
+    table_release(&one);
+    table_release(&three);
+}
+
+static void test_sides_and_seeds_differ(void **state) {
+    struct config config = plain_config();
+    struct table target, context, other;
+    config.model_context_init = "word2vec";
+    make_filled(&target, TABLE_TARGET, &config, 20, 1);
+    make_filled(&context, TABLE_CONTEXT, &config, 20, 1);
+    config.train_seed = 8;
+    make_filled(&other, TABLE_TARGET, &config, 20, 1);
+    assert_memory_not_equal(target.store->packed, context.store->packed, 800);
+    assert_memory_not_equal(target.store->packed, other.store->packed, 800);
+    table_release(&target);
+    table_release(&context);
+    table_release(&other);
+}
+
+static void test_moments(void **state) {
+    enum { ROWS = 50000, COLUMNS = 10 };
+    struct config config = plain_config();
+    struct table table;
+    config.model_target_init = "normal 1.5 0.5";
+    make_filled(&table, TABLE_TARGET, &config, ROWS, 2);
+    const float *weights = (const float *)table.store->packed;
+    double sum = 0, squares = 0, fourth = 0, n = ROWS * COLUMNS;
+    for (uint64_t i = 0; i < ROWS * COLUMNS; i++) {
+        double z = (weights[i] - 1.5) / 0.5;
+        sum += z, squares += z * z, fourth += z * z * z * z;
+    }
+    assert_true(fabs(sum / n) < 4 / sqrt(n));
+    assert_true(fabs(squares / n - 1) < 4 * sqrt(2 / n));
+    assert_true(fabs(fourth / n - 3) < 4 * sqrt(96 / n));
+    table_release(&table);
+}
+
+static void test_first_state(void **state) {
+    struct config config = plain_config();
+    struct table table;
+    config.optimizer_rule = RULE_RPROP;
+    config.optimizer_lr = 0.25;
+    make_filled(&table, TABLE_CONTEXT, &config, 4, 2);
+    const float *record = (const float *)table.store->packed;
+    for (int row = 0; row < 4; row++, record += 30)
+        for (int i = 0; i < 10; i++) {
+            assert_true(record[i] == 0);       /* weights: zeros */
+            assert_true(record[10 + i] == 0);  /* prev */
+            assert_true(record[20 + i] == 0.25f); /* step_size */
+        }
+    table_release(&table);
+    config.optimizer_rule = RULE_ADAM;
+    make_filled(&table, TABLE_TARGET, &config, 4, 2);
+    for (int row = 0; row < 4; row++) assert_int_equal(0, ((uint32_t *)table.store->packed)[row * 31 + 30]);
+    table_release(&table);
+}
+
+/* ---- disk ---- */
+
+static void test_save_and_load(void **state) {
+    enum { ROWS = 70000 };
+    struct config config = plain_config();
+    struct table table, other;
+    uint64_t checksum, length;
+    config.optimizer_rule = RULE_ADAM;
+    make_filled(&table, TABLE_TARGET, &config, ROWS, 2);
+    ((uint32_t *)table.store->packed)[30] = 77;
+    char *path = file_join(directory, "target.npy"), *bytes;
+    assert_int_equal(0, table_save(&table, path, &checksum));
+    bytes = file_read(path, &length);
+    assert_non_null(bytes);
+    assert_true(checksum == XXH64(bytes, length, 0));
+    assert_memory_equal(bytes + length - (uint64_t)ROWS * 124, table.store->packed, (uint64_t)ROWS * 124);
+    assert_non_null(memmem(bytes, 512, "'exp_avg_sq'", 12));
+    free(bytes);
+
+    assert_int_equal(0, table_init(&other, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, directory));
+    assert_int_equal(0, table_load(&other, path));
+    assert_memory_equal(other.store->packed, table.store->packed, (uint64_t)ROWS * 124);
+    table_release(&table);
+    table_release(&other);
+    free(path);
+}
+
+/* Loads a file of another table; the sentence must hold both. */
+static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
+    struct table table;
+    assert_int_equal(0, table_init(&table, TABLE_TARGET, config, rows, 0, &fake_ops, &device, directory));
+    report_clear();
+    assert_int_equal(-1, table_load(&table, path));
+    assert_non_null(strstr(report_sentence(), seen));
+    assert_non_null(strstr(report_sentence(), wanted));
+    table_release(&table);
+}
+
+static void test_load_refuses(void **state) {
+    struct config config = plain_config();
+    struct table table;
+    uint64_t checksum;
+    char *path = file_join(directory, "target.npy");
+    config.optimizer_rule = RULE_ADAGRAD;
+    make_filled(&table, TABLE_TARGET, &config, 100, 1);
+    assert_int_equal(0, table_save(&table, path, &checksum));
+    table_release(&table);
+    refuse_load(path, &config, 101, "100 rows", "101");
+    config.model_dim = 12;
+    refuse_load(path, &config, 100, "weights[10] sum[10]", "weights[12] sum[12]");
+    config.model_dim = 10;
+    config.optimizer_rule = RULE_SGD;
+    refuse_load(path, &config, 100, "weights[10] sum[10]", "want weights[10]");
+    config.optimizer_rule = RULE_ASGD;
+    refuse_load(path, &config, 100, "sum[10]", "ax[10] updates");
+    assert_int_equal(0, truncate(path, 500));
+    refuse_load(path, &config, 100, "target.npy", "");
+    assert_int_equal(0, unlink(path));
+    refuse_load(path, &config, 100, "target.npy", "");
+    free(path);
+}
+
+static void test_failed_read_leaves_no_file(void **state) {
+    struct config config = plain_config();
+    struct table table;
+    uint64_t checksum;
+    char *path = file_join(directory, "target.npy"), **names;
+    make_filled(&table, TABLE_TARGET, &config, 1000000, 1); /* read in three chunks */
+    device.reads = 0;
+    device.fail_read_at = 2;
+    assert_int_equal(-1, table_save(&table, path, &checksum));
+    assert_string_equal("the device is gone", report_sentence());
+    assert_int_equal(0, file_list(directory, &names));
+    free(names);
+    free(path);
+    table_release(&table);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rule_order),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_layout_lit2vec),
+        cmocka_unit_test_setup_teardown(test_unsettled_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_laws, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_notebook_law, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bad_laws, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bad_init_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fill_is_a_function_of_row_and_column, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sides_and_seeds_differ, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_read_leaves_no_file, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

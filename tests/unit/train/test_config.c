@@ -1,0 +1,584 @@
+#include "kernels/backend.h"
+#include "train/config.h"
+#include "tests/unit/scratch.h"
+
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+/* A config that is released by the caller, read from an INI of this text. -1 with its sentence where it is refused. */
+static int read_text(struct config *config, const char *text) {
+    assert_int_equal(config_init(config), 0);
+    return config_read(config, scratch_text("some run.ini", text));
+}
+
+static int read_resolved(struct config *config, const char *text) {
+    return read_text(config, text) ? -1 : config_resolve(config);
+}
+
+/* That the INI is refused by a sentence that holds all the parts (ended by NULL). */
+static void assert_sentence(const char *text, ...) {
+    va_list parts;
+    const char *part;
+    va_start(parts, text);
+    while ((part = va_arg(parts, const char *)))
+        if (!strstr(report_sentence(), part))
+            fail_msg("from \"%s\"\n  wanted \"%s\"\n  in     \"%s\"", text, part, report_sentence());
+    va_end(parts);
+    report_clear();
+}
+
+#define REFUSES(text, ...)                                                                                             \
+    do {                                                                                                               \
+        struct config refused;                                                                                         \
+        assert_int_equal(read_resolved(&refused, text), -1);                                                           \
+        assert_int_equal(report_exit_code(), 1);                                                                       \
+        assert_sentence(text, __VA_ARGS__, NULL);                                                                      \
+        config_release(&refused);                                                                                      \
+    } while (0)
+
+#define RESOLVES(text)                                                                                                 \
+    struct config config;                                                                                              \
+    if (read_resolved(&config, text)) fail_msg("refused \"%s\": %s", text, report_sentence())
+
+/* ---- defaults ---- */
+
+static void defaults_are_what_is_promised(void **state) {
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_string_equal(c.corpus_path, "");
+    assert_int_equal(c.corpus_format, FORMAT_TEXT);
+    assert_int_equal(c.corpus_max_sentence, 1000);
+    assert_true(c.corpus_min_count == COUNT_AUTO);
+    assert_int_equal(c.model_dim, 128);
+    assert_true(isnan(c.optimizer_lr));
+    assert_true(c.negatives_power == 0.75);
+    assert_int_equal(c.examples_shrink, 1);
+    assert_int_equal(c.examples_shuffle, TRUTH_AUTO);
+    assert_int_equal(c.memory_target, CONFIG_PINNED);
+    assert_int_equal(c.memory_context_state, CONFIG_GPU);
+    assert_true(c.memory_gpu_budget == COUNT_AUTO);
+    assert_string_equal(c.name, "run");
+    config_release(&c);
+    config_release(&c); /* harmless on a released one */
+}
+
+/* config.def's lists and the enums are two writings of the same order. */
+static void choices_stand_in_the_order_of_their_enums(void **state) {
+    static const struct {
+        const char *section, *key, *name;
+        int value;
+    } all[] = {
+        {"corpus", "format", "pairs", FORMAT_PAIRS},          {"corpus", "order", "given", ORDER_GIVEN},
+        {"examples", "mode", "adjacency", MODE_ADJACENCY},    {"examples", "targets", "all", TARGETS_ALL},
+        {"examples", "short", "repeat", SHORT_REPEAT},        {"negatives", "per", "example", PER_EXAMPLE},
+        {"negatives", "law", "log-uniform", LAW_LOG_UNIFORM}, {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
+        {"optimizer", "bias_correction", "row", COUNT_ROW},   {"train", "update", "hogwild", UPDATE_HOGWILD},
+        {"train", "reduction", "mean", REDUCTION_MEAN},       {"device", "backend", "cuda", BACKEND_CUDA},
+        {"memory", "context", "auto", CONFIG_PLACE_AUTO},     {"memory", "target_state", "file", CONFIG_FILE}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_string_equal(config_choice_name(all[i].section, all[i].key, all[i].value), all[i].name);
+    assert_string_equal(config_choice_name("train", "update", 3), "?");
+    assert_string_equal(config_choice_name("train", "epochs", 0), "?");
+#define RULE_NAME(name, enumerator) [enumerator] = #name,
+    static const char *const rules[] = {RULES(RULE_NAME)};
+    for (int i = 0; i < RULE_COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s", rules[i]);
+        for (char *at = name; *at; at++)
+            if (*at == '_') *at = '-';
+        assert_string_equal(config_choice_name("optimizer", "rule", i), name);
+    }
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO), "auto");
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
+}
+
+/* ---- reading ---- */
+
+static void reads_an_ini(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c,
+                               "# a comment\n; another\n\n[corpus]\npath = a.txt b.txt ; said so\r\n  format=LISTS\n"
+                               "[train]\nepochs : 1e1\nbatch = 2_048\nheld_out=.125\n[memory]\ngpu_budget = 11GiB\n"
+                               "[examples]\nshrink = off\n[run]\ndir = \"out here\""),
+                     0);
+    assert_string_equal(c.corpus_path, "a.txt b.txt");
+    assert_int_equal(c.corpus_format, FORMAT_LISTS);
+    assert_int_equal(c.train_epochs, 10);
+    assert_int_equal(c.train_batch, 2048);
+    assert_true(c.train_held_out == 0.125);
+    assert_true(c.memory_gpu_budget == 11ull << 30);
+    assert_int_equal(c.examples_shrink, 0);
+    assert_string_equal(c.run_dir, "out here");
+    assert_string_equal(c.name, "some run");
+    config_release(&c);
+}
+
+static void reads_what_editors_leave(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c, "\xEF\xBB\xBF[model]\r\ndim = 7\r\n\r\n"), 0); /* a byte order mark, CRLF */
+    assert_int_equal(c.model_dim, 7);
+    config_release(&c);
+    assert_int_equal(read_text(&c, ""), 0);
+    config_release(&c);
+}
+
+/* inih's own lines end at 200 bytes. */
+static void reads_lines_of_any_length(void **state) {
+    for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
+        char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
+        struct config c;
+        memset(path, 'x', length);
+        sprintf(text, "# %s [model] dim = 1\n[corpus]\npath = %s ; a comment\nformat = pairs\n; %s\n[model]\ndim=9\n",
+                path, path, path);
+        assert_int_equal(read_text(&c, text), 0);
+        assert_string_equal(c.corpus_path, path);
+        assert_int_equal(c.corpus_format, FORMAT_PAIRS);
+        assert_int_equal(c.model_dim, 9);
+        config_release(&c);
+        free(path);
+        free(text);
+    }
+}
+
+static void refuses_with_line_and_nearest_name(void **state) {
+    REFUSES("[train]\nepochs = 3\n\nepoch = 5\n", "some run.ini line 4", "[train] has no key 'epoch'",
+            "did you mean 'epochs'");
+    REFUSES("[trian]\nepochs = 3\n", "line 2", "no section 'trian'", "did you mean 'train'");
+    REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, examples, negatives");
+    REFUSES("[train]\ndim = 3\n", "[train] has no key 'dim'", "model.dim");
+    REFUSES("[train]\nqqqqqqqqqqq = 3\n", "no key 'qqqqqqqqqqq'", "help keys");
+    REFUSES("\n\n[optimizer]\nrule = adagrat\n", "line 4", "optimizer.rule = 'adagrat'", "sparse-adam",
+            "did you mean 'adagrad'");
+    REFUSES("[model]\ndim = 5000\n", "line 2", "model.dim = '5000'", "from 1 to 4,096");
+    REFUSES("[model]\ndim = 0\n", "'0'", "from 1 to 4,096");
+    REFUSES("[model]\ndim = 12.5\n", "'12.5'");
+    REFUSES("[model]\ndim = auto\n", "'auto'", "whole number");
+    REFUSES("[model]\ndim =\n", "''", "whole number");
+    REFUSES("[train]\nbatch = many\n", "'many'", "or auto");
+    REFUSES("[train]\nseed = 4294967296\n", "4,294,967,295");
+    REFUSES("[train]\nheld_out = nan\n", "'nan'", "from 0 to 0.9");
+    REFUSES("[negatives]\nexclude = maybe\n", "'maybe'", "yes or no");
+    REFUSES("[memory]\ngpu_budget = 11 GiBs\n", "'11 GiBs'", "11GiB");
+    REFUSES("[corpus]\nmin_rating = good\n", "line 2", "'good'", "number or none");
+    REFUSES("[run]\ncheckpoint_every = 5000\n", "line 2", "'5000'", "5000 steps");
+    REFUSES("[run]\ndir = a\"b\n", "double quotes");
+    REFUSES("[run]\ndir = a\x01b\n", "one line");
+}
+
+static void refuses_what_is_no_ini(void **state) {
+    REFUSES("epochs = 3\n[train]\n", "line 1", "'epochs' stands under no section");
+    REFUSES("[model]\ndim = 3\n[]\nx.y = 1\n", "line 4");
+    REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
+    REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
+    REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
+    /* inih would take an indented line for more of the value above it, and the last one would win */
+    REFUSES("[corpus]\npath = a.txt\n    b.txt\n", "line 3: ", "b.txt' is neither");
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_read(&c, scratch_file("nul.ini", "[model]\n\0dim = 3\n", 17)), -1);
+    assert_sentence("nul", "nul.ini", "NUL byte at 8", NULL);
+    assert_int_equal(config_read(&c, in_scratch("absent.ini")), -1);
+    assert_sentence("absent", "absent.ini", "No such file", NULL);
+    assert_int_equal(config_read(&c, scratch), -1);
+    assert_sentence("directory", "not a plain file", NULL);
+    config_release(&c);
+}
+
+static void a_long_line_is_refused_like_a_short_one(void **state) {
+    char text[2000];
+    snprintf(text, sizeof text, "[train]\n%01000d\n", 5);
+    REFUSES(text, "line 2", "neither [section] nor key = value");
+    snprintf(text, sizeof text, "[train]\nepochs = %01000d\nepoch = 1\n",
+             5); /* a number of 1,000 digits is read, if it is 5 */
+    REFUSES(text, "line 3", "'epoch'");
+    snprintf(text, sizeof text, "[train]\nepochs = x%01000d\n", 5);
+    REFUSES(text, "line 2", "train.epochs = 'x000");
+    snprintf(text, sizeof text, "[train]\n%0500d = 1\n", 5);
+    REFUSES(text, "line 2");
+    snprintf(text, sizeof text, "[%0500d]\nepochs = 1\n", 5);
+    REFUSES(text, "line 1");
+}
+
+/* ---- arguments ---- */
+
+static void arguments_set_keys(void **state) {
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_argument(&c, "--model.dim=64"), 0);
+    assert_int_equal(config_argument(&c, "--run.dir=a=b.c"), 0);
+    assert_int_equal(config_argument(&c, "--corpus.cache="), 0);
+    assert_int_equal(c.model_dim, 64);
+    assert_string_equal(c.run_dir, "a=b.c");
+    assert_int_equal(config_argument(&c, "--resume"), 1);
+    assert_int_equal(config_argument(&c, "--out=a.b"), 1);
+    assert_int_equal(config_argument(&c, "model.dim=64"), 1);
+    assert_int_equal(config_argument(&c, "--.dim=64"), 1);
+    assert_int_equal(report_exit_code(), 0);
+    static const char *const wrong[][2] = {{"--model.dim=0", "model.dim = '0'"},
+                                           {"--model.dim", "--model.dim=..."},
+                                           {"--model.dimm=3", "did you mean 'dim'"},
+                                           {"--modle.dim=3", "did you mean 'model'"},
+                                           {"--model.dim=", "model.dim = ''"},
+                                           {"--run.dir=a ;b", "begins a comment"},
+                                           {"--run.dir=a\nb", "one line"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(config_argument(&c, wrong[i][0]), -1);
+        assert_int_equal(report_exit_code(), 2);
+        assert_sentence(wrong[i][0], wrong[i][1], NULL);
+    }
+    assert_int_equal(c.model_dim, 64); /* what was refused changed nothing */
+    assert_int_equal(config_set(&c, "model", "dim", "65", "here"), 0);
+    assert_int_equal(config_set(&c, "model", "dim", "x", "here"), -1);
+    assert_int_equal(report_exit_code(), 1);
+    assert_sentence("set", "here: model.dim = 'x'", NULL);
+    assert_int_equal(c.model_dim, 65);
+    config_release(&c);
+}
+
+/* ---- resolving ---- */
+
+static void auto_on_text(void **state) {
+    RESOLVES("");
+    assert_int_equal(config.corpus_min_count, 5);
+    assert_int_equal(config.examples_mode, MODE_WINDOW);
+    assert_true(config.examples_subsample == 1e-4);
+    assert_int_equal(config.examples_shuffle, 0);
+    assert_int_equal(config.examples_shuffle_items, 0);
+    assert_int_equal(config.negatives_per, PER_PAIR);
+    assert_int_equal(config.optimizer_rule, RULE_SGD);
+    assert_true(config.optimizer_lr == 0.025);
+    assert_int_equal(config.train_epochs, 5);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
+    assert_int_equal(config.train_update, UPDATE_HOGWILD);
+    assert_true(config.train_batch == COUNT_AUTO); /* left to the machine */
+    assert_int_equal(config.device_backend, BACKEND_AUTO);
+    assert_string_equal(config.run_dir, "runs/some run");
+    assert_true(config.min_rating == -INFINITY);
+    assert_true(config.checkpoint_seconds == 0 && config.checkpoint_steps == 0 && !config.checkpoint_epochs);
+    config_release(&config);
+}
+
+static void auto_on_lists(void **state) {
+    static const char *const formats[] = {"lists", "pairs", "adjacency"};
+    for (int i = 0; i < 3; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[corpus]\nformat = %s\n", formats[i]);
+        RESOLVES(text);
+        assert_int_equal(config.corpus_min_count, 1);
+        assert_int_equal(config.examples_mode, i == 2 ? MODE_ADJACENCY : MODE_LIST);
+        assert_true(config.examples_subsample == 0);
+        assert_int_equal(config.examples_shuffle, 1);
+        assert_int_equal(config.examples_shuffle_items, 0);
+        assert_int_equal(config.negatives_per, PER_EXAMPLE);
+        assert_int_equal(config.train_update, UPDATE_BATCH);
+        assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+        assert_true(config.optimizer_lr == (i == 2 ? 0.05 : 0.25));
+        assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
+        assert_int_equal(config.train_epochs, i == 2 ? 50 : 10);
+        assert_int_equal(config.examples_targets, i == 2 ? TARGETS_ONE : TARGETS_ALL);
+        assert_int_equal(config.examples_short, i == 2 ? SHORT_REPEAT : SHORT_SKIP);
+        config_release(&config);
+    }
+    RESOLVES("[corpus]\nformat = lists\n[examples]\nmode = window\n");
+    assert_int_equal(config.examples_shuffle, 0);
+    assert_int_equal(config.examples_shuffle_items, 1);
+    assert_int_equal(config.negatives_per, PER_PAIR);
+    config_release(&config);
+}
+
+static void auto_of_the_rules(void **state) {
+    static const struct {
+        const char *rule;
+        double lr, eps, decay;
+    } rules[] = {{"sgd", 0.025, 1e-8, 0},        {"adagrad", 0.01, 1e-10, 0}, {"adadelta", 1, 1e-6, 0},
+                 {"rmsprop", 0.01, 1e-8, 0},     {"adam", 1e-3, 1e-8, 0},     {"adamw", 1e-3, 1e-8, 0.01},
+                 {"sparse-adam", 1e-3, 1e-8, 0}, {"adamax", 2e-3, 1e-8, 0},   {"asgd", 0.01, 1e-8, 0},
+                 {"rprop", 0.01, 1e-8, 0}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[optimizer]\nrule = %s\n", rules[i].rule);
+        RESOLVES(text);
+        assert_true(config.optimizer_lr == rules[i].lr);
+        assert_true(config.optimizer_eps == rules[i].eps);
+        assert_true(config.optimizer_weight_decay == rules[i].decay);
+        assert_true(config.optimizer_alpha == (strcmp(rules[i].rule, "asgd") ? 0.99 : 0.75));
+        assert_int_equal(config.optimizer_schedule, i ? SCHEDULE_CONSTANT : SCHEDULE_LINEAR);
+        assert_int_equal(config.train_update, i ? UPDATE_BATCH : UPDATE_HOGWILD);
+        config_release(&config);
+    }
+}
+
+/* The rate and the schedule of rule = auto go with it: a rule that is named brings its own, also on items. */
+static void a_named_rule_brings_its_own_rate(void **state) {
+    RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
+    assert_true(config.optimizer_lr == 0.01);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.train_epochs, 3);
+    config_release(&config);
+}
+
+static void a_rate_that_is_set_stays_with_any_rule(void **state) {
+    RESOLVES("[corpus]\nformat = pairs\n[optimizer]\nrule = auto\nlr = 0.125\nschedule = constant\n");
+    assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+    assert_true(config.optimizer_lr == 0.125);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    config_release(&config);
+}
+
+static void what_is_set_is_kept(void **state) {
+    RESOLVES("[optimizer]\nrule = adam\nlr = 0.5\neps = 0.25\nweight_decay = 0.125\nschedule = "
+             "cosine\n[corpus]\nmin_count = 2\n"
+             "[examples]\nsubsample = 0\nshuffle = yes\n[negatives]\nper = example\n[run]\ndir = here\n[train]\nupdate "
+             "= batch\n");
+    assert_true(config.optimizer_lr == 0.5 && config.optimizer_eps == 0.25 && config.optimizer_weight_decay == 0.125);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_COSINE);
+    assert_int_equal(config.corpus_min_count, 2);
+    assert_true(config.examples_subsample == 0);
+    assert_int_equal(config.examples_shuffle, 1);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
+    assert_string_equal(config.run_dir, "here");
+    config_release(&config);
+}
+
+/* What hogwild cannot do is not what auto picks. */
+static void auto_update_picks_what_works(void **state) {
+    static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
+                                          "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",
+                                          "[optimizer]\nclip = 20\n"};
+    for (int i = 0; i < 5; i++) {
+        RESOLVES(batches[i]);
+        assert_int_equal(config.train_update, UPDATE_BATCH);
+        config_release(&config);
+    }
+    RESOLVES("[train]\nupdate = hogwild\nheld_out = 0.1\n[optimizer]\nrule = adagrad\n");
+    assert_int_equal(config.train_update, UPDATE_HOGWILD);
+    config_release(&config);
+}
+
+/* An option of another rule is warned about, not refused: one file may serve runs with several rules. */
+static void an_option_of_another_rule_is_let_through(void **state) {
+    RESOLVES("[optimizer]\nrule = adam\nmomentum = 0.9\nnesterov = yes\nrho = 0.5\nstep_min = 100\n[corpus]\nformat = "
+             "lists\n");
+    assert_true(config.optimizer_momentum == 0.9);
+    config_release(&config);
+}
+
+static void checkpoint_times_are_taken_apart(void **state) {
+    static const struct {
+        const char *text;
+        double seconds;
+        uint64_t steps;
+        int epochs;
+    } all[] = {{"end", 0, 0, 0},          {"10m", 600, 0, 0},  {"90 s", 90, 0, 0}, {"5000 steps", 0, 5000, 0},
+               {"1e3 steps", 0, 1000, 0}, {"1 step", 0, 1, 0}, {"epoch", 0, 0, 1}, {"epoch, 2h", 7200, 0, 1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[run]\ncheckpoint_every = %s\n", all[i].text);
+        RESOLVES(text);
+        assert_true(config.checkpoint_seconds == all[i].seconds);
+        assert_int_equal(config.checkpoint_steps, all[i].steps);
+        assert_int_equal(config.checkpoint_epochs, all[i].epochs);
+        config_release(&config);
+    }
+    static const char *const wrong[] = {"0m",       "0 steps", "-1 steps", "1.5 steps", "steps",
+                                        "5 epochs", "10m,",    "",         "often"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[run]\ncheckpoint_every = %s\n", wrong[i]);
+        REFUSES(text, "line 2", "run.checkpoint_every");
+    }
+}
+
+static void refuses_what_cannot_work(void **state) {
+    REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
+            "train.update = batch");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nmomentum = 0.9\n", "hogwild", "momentum is 0.9");
+    REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
+    REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is list");
+    REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
+    REFUSES("[corpus]\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is text");
+    REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
+    REFUSES("[optimizer]\nrule = adam\nbeta2 = 1\n", "beta2 = 1", "below 1");
+    REFUSES("[optimizer]\nrule = sparse-adam\nweight_decay = 0.1\n", "weight_decay = 0.1", "sparse-adam");
+    REFUSES("[optimizer]\nrule = rprop\nstep_min = 2\nstep_max = 1\n", "step_min = 2", "step_max = 1");
+    RESOLVES("[corpus]\nformat = pairs\nmin_rating = 3.5\n[train]\nepochs = 0\nsteps = 7\n[optimizer]\nmomentum = "
+             "0.9\nnesterov = yes\n");
+    assert_true(config.min_rating == 3.5);
+    config_release(&config);
+}
+
+/* ---- writing ---- */
+
+static void writes_what_it_reads(void **state) {
+    for (int help = 0; help < 2; help++) {
+        char *once = NULL, *again = NULL, length[600];
+        struct config c, back;
+        memset(length, 'y', sizeof length);
+        length[sizeof length - 1] = 0;
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_set(&c, "corpus", "path", length, "here"), 0);
+        assert_int_equal(config_set(&c, "corpus", "cache", "a  b # c;d", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "lr", "0.1", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "momentum", "0.30000000000000004", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "eps", "1e-10", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "t0", "123456789012345680", "here"), 0);
+        assert_int_equal(config_set(&c, "negatives", "power", "-0.5", "here"), 0);
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", "1000001", "here"), 0);
+        assert_int_equal(config_set(&c, "train", "steps", "4611686018427387903", "here"), 0);
+        assert_int_equal(config_format(&c, help, &once), 0);
+        assert_int_equal(read_text(&back, once), 0);
+        assert_int_equal(config_format(&back, help, &again), 0);
+        assert_string_equal(once, again);
+        assert_non_null(strstr(once, "\nlr = 0.1\n"));
+        assert_non_null(strstr(once, "\nmomentum = 0.30000000000000004\n"));
+        assert_non_null(strstr(once, "\nrule = auto\n"));
+        assert_non_null(strstr(once, "\nvocab =\n"));
+        assert_true(back.train_steps == 4611686018427387903u && back.memory_gpu_budget == 1000001);
+        assert_string_equal(back.corpus_cache, "a  b # c;d");
+        /* resolved once or, from the file, twice: the same */
+        assert_int_equal(config_resolve(&c), 0);
+        free(once);
+        assert_int_equal(config_format(&c, help, &once), 0);
+        config_release(&back);
+        assert_int_equal(read_resolved(&back, once), 0);
+        free(again);
+        assert_int_equal(config_format(&back, help, &again), 0);
+        assert_string_equal(once, again);
+        free(once);
+        free(again);
+        config_release(&c);
+        config_release(&back);
+    }
+}
+
+static void every_real_reads_back(void **state) {
+    scratch_seed = 5;
+    for (int i = 0; i < 20000; i++) {
+        struct config c;
+        char *text;
+        double back;
+        if (i % 2000 == 0) { /* a config is slow to make: use one for many numbers */
+            if (i) config_release(&c);
+            assert_int_equal(config_init(&c), 0);
+        }
+        c.optimizer_lr = scratch_random(1u << 31) * exp2((double)scratch_random(80) - 60) / (1 + scratch_random(1000));
+        assert_non_null(text = config_value(&c, "optimizer", "lr"));
+        back = strtod(text, NULL);
+        assert_true(back == c.optimizer_lr);
+        free(text);
+        if (i == 19999) config_release(&c);
+    }
+}
+
+static void sizes_read_back(void **state) {
+    static const char *const sizes[][2] = {
+        {"0", "0"}, {"11GiB", "11GiB"}, {"1536 MiB", "1536MiB"}, {"1GB", "976562.5KiB"}, {"999", "999"}};
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", sizes[i][0], "here"), 0);
+        uint64_t bytes = c.memory_gpu_budget;
+        char *text = config_value(&c, "memory", "gpu_budget");
+        if (i != 3) assert_string_equal(text, sizes[i][1]);
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", text, "here"), 0);
+        assert_true(c.memory_gpu_budget == bytes);
+        free(text);
+    }
+    assert_null(config_value(&c, "memory", "nothing"));
+    report_clear();
+    config_release(&c);
+}
+
+/* ---- comparing ---- */
+
+static void difference_names_what_changes_numbers(void **state) {
+    static const char *const same[] = {"--run.dir=x",      "--device.threads=1", "--memory.depth=1",
+                                       "--train.epochs=9", "--train.steps=9",    "--train.report_seconds=9",
+                                       "--corpus.cache=x"};
+    static const char *const other[] = {"--model.dim=3",    "--corpus.path=x",          "--optimizer.lr=0.02500001",
+                                        "--train.seed=2",   "--examples.shrink=no",     "--train.update=batch",
+                                        "--train.batch=77", "--model.target_init=zeros"};
+    for (size_t i = 0; i < 7 + 8; i++) {
+        const char *argument = i < 7 ? same[i] : other[i - 7];
+        struct config a, b;
+        assert_int_equal(config_init(&a), 0);
+        assert_int_equal(config_init(&b), 0);
+        assert_int_equal(config_argument(&b, argument), 0);
+        assert_int_equal(config_resolve(&a), 0);
+        assert_int_equal(config_resolve(&b), 0);
+        const char *key = config_difference(&a, &b);
+        if (i < 7)
+            assert_null(key);
+        else
+            assert_int_equal(strncmp(argument + 2, key, strlen(key)), 0);
+        config_release(&a);
+        config_release(&b);
+    }
+}
+
+/* ---- paths ---- */
+
+static void assert_paths(const char *text, int64_t count, ...) {
+    char **paths;
+    va_list wanted;
+    assert_int_equal(config_paths(text, &paths), count);
+    va_start(wanted, count);
+    for (int64_t i = 0; i < count; i++) {
+        assert_string_equal(paths[i], va_arg(wanted, const char *));
+        free(paths[i]);
+    }
+    va_end(wanted);
+    free(paths);
+}
+
+static void paths_are_taken_apart(void **state) {
+    assert_paths("", 0);
+    assert_paths(" , ", 0);
+    assert_paths("a", 1, "a");
+    assert_paths("a b,c , d", 4, "a", "b", "c", "d");
+    assert_paths("\"a b\" c", 2, "a b", "c");
+    assert_paths("\"a, b\",\"c\"", 2, "a, b", "c");
+    char *odd = scratch_text("two words, \"one\" file", "x");
+    assert_paths(odd, 1, odd); /* it exists as it stands */
+    char **paths;
+    assert_int_equal(config_paths("a \"b", &paths), -1);
+    assert_sentence("paths", "not closed", NULL);
+    assert_int_equal(config_paths("a \"\"", &paths), -1);
+    assert_sentence("paths", "empty", NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(defaults_are_what_is_promised),
+                                       TEST(choices_stand_in_the_order_of_their_enums),
+                                       TEST(reads_an_ini),
+                                       TEST(reads_what_editors_leave),
+                                       TEST(reads_lines_of_any_length),
+                                       TEST(refuses_with_line_and_nearest_name),
+                                       TEST(refuses_what_is_no_ini),
+                                       TEST(a_long_line_is_refused_like_a_short_one),
+                                       TEST(arguments_set_keys),
+                                       TEST(auto_on_text),
+                                       TEST(auto_on_lists),
+                                       TEST(auto_of_the_rules),
+                                       TEST(a_named_rule_brings_its_own_rate),
+                                       TEST(a_rate_that_is_set_stays_with_any_rule),
+                                       TEST(what_is_set_is_kept),
+                                       TEST(auto_update_picks_what_works),
+                                       TEST(an_option_of_another_rule_is_let_through),
+                                       TEST(checkpoint_times_are_taken_apart),
+                                       TEST(refuses_what_cannot_work),
+                                       TEST(writes_what_it_reads),
+                                       TEST(every_real_reads_back),
+                                       TEST(sizes_read_back),
+                                       TEST(difference_names_what_changes_numbers),
+                                       TEST(paths_are_taken_apart)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

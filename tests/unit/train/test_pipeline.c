@@ -1,0 +1,141 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "train/pipeline.h"
+#include "base/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+/* A backend that only remembers: which batch stands in each stage, how far it is, what was called. */
+enum progress { FREE, MADE, GATHERED, STEPPED, SCATTERED };
+struct backend {
+    enum progress at[BACKEND_STAGES];
+    uint64_t batch[BACKEND_STAGES];
+    unsigned depth, in_flight, most;
+    uint64_t waited; /* results given so far: they must come in order */
+    int wrong;
+    const char *fail_in; /* the call that fails, and for which batch */
+    uint64_t fail_batch;
+};
+
+static int advance(struct backend *b, unsigned stage, enum progress from, enum progress to, const char *name) {
+    if (stage >= b->depth || b->at[stage] != from) b->wrong++;
+    b->at[stage] = to;
+    if (b->fail_in && !strcmp(b->fail_in, name) && b->batch[stage] == b->fail_batch) return (fail)("%s broke", name);
+    return 0;
+}
+static int fake_make(struct backend *b, unsigned stage, const struct batch_request *request) {
+    b->batch[stage] = request->first;
+    return advance(b, stage, FREE, MADE, "make_batch");
+}
+static int fake_gather(struct backend *b, unsigned stage, const struct step_request *request) {
+    if (request->behind != b->batch[stage]) b->wrong++;
+    return advance(b, stage, MADE, GATHERED, "gather");
+}
+static int fake_step(struct backend *b, unsigned stage, const struct step_request *request) {
+    if (request->behind != b->batch[stage]) b->wrong++;
+    return advance(b, stage, GATHERED, STEPPED, "step");
+}
+static int fake_scatter(struct backend *b, unsigned stage, const struct step_request *request) {
+    if (++b->in_flight > b->most) b->most = b->in_flight;
+    return advance(b, stage, STEPPED, SCATTERED, "scatter");
+}
+static int fake_result(struct backend *b, unsigned stage, struct step_result *result) {
+    if (b->batch[stage] != b->waited++) b->wrong++;
+    b->in_flight--;
+    *result = (struct step_result){.loss = (double)b->batch[stage]};
+    return advance(b, stage, SCATTERED, FREE, "result");
+}
+static const struct backend_ops ops = {.make_batch = fake_make, .gather = fake_gather, .step = fake_step,
+                                       .scatter = fake_scatter, .result = fake_result};
+
+static int submit(struct pipeline *pipeline, uint64_t number, struct step_result *oldest, int *came) {
+    struct batch_request batch = {.first = number, .count = 1};
+    struct step_request step = {.behind = number};
+    return pipeline_submit(pipeline, &batch, &step, oldest, came);
+}
+
+static void test_order(void **state) {
+    enum { BATCHES = 29 };
+    for (unsigned depth = 1; depth <= BACKEND_STAGES; depth++) {
+        struct backend backend = {.depth = depth};
+        struct pipeline pipeline;
+        struct step_result result;
+        int came, more;
+        uint64_t seen = 0;
+        pipeline_init(&pipeline, &ops, &backend, depth);
+        for (uint64_t i = 0; i < BATCHES; i++) {
+            assert_int_equal(0, submit(&pipeline, i, &result, &came));
+            assert_int_equal(i >= depth, came);
+            if (came) assert_true(result.loss == (double)seen++);
+        }
+        while ((more = pipeline_next(&pipeline, &result)) == 1) assert_true(result.loss == (double)seen++);
+        assert_int_equal(0, more);
+        assert_int_equal(BATCHES, seen);
+        assert_int_equal(0, backend.wrong);
+        assert_int_equal(depth, backend.most);
+    }
+}
+
+static void test_drained_and_used_again(void **state) { /* as at a checkpoint, at every phase of the ring */
+    for (unsigned depth = 1; depth <= BACKEND_STAGES; depth++) {
+        struct backend backend = {.depth = depth};
+        struct pipeline pipeline;
+        struct step_result result;
+        int came;
+        uint64_t sent = 0, seen = 0;
+        pipeline_init(&pipeline, &ops, &backend, depth);
+        for (unsigned run = 1; run <= 2 * BACKEND_STAGES; run++) {
+            for (unsigned i = 0; i < run; i++) {
+                assert_int_equal(0, submit(&pipeline, sent++, &result, &came));
+                seen += (uint64_t)came;
+            }
+            while (pipeline_next(&pipeline, &result) == 1) seen++;
+            assert_int_equal(sent, seen);
+        }
+        assert_int_equal(0, backend.wrong);
+    }
+}
+
+static void test_depth_is_bounded(void **state) {
+    struct pipeline pipeline;
+    struct backend backend = {.depth = 1};
+    pipeline_init(&pipeline, &ops, &backend, 0);
+    assert_int_equal(1, pipeline.depth);
+    pipeline_init(&pipeline, &ops, &backend, 100);
+    assert_int_equal(BACKEND_STAGES, pipeline.depth);
+}
+
+static void test_failures_come_up(void **state) {
+    static const char *const calls[] = {"make_batch", "gather", "step", "scatter", "result"};
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        struct backend backend = {.depth = 3, .fail_in = calls[c], .fail_batch = 4};
+        struct pipeline pipeline;
+        struct step_result result;
+        int came, failed = 0;
+        char sentence[64];
+        report_clear();
+        pipeline_init(&pipeline, &ops, &backend, 3);
+        for (uint64_t i = 0; i < 12 && !failed; i++) failed = submit(&pipeline, i, &result, &came);
+        assert_int_equal(-1, failed);
+        snprintf(sentence, sizeof sentence, "%s broke", calls[c]);
+        assert_string_equal(sentence, report_sentence());
+        for (int i = 0; i < 3; i++) (void)pipeline_next(&pipeline, &result);
+        assert_int_equal(0, pipeline_next(&pipeline, &result)); /* comes to an end all the same */
+    }
+    report_clear();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_drained_and_used_again),
+        cmocka_unit_test(test_depth_is_bounded),
+        cmocka_unit_test(test_failures_come_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

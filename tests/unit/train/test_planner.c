@@ -1,0 +1,350 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "kernels/cpu/cpu.h"
+#include "train/planner.h"
+#include "base/report.h"
+#include "tests/unit/tiny_corpus.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+static struct tiny tiny;
+static struct examples examples;
+
+static int release(void **state) {
+    examples_release(&examples);
+    tiny_free(&tiny);
+    report_clear();
+    return 0;
+}
+
+static struct backend_info cpu_machine(void) {
+    return (struct backend_info){.name = "CPU", .threads = 2};
+}
+static struct backend_info gpu_machine(uint64_t mebibytes) {
+    return (struct backend_info){.name = "GPU", .threads = 16, .gpu_total = mebibytes << 20, .gpu_free = mebibytes << 20};
+}
+
+static struct plan plan_for(const struct config *config, const struct backend_info *machine, int cuda) {
+    struct plan plan;
+    examples_release(&examples);
+    assert_int_equal(0, examples_init(&examples, config, &tiny.vocab, &tiny.stream));
+    assert_int_equal(0, planner_make(&plan, config, &tiny.vocab, &examples, machine, cuda));
+    return plan;
+}
+
+/* ---- distinct rows, against batches that are built ---- */
+
+static int by_id(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+static double count_distinct(uint32_t *ids, uint64_t count) {
+    double distinct = count > 0;
+    if (count) qsort(ids, count, sizeof *ids, by_id);
+    for (uint64_t i = 1; i < count; i++) distinct += ids[i] != ids[i - 1];
+    return distinct;
+}
+
+static void compare_with_built(const struct config *config, double within) {
+    struct backend_info machine = cpu_machine();
+    struct plan plan = plan_for(config, &machine, 0);
+    double blocks = 0, targets = 0, contexts = 0, pairs = 0, batches = 0;
+    for (uint64_t first = 0; first + plan.batch <= example_count(&examples.source) && batches < 4; first += plan.batch) {
+        struct cpu_piece piece = {0};
+        struct cpu_blocks built = {0};
+        assert_int_equal(0, cpu_build(&examples.source, &piece, &built, 0, first, plan.batch, 0));
+        for (uint64_t i = 0; i < built.count; i++) pairs += (double)built.block[i].t * built.block[i].positives;
+        blocks += (double)built.count;
+        targets += count_distinct(built.target, built.targets);
+        contexts += count_distinct(built.context, built.contexts);
+        batches++;
+        cpu_blocks_release(&built);
+        cpu_piece_release(&piece);
+    }
+    assert_true(batches > 0);
+    print_message("blocks %.0f of %.0f, targets %.0f of %.0f, contexts %.0f of %.0f, pairs %.0f of %.0f\n", plan.batch_blocks,
+                  blocks / batches, plan.batch_targets, targets / batches, plan.batch_contexts, contexts / batches,
+                  plan.batch_pairs, pairs / batches);
+    assert_true(fabs(plan.batch_blocks / (blocks / batches) - 1) < within);
+    assert_true(fabs(plan.batch_targets / (targets / batches) - 1) < within);
+    assert_true(fabs(plan.batch_contexts / (contexts / batches) - 1) < within);
+    assert_true(fabs(plan.batch_pairs / (pairs / batches) - 1) < within);
+}
+
+static void test_distinct_rows(void **state) {
+    static const int laws[] = {LAW_UNIGRAM, LAW_UNIFORM, LAW_LOG_UNIFORM};
+    tiny_make(&tiny, 20000, 4000, 30, 1);
+    for (int i = 0; i < 3; i++) {
+        struct config config = tiny_config(MODE_WINDOW);
+        config.negatives_law = laws[i];
+        config.examples_subsample = i == 1 ? 1e-3 : 0;
+        config.negatives_per = i == 2 ? PER_EXAMPLE : PER_PAIR;
+        compare_with_built(&config, laws[i] == LAW_LOG_UNIFORM ? 0.05 : 0.03);
+        config = tiny_config(MODE_LIST);
+        config.negatives_law = laws[i];
+        config.negatives_count = 64;
+        compare_with_built(&config, laws[i] == LAW_LOG_UNIFORM ? 0.05 : 0.03);
+    }
+}
+
+static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order = first-seen: counts in any order */
+    tiny_make(&tiny, 20000, 2000, 30, 1);
+    for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.ids[i] = (uint32_t)((uint64_t)tiny.ids[i] * 7919 % 20000);
+    memset(tiny.vocab.counts, 0, 20000 * sizeof(uint64_t));
+    for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.vocab.counts[tiny.ids[i]]++;
+    struct config config = tiny_config(MODE_WINDOW);
+    compare_with_built(&config, 0.03);
+}
+
+/* ---- CPU ---- */
+
+static void test_cpu_bytes(void **state) {
+    struct config config = tiny_config(MODE_WINDOW);
+    struct backend_info machine = cpu_machine();
+    tiny_make(&tiny, 5000, 300, 20, 1);
+    config.optimizer_rule = RULE_ADAM;
+    struct plan plan = plan_for(&config, &machine, 0);
+    uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
+    assert_int_equal(5000, plan.rows);
+    assert_int_equal(5000 * row, plan.target_bytes);
+    assert_int_equal(5000 * row, plan.context_bytes);
+    assert_int_equal(0, plan.target_state_bytes);
+    assert_int_equal(1, plan.one_record_target);
+    assert_int_equal(2 * 5000 * row, plan.plain_bytes);
+    assert_int_equal(0, plan.gpu_bytes + plan.pinned_bytes + plan.file_bytes + plan.gpu_needed);
+    assert_int_equal(5000 * 8, plan.draw_bytes);
+    assert_int_equal(PLACE_PINNED, plan.context); /* gpu is plain memory here */
+    assert_int_equal(0, plan.hot_rows);
+    assert_true(plan.host_needed >= plan.plain_bytes + plan.vocab_bytes + plan.draw_bytes + plan.stage_bytes);
+    assert_true(plan.host_needed < plan.plain_bytes + (300ull << 20)); /* what the whole must keep to */
+    assert_int_equal(1, plan.fits);
+    assert_string_equal("", plan.advice);
+    assert_true(plan.floor_pairs == 0);
+    /* gpu and pinned are one memory, so such a table still has one record */
+    config.memory_target_state = CONFIG_GPU;
+    assert_int_equal(1, plan_for(&config, &machine, 0).one_record_target);
+}
+
+static void test_files(void **state) {
+    struct config config = tiny_config(MODE_WINDOW);
+    struct backend_info machine = cpu_machine();
+    tiny_make(&tiny, 5000, 300, 20, 1);
+    config.optimizer_rule = RULE_ADAGRAD;
+    config.memory_target_state = CONFIG_FILE;
+    struct plan plan = plan_for(&config, &machine, 0);
+    assert_int_equal(0, plan.one_record_target);
+    assert_int_equal(5000 * 512, plan.target_bytes); /* 400 bytes padded */
+    assert_int_equal(5000 * 512, plan.target_state_bytes);
+    assert_int_equal(5000 * 512, plan.file_bytes);
+    assert_int_equal(5000 * 512 + plan.context_bytes, plan.plain_bytes);
+}
+
+static void test_batches(void **state) {
+    struct backend_info machine = cpu_machine(), gpu = gpu_machine(80000);
+    struct config config = tiny_config(MODE_WINDOW);
+    tiny_make(&tiny, 500, 300, 20, 1);
+    assert_int_equal(8192, plan_for(&config, &machine, 0).batch);
+    assert_int_equal(16384, plan_for(&config, &gpu, 1).batch);
+    config.train_batch = 77;
+    assert_int_equal(77, plan_for(&config, &machine, 0).batch);
+    config = tiny_config(MODE_ADJACENCY);
+    assert_int_equal(1024, plan_for(&config, &machine, 0).batch);
+    config = tiny_config(MODE_WINDOW);
+    config.train_update = UPDATE_HOGWILD;
+    struct plan plan = plan_for(&config, &machine, 0);
+    assert_true(plan.batch > 8192);
+    assert_true(plan.stage_bytes < 10 << 20); /* no stages */
+}
+
+static void test_cpu_does_not_fit(void **state) {
+    struct config config = tiny_config(MODE_WINDOW);
+    struct backend_info machine = cpu_machine();
+    tiny_make(&tiny, 1000, 300, 20, 1);
+    examples_release(&examples);
+    assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
+    struct vocab huge = tiny.vocab;
+    huge.size = 20000000;
+    huge.counts = calloc(huge.size, sizeof *huge.counts);
+    huge.offsets = calloc(huge.size + 1, sizeof *huge.offsets);
+    if (!huge.counts || !huge.offsets) skip();
+    config.model_dim = 4096;
+    struct plan plan;
+    assert_int_equal(0, planner_make(&plan, &config, &huge, &examples, &machine, 0));
+    free(huge.counts);
+    free(huge.offsets);
+    assert_int_equal(0, plan.fits);
+    assert_true(plan.plain_bytes == 2ull * 20000000 * 16384);
+    assert_non_null(strstr(plan.advice, "model.dim"));
+    assert_non_null(strstr(plan.advice, "file"));
+    assert_string_equal("", report_sentence()); /* a plan that does not fit is no failure of planning */
+}
+
+/* ---- CUDA ---- */
+
+/* Lock-free training keeps no batches in flight, but measures what is held out in batches of that alone. */
+static void test_held_out_examples_of_lock_free_training(void **state) {
+    struct config config = tiny_config(MODE_WINDOW);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 5000, 3000, 20, 1);
+    uint64_t batches = plan_for(&config, &machine, 1).stage_bytes;
+    config.train_update = UPDATE_HOGWILD;
+    assert_int_equal(0, plan_for(&config, &machine, 1).stage_bytes);
+    config.train_batch = 16384; /* as the other had by default */
+    config.train_held_out = 0.01;
+    uint64_t few = plan_for(&config, &machine, 1).stage_bytes;
+    config.train_held_out = 0.2;
+    uint64_t many = plan_for(&config, &machine, 1).stage_bytes;
+    assert_true(0 < few && few < many / 2 && many < batches / 2);
+}
+
+static void test_gpu_split(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 200000, 20000, 12, 1);
+    config.optimizer_rule = RULE_ADAGRAD;
+    struct plan plan = plan_for(&config, &machine, 1);
+    uint64_t row = table_row_bytes(&plan.layout, PLACE_GPU, PLACE_GPU);
+    assert_int_equal(200000 * row, plan.gpu_bytes);
+    assert_int_equal(200000 * row, plan.pinned_bytes);
+    assert_int_equal(200000, plan.hot_rows); /* all fit */
+    assert_true(plan.hot_hits == 1);
+    assert_true(plan.link_bytes < 1);
+    assert_true(plan.floor_pairs > 0);
+    assert_int_equal(1, plan.fits);
+
+    config.memory_hot_rows = 0;
+    struct plan cold = plan_for(&config, &machine, 1);
+    assert_int_equal(0, cold.hot_rows);
+    assert_true(cold.hot_hits == 0);
+    assert_true(fabs(cold.link_bytes - 2 * cold.batch_targets * (double)row) < 1);
+    assert_true(cold.floor_pairs <= plan.floor_pairs);
+
+    config.memory_hot_rows = 2000; /* 1% of the rows, far more of the touches, as Zipf has it */
+    struct plan warm = plan_for(&config, &machine, 1);
+    double hits = 0;
+    for (int i = 0; i < 2000; i++) hits += (double)tiny.vocab.counts[i] / (double)tiny.vocab.kept;
+    assert_float_equal(hits, warm.hot_hits, 1e-9);
+    assert_true(warm.link_bytes < cold.link_bytes && warm.link_bytes > 0);
+    assert_int_equal(cold.gpu_needed + 2000 * row, warm.gpu_needed);
+}
+
+static void test_hot_rows_fill_the_budget(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 200000, 5000, 12, 1);
+    config.memory_gpu_budget = 180ull << 20; /* contexts are 98 MiB */
+    config.train_batch = 512;
+    struct plan plan = plan_for(&config, &machine, 1);
+    uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
+    assert_true(plan.hot_rows > 0 && plan.hot_rows < 200000);
+    assert_true(plan.gpu_needed <= 180ull << 20);
+    assert_true(plan.gpu_needed + row > 180ull << 20);
+    assert_int_equal(1, plan.fits);
+}
+
+static void test_auto_places(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 200000, 5000, 12, 1);
+    config.optimizer_rule = RULE_ADAGRAD;
+    config.memory_target = config.memory_target_state = config.memory_context = config.memory_context_state = CONFIG_PLACE_AUTO;
+    config.train_batch = 512;
+    struct plan plan = plan_for(&config, &machine, 1);
+    assert_int_equal(PLACE_GPU, plan.target);
+    assert_int_equal(PLACE_GPU, plan.target_state);
+    assert_int_equal(PLACE_GPU, plan.context);
+    assert_int_equal(0, plan.hot_rows);
+    assert_int_equal(0, plan.pinned_bytes);
+    config.memory_gpu_budget = 300ull << 20; /* room for one table of 171 MiB with its state, and no more */
+    plan = plan_for(&config, &machine, 1);
+    assert_int_equal(PLACE_GPU, plan.context);
+    assert_int_equal(PLACE_GPU, plan.context_state);
+    assert_int_equal(PLACE_PINNED, plan.target);
+    assert_int_equal(1, plan.fits);
+    machine = cpu_machine();
+    plan = plan_for(&config, &machine, 0);
+    assert_int_equal(PLACE_PINNED, plan.context);
+    assert_int_equal(1, plan.one_record_context);
+}
+
+static void test_gpu_advice(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 200000, 5000, 12, 1);
+    config.memory_gpu_budget = 110ull << 20; /* contexts alone are 98 MiB */
+    config.train_batch = 512;
+    struct plan plan = plan_for(&config, &machine, 1);
+    assert_int_equal(0, plan.fits);
+    assert_non_null(strstr(plan.advice, "memory.context = pinned"));
+    config.memory_context = config.memory_context_state = CONFIG_PINNED; /* it is taken: */
+    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+
+    config = tiny_config(MODE_LIST);
+    config.memory_gpu_budget = 180ull << 20;
+    config.memory_hot_rows = 199999;
+    config.train_batch = 512;
+    plan = plan_for(&config, &machine, 1);
+    assert_int_equal(0, plan.fits);
+    const char *rows = strstr(plan.advice, "memory.hot_rows to ");
+    assert_non_null(rows);
+    config.memory_hot_rows = strtoull(rows + strlen("memory.hot_rows to "), NULL, 10);
+    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+    config.memory_hot_rows = COUNT_AUTO;
+    config.train_batch = 1 << 20;
+    config.negatives_count = 1000;
+    plan = plan_for(&config, &machine, 1);
+    assert_int_equal(0, plan.fits);
+    const char *at = strstr(plan.advice, "train.batch to ");
+    assert_non_null(at);
+    config.train_batch = strtoull(at + strlen("train.batch to "), NULL, 10);
+    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+}
+
+/* ---- printing ---- */
+
+static void test_print(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    char text[4096] = "";
+    tiny_make(&tiny, 2000, 500, 12, 1);
+    struct plan plan = plan_for(&config, &machine, 1);
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int kept = dup(1);
+    dup2(fileno(file), 1);
+    planner_print(&plan, &config, 1);
+    fflush(stdout);
+    dup2(kept, 1);
+    close(kept);
+    rewind(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    assert_true(n > 200);
+    static const char *const parts[] = {"2,000 x 100 float32", "target ", "context_state", "hot rows", "GPU needed",
+                                        "memory needed", "pairs/s", "fits", "yes"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) assert_non_null(strstr(text, parts[i]));
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_teardown(name, release)
+    const struct CMUnitTest tests[] = {
+        TEST(test_distinct_rows),
+        TEST(test_distinct_rows_of_unsorted_ids),
+        TEST(test_cpu_bytes),
+        TEST(test_files),
+        TEST(test_batches),
+        TEST(test_cpu_does_not_fit),
+        TEST(test_held_out_examples_of_lock_free_training),
+        TEST(test_gpu_split),
+        TEST(test_hot_rows_fill_the_budget),
+        TEST(test_auto_places),
+        TEST(test_gpu_advice),
+        TEST(test_print),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+#include "base/report.h"
+#include "train/schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void assert_near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted) + 1e-15)) fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+static struct config with(int schedule, double lr, double ratio, double warmup) {
+    return (struct config){.optimizer_schedule = schedule,
+                           .optimizer_lr = lr,
+                           .optimizer_min_lr_ratio = ratio,
+                           .optimizer_warmup = warmup};
+}
+
+static void constant(void **state) {
+    struct config c = with(SCHEDULE_CONSTANT, 0.5, 0.1, 0);
+    for (double done = 0; done <= 1; done += 0.125) assert_true(schedule_rate(&c, done) == 0.5);
+}
+
+/* word2vec.c: alpha = starting_alpha (1 - done), at least starting_alpha x 0.0001. */
+static void linear(void **state) {
+    struct config c = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0);
+    assert_true(schedule_rate(&c, 0) == 0.025);
+    assert_near(schedule_rate(&c, 0.25), 0.01875);
+    assert_near(schedule_rate(&c, 0.9), 0.0025);
+    assert_near(schedule_rate(&c, 0.99995), 0.025 * 1e-4);
+    assert_near(schedule_rate(&c, 1), 0.025 * 1e-4);
+}
+
+static void cosine(void **state) {
+    struct config c = with(SCHEDULE_COSINE, 1, 0.2, 0);
+    assert_near(schedule_rate(&c, 0), 1);
+    assert_near(schedule_rate(&c, 0.5), 0.6);
+    assert_near(schedule_rate(&c, 1), 0.2);
+    assert_near(schedule_rate(&c, 1.0 / 3), 0.2 + 0.8 * 0.75);
+    for (double done = 0; done < 0.99; done += 0.01)
+        assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
+}
+
+static void warmup(void **state) {
+    struct config c = with(SCHEDULE_CONSTANT, 0.5, 0, 0.1);
+    assert_true(schedule_rate(&c, 0) == 0);
+    assert_near(schedule_rate(&c, 0.05), 0.25);
+    assert_near(schedule_rate(&c, 0.1), 0.5);
+    assert_near(schedule_rate(&c, 0.7), 0.5);
+    c.optimizer_schedule = SCHEDULE_LINEAR;
+    assert_near(schedule_rate(&c, 0.05), 0.5 * 0.95 * 0.5);
+    assert_near(schedule_rate(&c, 0.2), 0.4);
+    c.optimizer_warmup = 1; /* all of the run */
+    assert_near(schedule_rate(&c, 0.5), 0.125);
+}
+
+static void outside_the_run_its_ends_count(void **state) {
+    struct config c = with(SCHEDULE_LINEAR, 1, 0.5, 0);
+    assert_near(schedule_rate(&c, -0.1), 1);
+    assert_near(schedule_rate(&c, 1.1), 0.5);
+    c.optimizer_lr = 0;
+    assert_true(schedule_rate(&c, 0.3) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(constant), cmocka_unit_test(linear), cmocka_unit_test(cosine),
+                                       cmocka_unit_test(warmup), cmocka_unit_test(outside_the_run_its_ends_count)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+#include "vectors/evaluate.h"
+#include "tests/unit/small_run.h"
+
+#include <math.h>
+
+/* Twelve words on a plane, by degrees; "King" and "king" differ in case only. Rows have any length. */
+static const char words[] = "the\t90\nKing\t80\nqueen\t70\nman\t60\nwoman\t50\nking\t40\nboy\t30\ngirl\t20\nparis\t10\n"
+                            "france\t9\n\xD1\x81\xD0\xBB\xD0\xBE\t8\nzero\t7\n";
+enum { ROWS = 12 };
+static const double degrees[ROWS] = {200, 50, 80, 20, 55, 290, 25, 61, 140, 100, 240, 0};
+
+static struct small_run run;
+static struct model model;
+static char *file;
+
+static int set_up(void **state) {
+    float rows[ROWS * 2];
+    for (int i = 0; i < ROWS; i++) {
+        double length = i == ROWS - 1 ? 0 : 1 + i % 3;
+        rows[2 * i] = (float)(length * cos(degrees[i] * M_PI / 180));
+        rows[2 * i + 1] = (float)(length * sin(degrees[i] * M_PI / 180));
+    }
+    small_run_make(&run, words, ROWS, 2, rows, rows);
+    file = small_path(run.directory, "file");
+    return model_open(&model, run.directory);
+}
+
+static int tear_down(void **state) {
+    model_close(&model);
+    small_run_remove(&run);
+    free(file);
+    return 0;
+}
+
+static void text_is(const char *text) {
+    small_write(run.directory, "file", text, strlen(text));
+}
+
+static struct pairs_score score_pairs(const char *text) {
+    struct pairs_score score;
+    text_is(text);
+    int result = evaluate_pairs(&score, &model, VIEW_TARGET, file);
+    if (result) print_message("%s\n", report_sentence());
+    assert_int_equal(result, 0);
+    return score;
+}
+
+/* ---- pairs ---- */
+
+static void pairs_in_order(void **state) {
+    /* angles 30, 35, 60, 90 against scores 9, 8, 7, 6: perfect; one pair upside down: 0.8 (d^2 = 2, 1 - 6 x 2 / 60) */
+    struct pairs_score score = score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
+    assert_float_equal(score.rho, 1, 1e-12);
+    assert_int_equal(score.covered, 4);
+    score = score_pairs("king queen 8\nman woman 9\nthe paris 7\nparis king\t6\n");
+    assert_float_equal(score.rho, 0.8, 1e-12);
+    score = score_pairs("king queen 6\nman woman 7\nthe paris 8\nparis king\t9\n");
+    assert_float_equal(score.rho, -1, 1e-12);
+}
+
+/* "king" is "King" of row 1, the first; other letters keep their case; unknown words and short lines are not covered.
+ */
+static void pairs_coverage(void **state) {
+    struct pairs_score score = score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
+                                           "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
+    assert_int_equal(score.total, 6); /* the comment has four tokens */
+    assert_int_equal(score.covered, 3);
+    assert_true(isfinite(score.rho));
+    score = score_pairs("king \xD0\xA1\xD0\xBB\xD0\xBE 1\n");
+    assert_int_equal(score.covered, 0);
+    assert_true(isnan(score.rho));
+}
+
+/* Scores 1 1 2 3 have ranks 0.5 0.5 2 3; cosines in falling order have ranks 3 2 1 0. Pearson: -4.5 / sqrt(4.5 x 5). */
+static void pairs_ties(void **state) {
+    struct pairs_score score = score_pairs("king queen 1\nman woman 1\nthe paris 2\nparis king 3\n");
+    assert_float_equal(score.rho, -4.5 / sqrt(4.5 * 5), 1e-12);
+    score = score_pairs("king queen 1\nqueen king 2\nman woman 3\n"); /* the same cosine twice */
+    assert_float_equal(score.rho, -1.5 / sqrt(1.5 * 2), 1e-12);
+    score = score_pairs("king queen 5\nman woman 5\n");
+    assert_true(isnan(score.rho));
+    score = score_pairs("");
+    assert_true(isnan(score.rho));
+    assert_int_equal(score.total, 0);
+}
+
+static void pairs_refused(void **state) {
+    struct pairs_score score;
+    text_is("Word 1 Score\nking queen 1\nking man high\n"); /* the head names no word of the model: passed over */
+    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, file), "line 3: 'high' is not a score");
+    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, "/nonexistent"), "/nonexistent");
+}
+
+/* ---- analogies ---- */
+
+static struct analogies_score score_analogies(const char *text, uint64_t restrict_rows) {
+    struct analogies_score score;
+    text_is(text);
+    int result = evaluate_analogies(&score, &model, VIEW_TARGET, file, restrict_rows, NULL);
+    if (result) print_message("%s\n", report_sentence());
+    assert_int_equal(result, 0);
+    return score;
+}
+
+static void analogies(void **state) {
+    /* man 20 -> woman 55 as king 50 -> 72 of the sum's direction: queen 80 is nearest of what is left */
+    struct analogies_score score = score_analogies("man woman king queen\n", 0);
+    assert_int_equal(score.covered, 1);
+    assert_float_equal(score.accuracy, 1, 0);
+    assert_float_equal(score.semantic, 1, 0);
+    assert_true(isnan(score.syntactic));
+    score = score_analogies(
+        ": capital\nMan woman King queen\nman woman king paris\n: gram1-x\nman woman king queen extra\n"
+        "man woman king\n:  grammar\nman woman king unknown\nman woman king woman\n:Gram\nman woman king queen",
+        0);
+    assert_int_equal(score.total, 6);
+    assert_int_equal(score.covered, 5);
+    assert_float_equal(score.accuracy, 0.6, 1e-12);
+    assert_float_equal(score.semantic, 2.0 / 3, 1e-12);
+    assert_float_equal(score.syntactic, 0.5, 1e-12);
+}
+
+static void analogies_restricted(void **state) {
+    struct analogies_score score = score_analogies("man woman king queen\nparis france man woman\n", 5);
+    assert_int_equal(score.total, 2);
+    assert_int_equal(score.covered, 1);
+    assert_float_equal(score.accuracy, 1, 0);
+    score = score_analogies("paris france man woman\n", 5);
+    assert_int_equal(score.covered, 0);
+    assert_true(isnan(score.accuracy));
+    score = score_analogies("man man man queen\n", 3 + 1); /* b - a + c = man, which may not be found */
+    assert_int_equal(score.covered, 1);
+    assert_float_equal(score.accuracy, 0, 0);
+}
+
+/* ---- lists ---- */
+
+static struct lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
+    struct lists_score score;
+    char *other = small_path(run.directory, "train");
+    small_write(run.directory, "train", train, strlen(train));
+    text_is(held_out);
+    int result = evaluate_lists(&score, &model, VIEW_TARGET, other, file, k, NULL);
+    if (result) print_message("%s\n", report_sentence());
+    assert_int_equal(result, 0);
+    free(other);
+    return score;
+}
+
+static void lists(void **state) {
+    /* u1: king at 290; the others by angle from there: zero (any angle, cosine 0) and 240 (50), 20 (90), 200 (90), ..
+     */
+    struct lists_score score = score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
+    assert_int_equal(score.lists, 1);
+    assert_float_equal(score.recall, 1, 0);
+    assert_float_equal(score.ndcg, 1, 0);
+    assert_float_equal(score.hit, 1, 0);
+    /* the held-out item is its second answer: gain 1 / log2(3) of 1 */
+    score = score_lists("u1 man\n", "u1 King\n", 2); /* man 20: boy 25, King 50 */
+    assert_float_equal(score.ndcg, 1 / log2(3), 1e-12);
+    assert_float_equal(score.recall, 1, 0);
+    score = score_lists("u1 man\n", "u1 King\n", 1);
+    assert_float_equal(score.recall + score.ndcg + score.hit, 0, 0);
+}
+
+/* A list's own items are left out of its answer; an unknown item is held against it once. */
+static void lists_own_and_unknown(void **state) {
+    /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
+    struct lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
+    assert_int_equal(score.unknown, 2);
+    assert_float_equal(score.recall, 1.0 / 4, 1e-12); /* woman of {woman, ghost, other, boy} */
+    assert_float_equal(score.ndcg, (1 / log2(3)) / (1 + 1 / log2(3)), 1e-12);
+    assert_float_equal(score.hit, 1, 0);
+}
+
+/* Lists that come twice go on; those without training line or held-out item do not count; one without a known training
+ * item counts, and finds the first rows. */
+static void lists_that_count(void **state) {
+    struct lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
+                                           "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
+    assert_int_equal(score.lists, 2);
+    assert_int_equal(score.unknown, 0);
+    assert_float_equal(score.recall, 1, 1e-12); /* u1: King, woman; u4: the is row 0 */
+    assert_float_equal(score.ndcg, 1, 1e-12);
+}
+
+static void more_places_than_rows(void **state) {
+    struct lists_score score = score_lists("u1 man boy\n", "u1 zero king\n", 100);
+    assert_float_equal(score.recall, 1, 0);
+    assert_true(score.ndcg > 0 && score.ndcg < 1);
+}
+
+static void lists_refused(void **state) {
+    struct lists_score score;
+    char *other = small_path(run.directory, "train");
+    small_write(run.directory, "train", "u1 man\n", 7);
+    text_is("u2 king\nu1\n");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, file, 20, NULL), "no list of");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, "/nonexistent", file, 20, NULL), "/nonexistent");
+    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, "/nonexistent", 20, NULL), "/nonexistent");
+    free(other);
+}
+
+/* ---- groups ---- */
+
+/* King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris (140), france (100), queen (80):
+ * all but queen, whose nearest is girl, have their nearest in their group. zero is alone, king in no group. */
+static const char planted[] =
+    "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
+    "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
+
+static int score_groups(struct groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
+    struct groups_request request = {.met = met, .sample = sample, .k = k};
+    text_is(text);
+    return evaluate_groups(scores, &model, VIEW_TARGET, file, &request, NULL);
+}
+
+static void groups_are_found(void **state) {
+    struct groups_score scores[GROUPS_MOST];
+    assert_int_equal(score_groups(scores, planted, 0, 100, 1), 2);
+    assert_int_equal(scores[0].rows, 11);
+    assert_int_equal(scores[0].asked, 10); /* zero has nobody to find */
+    assert_float_equal(scores[0].share, 0.9, 1e-12);
+    assert_float_equal(scores[0].chance, 16.0 / 11 / 10, 1e-12);
+    assert_int_equal(scores[1].asked, 11); /* x, y, z: hardly a neighbour is alike */
+    assert_true(scores[1].share < 0.5);
+}
+
+/* Rows met 20 times and more are the first eight; the and queen are alone there. Of five neighbours one or two can be
+ * of the group, and are: all that could be found was. */
+static void groups_of_rows_met_often(void **state) {
+    struct groups_score scores[GROUPS_MOST];
+    assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
+    assert_int_equal(scores[0].rows, 7);
+    assert_int_equal(scores[0].asked, 5);
+    assert_float_equal(scores[0].share, 1, 1e-12);
+    assert_float_equal(scores[0].chance, 5.0 / 7, 1e-12);
+    assert_int_equal(score_groups(scores, planted, 20, 3, 50), 2); /* more than there are rows */
+    assert_int_equal(scores[0].rows, 7);
+    assert_true(scores[1].asked <= 3);
+    assert_float_equal(scores[1].share, 1, 1e-12);
+    assert_float_equal(scores[1].chance, 1, 1e-12);
+}
+
+static void groups_that_cannot_be_read(void **state) {
+    static const char *const texts[] = {
+        "",           "\n\r\n", "King\n", "King A\nwoman A y\n", "King A B\nwoman A\n", "King 1 2 3 4 5 6 7 8 9\n",
+        "unheard A\n"};
+    static const char *const parts[] = {"has no line",
+                                        "has no line",
+                                        "the first line has 0 groups",
+                                        "line 2 has 2 groups behind its word, the first line 1",
+                                        "line 2 has 1 groups behind its word, the first line 2",
+                                        "wanted 1 to 8",
+                                        "no word that the corpus names 5 times or more stands in"};
+    struct groups_score scores[GROUPS_MOST];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_failed_with(score_groups(scores, texts[i], 5, 10, 3), parts[i]);
+    assert_failed_with(score_groups(scores, planted, 91, 10, 3), "is named 91 times or more");
+}
+
+/* 600 rows that know nothing of their 20 groups, and 600 that lie where their group is. */
+static void random_vectors_get_what_chance_gives(void **state) {
+    enum { MANY = 600, DIM = 8, GROUPS = 20 };
+    static float rows[MANY * DIM];
+    char vocabulary[MANY * 16] = "", text[MANY * 16] = "";
+    struct small_run many;
+    struct model of_many;
+    struct groups_request request = {.met = 1, .sample = MANY, .k = 10};
+    struct groups_score scores[GROUPS_MOST];
+    for (int i = 0; i < MANY; i++) {
+        sprintf(vocabulary + strlen(vocabulary), "w%d\t%d\n", i, MANY - i);
+        sprintf(text + strlen(text), "w%d\t%d\n", i, i % GROUPS);
+    }
+    for (int planting = 0; planting < 2; planting++) {
+        for (uint32_t i = 0; i < MANY * DIM; i++) {
+            uint32_t of = planting ? i / DIM % GROUPS * DIM + i % DIM : i;
+            rows[i] = draw_unit(draw_at(1, DRAW_INIT_TARGET, of, 0, 0).word[0]) - 0.5f;
+        }
+        small_run_make(&many, vocabulary, MANY, DIM, rows, rows);
+        assert_int_equal(model_open(&of_many, many.directory), 0);
+        small_write(many.directory, "file", text, strlen(text));
+        char *path = small_path(many.directory, "file");
+        assert_int_equal(evaluate_groups(scores, &of_many, VIEW_TARGET, path, &request, NULL), 1);
+        assert_int_equal(scores[0].asked, MANY);
+        assert_float_equal(scores[0].chance, 29.0 / 599, 1e-12);
+        /* 6,000 neighbours, of which 290 are expected to be right with a standard deviation of 17, or of 24 where they
+         * come in pairs: 4.5 of these. */
+        assert_float_equal(scores[0].share, planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
+        free(path);
+        model_close(&of_many);
+        small_run_remove(&many);
+    }
+}
+
+int main(void) {
+#define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        ON_RUN(pairs_in_order),
+        ON_RUN(pairs_coverage),
+        ON_RUN(pairs_ties),
+        ON_RUN(pairs_refused),
+        ON_RUN(analogies),
+        ON_RUN(analogies_restricted),
+        ON_RUN(lists),
+        ON_RUN(lists_own_and_unknown),
+        ON_RUN(lists_that_count),
+        ON_RUN(more_places_than_rows),
+        ON_RUN(lists_refused),
+        ON_RUN(groups_are_found),
+        ON_RUN(groups_of_rows_met_often),
+        ON_RUN(groups_that_cannot_be_read),
+        ON_RUN(random_vectors_get_what_chance_gives),
+    };
+    return cmocka_run_group_tests_name("evaluate", tests, NULL, NULL);
+}
