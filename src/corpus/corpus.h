@@ -12,6 +12,23 @@
 
 #include <stdint.h>
 
+/* In the order of the lists in config.def. */
+enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
+enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
+
+/* How a corpus is read and which of its words become rows: the keys of [corpus] that matter here. Texts are the caller's. */
+struct corpus_options {
+    const char *path;  /* as the user gave it: for sentences */
+    const char *vocab; /* read this vocabulary instead of counting; "" or NULL: count */
+    enum corpus_format format;
+    enum corpus_order order;
+    uint64_t max_sentence; /* tokens of a sentence of text */
+    uint64_t min_count;    /* rarer words are left out */
+    uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
+    double min_rating;     /* of pairs; -infinity: all */
+    double report_seconds; /* between two updates of the live line */
+};
+
 struct corpus; /* the files of a run, in order; open files are its own */
 
 struct corpus_block {

@@ -143,20 +143,20 @@ void idstream_close(struct idstream *stream) {
     *stream = (struct idstream){0};
 }
 
-uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct config *config) {
+uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
-    int has_vocab = config->corpus_vocab && *config->corpus_vocab;
+    int has_vocab = options->vocab && *options->vocab;
     uint64_t facts[] = {VERSION,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
-                        (uint64_t)config->corpus_format,
-                        config->corpus_format == FORMAT_TEXT ? config->corpus_max_sentence : 0,
-                        (uint64_t)(config->corpus_order == ORDER_GIVEN && !has_vocab),
-                        has_vocab ? 0 : config->corpus_min_count,
-                        has_vocab ? 0 : config->corpus_max_vocab,
-                        has_vocab ? 0 : (uint64_t)config->corpus_order,
+                        (uint64_t)options->format,
+                        options->format == FORMAT_TEXT ? options->max_sentence : 0,
+                        (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
+                        has_vocab ? 0 : options->min_count,
+                        has_vocab ? 0 : options->max_vocab,
+                        has_vocab ? 0 : (uint64_t)options->order,
                         0};
-    if (config->corpus_format == FORMAT_PAIRS) memcpy(&facts[9], &config->min_rating, sizeof config->min_rating);
+    if (options->format == FORMAT_PAIRS) memcpy(&facts[9], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, sizeof facts);
 }
 
@@ -254,11 +254,11 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == VOCAB_BATCH ? flush(encoder) : 0;
 }
 
-static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct config *config,
+static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
                           struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out};
-    encoder->given = config->corpus_order == ORDER_GIVEN && !(config->corpus_vocab && *config->corpus_vocab);
-    encoder->adjacency = config->corpus_format == FORMAT_ADJACENCY;
+    encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
+    encoder->adjacency = options->format == FORMAT_ADJACENCY;
     encoder->line_began = encoder->has_target = 0;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
@@ -309,7 +309,7 @@ static int encode_pairs(struct encoder *encoder, double min_rating) {
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
-    const struct config *config;
+    const struct corpus_options *options;
     struct progress progress;
     struct idstream_writer writer;
     uint64_t open_start; /* token at which the open sentence began */
@@ -333,8 +333,8 @@ struct place {
 
 /* Ends sentences every max_sentence tokens up to token `end`, and there too where the line ends. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
-    int text = encoding->config->corpus_format == FORMAT_TEXT;
-    uint64_t most = text ? encoding->config->corpus_max_sentence : UINT64_MAX;
+    int text = encoding->options->format == FORMAT_TEXT;
+    uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
     while (end - encoding->open_start >= most) {
         encoding->open_start += most;
         if (end_sentence(&encoding->writer, encoding->open_start)) return -1;
@@ -394,7 +394,7 @@ static int commit_pairs(struct encoding *encoding, const struct encoded *block) 
 }
 
 static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    switch (encoding->config->corpus_format) {
+    switch (encoding->options->format) {
     case FORMAT_ADJACENCY:
         return commit_adjacency(encoding, block);
     case FORMAT_PAIRS:
@@ -445,10 +445,10 @@ static int encode_blocks(void *context, unsigned worker) {
     struct encoder encoder;
     int more;
     while ((more = corpus_next(encoding->corpus, &mine.block)) > 0) {
-        encoder_start(&encoder, encoding->vocab, encoding->config, &mine);
-        int pairs = encoding->config->corpus_format == FORMAT_PAIRS;
-        more = pairs ? encode_pairs(&encoder, encoding->config->min_rating)
-                     : encode_tokens(&encoder, encoding->config->corpus_format);
+        encoder_start(&encoder, encoding->vocab, encoding->options, &mine);
+        int pairs = encoding->options->format == FORMAT_PAIRS;
+        more = pairs ? encode_pairs(&encoder, encoding->options->min_rating)
+                     : encode_tokens(&encoder, encoding->options->format);
         if (!more) more = hand_over(encoding, &mine);
         if (more) break;
         progress_show(&encoding->progress, corpus_done(encoding->corpus), corpus_size(encoding->corpus), "B");
@@ -507,11 +507,11 @@ out:
 /* ---- the whole corpus ---- */
 
 static int encode_corpus(struct encoding *encoding, struct pool *pool, const char *places_path) {
-    int pairs = encoding->config->corpus_format == FORMAT_PAIRS;
+    int pairs = encoding->options->format == FORMAT_PAIRS;
     corpus_whole_lines(encoding->corpus, pairs);
     if (corpus_rewind(encoding->corpus)) return -1;
     if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
-    progress_start(&encoding->progress, "encoding", encoding->config->train_report_seconds);
+    progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
     if (result || !pairs) return result;
@@ -519,18 +519,18 @@ static int encode_corpus(struct encoding *encoding, struct pool *pool, const cha
 }
 
 static int nothing_left(const struct encoding *encoding) {
-    if (encoding->config->corpus_format == FORMAT_ADJACENCY)
+    if (encoding->options->format == FORMAT_ADJACENCY)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
             " words",
-            encoding->config->corpus_path, encoding->vocab->size);
-    return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->config->corpus_path,
+            encoding->options->path, encoding->vocab->size);
+    return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->options->path,
                 encoding->vocab->size);
 }
 
-static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct config *config,
+static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
-    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .config = config, .places.fd = -1};
+    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .places.fd = -1};
     char *places = mem_alloc(strlen(path) + sizeof ".pairs", 1, "a path");
     int result = -1;
     pthread_mutex_init(&encoding.lock, NULL);
@@ -541,7 +541,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     sprintf(places, "%s.pairs", path);
     result = encode_corpus(&encoding, pool, places);
     file_abandon(&encoding.places);
-    if (config->corpus_format == FORMAT_PAIRS && file_remove(places)) result = -1;
+    if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
     if (!result)
         result = idstream_writer_commit(&encoding.writer, fingerprint);
@@ -578,14 +578,14 @@ static int open_given(struct idstream *stream, const char *path, const struct vo
 }
 
 int idstream_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
-                  const struct config *config, struct pool *pool, int *reused) {
+                  const struct corpus_options *options, struct pool *pool, int *reused) {
     *stream = (struct idstream){0};
     *reused = 1;
     if (corpus_stream(corpus)) return open_given(stream, corpus_stream(corpus), vocab);
-    uint64_t fingerprint = idstream_fingerprint(corpus, vocab, config);
+    uint64_t fingerprint = idstream_fingerprint(corpus, vocab, options);
     if (idstream_reuse(stream, path, fingerprint)) return 0;
     *reused = 0;
-    if (encode(path, corpus, vocab, config, pool, fingerprint)) return -1;
+    if (encode(path, corpus, vocab, options, pool, fingerprint)) return -1;
     if (idstream_reuse(stream, path, fingerprint)) return 0;
     return fail("id stream '%s' does not read back as it was written", path);
 }

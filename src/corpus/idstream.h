@@ -10,6 +10,7 @@
 #ifndef SPTX_IDSTREAM_H
 #define SPTX_IDSTREAM_H
 
+#include "base/file.h"
 #include "vocab.h"
 
 enum { IDSTREAM_HEADER = 128 };
@@ -25,11 +26,11 @@ struct idstream {
  * *reused tells which. A corpus that is an id stream itself is mapped where it lies, if it was made with this
  * vocabulary. A stream without a token is a failure. */
 int idstream_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
-                  const struct config *config, struct pool *pool, int *reused);
+                  const struct corpus_options *options, struct pool *pool, int *reused);
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
 
 /* What the stream of this corpus, these keys (those that make the vocabulary too) and this vocabulary is checked by. */
-uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct config *config);
+uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
 
 /* Whether `path` maps as a stream with this fingerprint: 1 with *stream open, 0 otherwise (no sentence is kept). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint);

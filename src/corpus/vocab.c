@@ -7,6 +7,7 @@
  */
 #include "vocab.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
@@ -138,7 +139,7 @@ struct tally {
 
 struct counting {
     struct corpus *corpus;
-    const struct config *config;
+    const struct corpus_options *options;
     struct progress progress;
     _Atomic int failed; /* 1: the other workers stop too */
     struct shard shards[SHARDS];
@@ -207,14 +208,14 @@ static int count_word(struct counting *counting, struct tally *tally, const char
                       uint64_t line) {
     int added = tally_add(counting, tally, word, length);
     uint64_t id;
-    if (added > 0 && counting->config->corpus_order == ORDER_GIVEN && vocab_given_id(word, length, &id))
+    if (added > 0 && counting->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
         return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
                     tally->block.path, line, shown(length), word, VOCAB_LIMIT - 1);
     return added < 0 ? -1 : 0;
 }
 
 static int count_tokens(struct counting *counting, struct tally *tally) {
-    int format = counting->config->corpus_format, kind;
+    int format = counting->options->format, kind;
     uint64_t index = (uint64_t)tally->block.continues, length;
     struct corpus_cursor cursor;
     const char *word;
@@ -233,7 +234,7 @@ static int count_pairs(struct counting *counting, struct tally *tally) {
     struct corpus_pair pair;
     int more;
     corpus_cursor_start(&cursor, &tally->block);
-    while ((more = corpus_next_pair(&cursor, &tally->block, counting->config->min_rating, &pair)) > 0)
+    while ((more = corpus_next_pair(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
         if (count_word(counting, tally, pair.item, pair.item_length, pair.line)) return -1;
     return more;
 }
@@ -244,7 +245,7 @@ static int count_blocks(void *context, unsigned worker) {
     int more = -1;
     if (!tally) return -1;
     while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
-        int pairs = counting->config->corpus_format == FORMAT_PAIRS;
+        int pairs = counting->options->format == FORMAT_PAIRS;
         more = pairs ? count_pairs(counting, tally) : count_tokens(counting, tally);
         if (!more) more = tally_flush(counting, tally);
         if (more) break;
@@ -256,7 +257,7 @@ static int count_blocks(void *context, unsigned worker) {
     return more;
 }
 
-enum token_part vocab_part(int format, uint64_t index) {
+enum token_part vocab_part(enum corpus_format format, uint64_t index) {
     switch (format) {
     case FORMAT_LISTS:
         return index ? PART_WORD : PART_NAME;
@@ -344,20 +345,20 @@ static void add_up(const struct counting *counting, struct vocab *vocab, uint64_
 }
 
 static int no_word(const struct counting *counting, const struct vocab *vocab, const struct word_entry *top) {
-    const struct config *config = counting->config;
-    const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[config->corpus_format];
+    const struct corpus_options *options = counting->options;
+    const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[options->format];
     uint64_t length;
-    if (!vocab->tokens && !isinf(config->min_rating))
+    if (!vocab->tokens && !isinf(options->min_rating))
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
                     " bytes",
-                    config->corpus_path, config->min_rating, corpus_size(counting->corpus));
+                    options->path, options->min_rating, corpus_size(counting->corpus));
     if (!vocab->tokens)
-        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", config->corpus_path,
+        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
                     format, corpus_size(counting->corpus));
     const char *word = survivor_word(counting, top, &length);
     return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
                 ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
-                config->corpus_min_count, vocab->distinct, shown(length), word, top->count);
+                options->min_count, vocab->distinct, shown(length), word, top->count);
 }
 
 /* Moves what stays out of the shards into one list; only the words' bytes are left there. */
@@ -440,23 +441,23 @@ static int fill_given(struct vocab *vocab, const struct counting *counting, cons
 }
 
 static int settle(struct counting *counting, struct vocab *vocab) {
-    const struct config *config = counting->config;
-    uint64_t least = config->corpus_min_count ? config->corpus_min_count : 1, staying;
+    const struct corpus_options *options = counting->options;
+    uint64_t least = options->min_count ? options->min_count : 1, staying;
     struct survivors survivors = {0};
     struct word_entry top;
-    int given = config->corpus_order == ORDER_GIVEN, result = -1;
+    int given = options->order == ORDER_GIVEN, result = -1;
     add_up(counting, vocab, least, &staying, &top);
     if (!staying) return no_word(counting, vocab, &top);
     if (gather(counting, least, staying, &survivors)) goto out;
     sort(survivors.words, survivors.size, by_count);
-    if (config->corpus_max_vocab && survivors.size > config->corpus_max_vocab)
-        survivors.size = config->corpus_max_vocab;
+    if (options->max_vocab && survivors.size > options->max_vocab)
+        survivors.size = options->max_vocab;
     if (survivors.size > VOCAB_LIMIT) {
         fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
              survivors.size, VOCAB_LIMIT);
         goto out;
     }
-    if (config->corpus_order == ORDER_FIRST_SEEN) sort(survivors.words, survivors.size, by_mention);
+    if (options->order == ORDER_FIRST_SEEN) sort(survivors.words, survivors.size, by_mention);
     result = given ? fill_given(vocab, counting, &survivors) : fill(vocab, counting, &survivors);
 out:
     free(survivors.words);
@@ -569,15 +570,15 @@ const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length)
 
 /* ---- building ---- */
 
-static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct config *config, struct pool *pool) {
+static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct counting *counting = mem_zalloc(1, sizeof *counting, "counting");
     if (!counting) return -1;
     counting->corpus = corpus;
-    counting->config = config;
+    counting->options = options;
     for (int s = 0; s < SHARDS; s++) pthread_mutex_init(&counting->shards[s].lock, NULL);
-    corpus_whole_lines(corpus, config->corpus_format == FORMAT_PAIRS);
+    corpus_whole_lines(corpus, options->format == FORMAT_PAIRS);
     int result = corpus_rewind(corpus);
-    progress_start(&counting->progress, "counting", config->train_report_seconds);
+    progress_start(&counting->progress, "counting", options->report_seconds);
     if (!result) result = pool_run(pool, count_blocks, counting);
     progress_end(&counting->progress);
     if (!result) result = settle(counting, vocab);
@@ -586,7 +587,7 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
         pthread_mutex_destroy(&counting->shards[s].lock);
     }
     free(counting);
-    return result ? -1 : make_index(vocab, config->corpus_path); /* no word is there twice */
+    return result ? -1 : make_index(vocab, options->path); /* no word is there twice */
 }
 
 /* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary beside it. */
@@ -599,11 +600,11 @@ static int read_beside(struct vocab *vocab, const char *stream) {
     return result;
 }
 
-int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct config *config, struct pool *pool) {
+int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     *vocab = (struct vocab){0};
-    if (config->corpus_vocab && *config->corpus_vocab) return vocab_read(vocab, config->corpus_vocab);
+    if (options->vocab && *options->vocab) return vocab_read(vocab, options->vocab);
     if (corpus_stream(corpus)) return read_beside(vocab, corpus_stream(corpus));
-    if (count_corpus(vocab, corpus, config, pool)) {
+    if (count_corpus(vocab, corpus, options, pool)) {
         vocab_release(vocab);
         return -1;
     }

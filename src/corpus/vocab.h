@@ -6,9 +6,8 @@
 #ifndef SPTX_VOCAB_H
 #define SPTX_VOCAB_H
 
-#include "train/config.h"
-#include "corpus.h"
 #include "base/pool.h"
+#include "corpus.h"
 
 #include <stdint.h>
 
@@ -24,10 +23,10 @@ struct vocab {
     uint64_t distinct; /* words before min_count and max_vocab */
 };
 
-/* Counts the corpus and keeps what config says (corpus.format, min_count, max_vocab, order, min_rating), or reads
- * corpus.vocab. Rewinds the corpus first. An empty result is a failure that says why (no token at all, or none that
+/* Counts the corpus and keeps what the options say (format, min_count, max_vocab, order, min_rating), or reads
+ * options->vocab. Rewinds the corpus first. An empty result is a failure that says why (no token at all, or none that
  * reaches min_count and which count the most frequent word has). */
-int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct config *config, struct pool *pool);
+int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
@@ -56,9 +55,9 @@ const char *vocab_near(const struct vocab *vocab, const char *word);
 /* A number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
-/* The field that config.format makes of token `index` of a line: whether it counts as a word of the model. */
+/* The field that a format makes of token `index` of a line: whether it counts as a word of the model. */
 enum token_part { PART_WORD, PART_NAME, PART_RATING };
-enum token_part vocab_part(int format, uint64_t index);
+enum token_part vocab_part(enum corpus_format format, uint64_t index);
 
 /* ---- word sets: what counting and grouping are made of ---- */
 

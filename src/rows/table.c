@@ -12,39 +12,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const char *side_name(enum table_side side) {
+const char *table_side_name(enum table_side side) {
     return side == TABLE_TARGET ? "target" : "context";
 }
 
 /* ---- layout ---- */
-
-struct rule_options table_rule(const struct config *config) {
-    struct rule_options rule = {
-        .rule = config->optimizer_rule,
-        .momentum = config->optimizer_momentum,
-        .weight_decay = config->optimizer_weight_decay,
-        .lr_decay = config->optimizer_lr_decay,
-        .initial_accumulator = config->optimizer_initial_accumulator,
-        .eps = config->optimizer_eps,
-        .rho = config->optimizer_rho,
-        .alpha = config->optimizer_alpha,
-        .beta1 = config->optimizer_beta1,
-        .beta2 = config->optimizer_beta2,
-        .lambd = config->optimizer_lambd,
-        .t0 = config->optimizer_t0,
-        .eta_minus = config->optimizer_eta_minus,
-        .eta_plus = config->optimizer_eta_plus,
-        .step_min = config->optimizer_step_min,
-        .step_max = config->optimizer_step_max,
-        .lr = config->optimizer_lr,
-        .clip = config->optimizer_clip,
-        .nesterov = config->optimizer_nesterov,
-        .centered = config->optimizer_centered,
-        .amsgrad = config->optimizer_amsgrad,
-    };
-    rule.count_rows = config->optimizer_bias_correction == COUNT_ROW && rule_counts(&rule);
-    return rule;
-}
 
 struct record_layout table_layout(const struct rule_options *rule, uint32_t dim) {
     struct rule_slot slots[RULE_SLOTS];
@@ -65,20 +37,6 @@ uint64_t table_row_bytes(const struct record_layout *layout, enum place weights,
 
 /* ---- opening ---- */
 
-static int settled(int place, enum table_side side, const char *part, enum place *out) {
-    if (place == CONFIG_PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", side_name(side), part);
-    *out = (enum place)place; /* config_place and place list the same places in the same order */
-    return 0;
-}
-
-static int choose_places(struct table *table, const struct config *config) {
-    int target = table->side == TABLE_TARGET;
-    int weights = target ? config->memory_target : config->memory_context;
-    int state = target ? config->memory_target_state : config->memory_context_state;
-    if (settled(weights, table->side, "", &table->spec.weights)) return -1;
-    return settled(state, table->side, "_state", &table->spec.state);
-}
-
 static int name_working_file(struct table *table, const char *directory) {
     if (table->spec.weights != PLACE_FILE && table->spec.state != PLACE_FILE) return 0;
     char name[32];
@@ -88,16 +46,17 @@ static int name_working_file(struct table *table, const char *directory) {
     return table->file_path ? 0 : -1;
 }
 
-int table_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
-               const struct backend_ops *ops, struct backend *backend, const char *directory) {
-    *table = (struct table){.ops = ops, .backend = backend, .side = side};
-    table->rule = table_rule(config);
-    table->spec.name = side_name(side);
-    table->spec.rows = rows;
-    table->spec.layout = table_layout(&table->rule, (uint32_t)config->model_dim);
-    table->spec.hot_rows = hot_rows < rows ? hot_rows : rows;
-    if (choose_places(table, config) || name_working_file(table, directory) ||
-        ops->table_open(backend, &table->spec, &table->store)) {
+int table_init(struct table *table, enum table_side side, const struct table_options *options,
+               const struct backend_ops *ops, struct backend *backend) {
+    *table = (struct table){
+        .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed};
+    table->spec.name = table_side_name(side);
+    table->spec.rows = options->rows;
+    table->spec.layout = table_layout(&table->rule, options->dim);
+    table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
+    table->spec.weights = options->weights;
+    table->spec.state = options->state;
+    if (name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);
         return -1;
@@ -176,8 +135,6 @@ static void draw_weights(const struct init_law *from, uint32_t seed, enum table_
 /* The chunk of rows [first, first + count) that is being drawn. */
 struct filling {
     struct table *table;
-    struct init_law law;
-    uint32_t seed;
     unsigned threads;
     uint64_t first, count;
     float *records;
@@ -203,7 +160,7 @@ static int draw_chunk(void *context, unsigned worker) {
     uint64_t first, end, width = layout->packed / 4;
     pool_share(filling->count, worker, filling->threads, &first, &end);
     for (uint64_t i = first; i < end; i++)
-        draw_weights(&filling->law, filling->seed, filling->table->side, filling->first + i, layout->dim,
+        draw_weights(&filling->table->init, filling->table->seed, filling->table->side, filling->first + i, layout->dim,
                      filling->records + i * width);
     return 0;
 }
@@ -228,28 +185,15 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, grain(table));
     for (; !result && (filling->count = chunk_at(table, filling->first)); filling->first += filling->count) {
-        if (filling->law.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
+        if (filling->table->init.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
     }
     return result;
 }
 
-static int read_law(struct init_law *out, const struct config *config, enum table_side side) {
-    const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
-    if (!table_init_law(out, text, side, (uint32_t)config->model_dim)) return 0;
-    return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
-                side_name(side), text);
-}
-
-int table_check_init(const struct config *config) {
-    struct init_law target, context;
-    return read_law(&target, config, TABLE_TARGET) || read_law(&context, config, TABLE_CONTEXT) ? -1 : 0;
-}
-
-int table_fill(struct table *table, const struct config *config, struct pool *pool) {
-    struct filling filling = {.table = table, .seed = (uint32_t)config->train_seed};
-    if (read_law(&filling.law, config, table->side)) return -1;
+int table_fill(struct table *table, struct pool *pool) {
+    struct filling filling = {.table = table};
     filling.records = mem_alloc(grain(table), table->spec.layout.packed, "a table's first values");
     int result = filling.records ? fill_chunks(&filling, pool) : -1;
     free(filling.records);

@@ -113,7 +113,7 @@ static int prepare(struct training *t) {
     t->out->cuda = s->ops == &backend_cuda;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
     if ((t->out->cuda && cuda_bench_limits(s->backend, &t->out->limits)) || session_tables(s) ||
-        table_fill(&s->target, c, s->pool) || table_fill(&s->context, c, s->pool))
+        table_fill(&s->target, s->pool) || table_fill(&s->context, s->pool))
         return -1;
     t->ops = s->ops;
     t->backend = s->backend;

@@ -911,6 +911,18 @@ static int split_paths(const char *text, char ***paths, int64_t *count) {
     }
 }
 
+struct corpus_options config_corpus(const struct config *config) {
+    return (struct corpus_options){.path = config->corpus_path,
+                                   .vocab = config->corpus_vocab,
+                                   .format = config->corpus_format,
+                                   .order = config->corpus_order,
+                                   .max_sentence = config->corpus_max_sentence,
+                                   .min_count = config->corpus_min_count,
+                                   .max_vocab = config->corpus_max_vocab,
+                                   .min_rating = config->min_rating,
+                                   .report_seconds = config->train_report_seconds};
+}
+
 int64_t config_paths(const char *text, char ***paths) {
     int64_t count = 0;
     *paths = NULL;

@@ -8,6 +8,7 @@
 #define SPTX_CONFIG_H
 
 #include "base/file.h"
+#include "corpus/corpus.h"
 
 #include <stdint.h>
 
@@ -15,8 +16,6 @@
 enum { TRUTH_AUTO = 2 };
 
 /* In the order of the lists in config.def. */
-enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
-enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 enum config_mode { MODE_AUTO, MODE_WINDOW, MODE_LIST, MODE_ADJACENCY };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
@@ -69,6 +68,9 @@ int config_argument(struct config *config, const char *argument);
 
 /* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
 int config_resolve(struct config *config);
+
+/* The keys of [corpus] as the corpus' own modules take them. Texts stay the config's. */
+struct corpus_options config_corpus(const struct config *config);
 
 /* Writes all keys as an INI that config_read() reads back to the same bytes; with `help`, comments. `text` is grown. */
 int config_format(const struct config *config, int help, char **text);

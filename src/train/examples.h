@@ -2,8 +2,9 @@
 #ifndef SPTX_EXAMPLES_H
 #define SPTX_EXAMPLES_H
 
-#include "kernels/backend.h"
+#include "config.h"
 #include "corpus/idstream.h"
+#include "kernels/backend.h"
 
 struct examples {
     struct example_source source;

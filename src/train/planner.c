@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "tables.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -564,7 +565,7 @@ static uint64_t gpu_budget(const struct config *config, const struct backend_inf
 
 static void make(struct planning *p) {
     struct plan *plan = p->plan;
-    struct rule_options rule = table_rule(p->config);
+    struct rule_options rule = tables_rule(p->config);
     plan->rows = p->vocab->size;
     plan->tokens = p->examples->source.tokens;
     plan->sentences = p->examples->source.sentences;

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "base/report.h"
+#include "tables.h"
 
 #include <stdlib.h>
 
@@ -53,10 +54,11 @@ static int open_corpus(struct session *s) {
 }
 
 static int reuse_corpus(struct session *s, const char *ids, const char *words) {
-    const char *given = s->config->corpus_vocab; /* may have changed since: it is read, not our copy of it */
+    const struct corpus_options options = config_corpus(s->config);
+    const char *given = options.vocab; /* may have changed since: it is read, not our copy of it */
     if (!file_exists(ids) || !file_exists(words)) return 0;
     if (!vocab_read(&s->vocab, *given ? given : words) &&
-        idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, s->config)))
+        idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, &options)))
         return 1;
     report_clear(); /* a cache that cannot be read is made anew */
     vocab_release(&s->vocab);
@@ -66,14 +68,15 @@ static int reuse_corpus(struct session *s, const char *ids, const char *words) {
 /* The encoded corpus and its vocabulary: from the cache where both are there and fit, otherwise counted and encoded. */
 static int read_corpus(struct session *s) {
     const struct config *c = s->config;
+    const struct corpus_options options = config_corpus(c);
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
     char *ids = file_join(directory, "corpus.ids"), *words = file_join(directory, "corpus.vocab.tsv");
     int result = -1, mapped;
     if (!ids || !words || open_corpus(s)) goto out;
     s->reused = reuse_corpus(s, ids, words);
     if (!s->reused &&
-        (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, c, s->pool) ||
-         vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, c, s->pool, &mapped)))
+        (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, &options, s->pool) ||
+         vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, &options, s->pool, &mapped)))
         goto out;
     result = 0;
 out:
@@ -84,7 +87,7 @@ out:
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {
     *s = (struct session){.config = config};
-    if (table_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
+    if (tables_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
         examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &s->machine, s->ops == &backend_cuda);
@@ -116,9 +119,9 @@ int session_tables(struct session *s) {
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.room = s->plan.room;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
-    return table_init(&s->target, TABLE_TARGET, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend, c->run_dir) ||
-                   table_init(&s->context, TABLE_CONTEXT, c, s->vocab.size, s->plan.hot_rows, s->ops, s->backend,
-                              c->run_dir)
+    uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
+    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, s->ops, s->backend) ||
+                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, s->ops, s->backend)
                ? -1
                : 0;
 }

@@ -597,7 +597,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         }
         if (load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
         note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
-    } else if (table_fill(t.target, config, t.session.pool) || table_fill(t.context, config, t.session.pool) ||
+    } else if (table_fill(t.target, t.session.pool) || table_fill(t.context, t.session.pool) ||
                remove_older(&t)) {
         goto out;
     }

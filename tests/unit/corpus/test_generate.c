@@ -206,22 +206,22 @@ static void a_stream_is_the_text_in_ids(void **state) {
     static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
     struct pool *pool = pool_open(2);
     for (int kind = 0; kind < 3; kind++) {
-        struct config config = {.corpus_path = "here",
-                                .corpus_format = formats[kind],
-                                .corpus_max_sentence = 1000,
-                                .corpus_min_count = 1,
-                                .corpus_vocab = "",
+        struct corpus_options read = {.path = "here",
+                                .format = formats[kind],
+                                .max_sentence = 1000,
+                                .min_count = 1,
+                                .vocab = "",
                                 .min_rating = -INFINITY,
-                                .train_report_seconds = 1};
+                                .report_seconds = 1};
         struct corpus *corpora[2] = {scratch_corpus(generated("c.txt", options(kind, 5000, 3000, 9)), 0),
                                      scratch_corpus(generated("c.ids", options(kind, 5000, 3000, 9)), 0)};
         struct vocab vocabs[2];
         struct idstream streams[2];
         int reused;
         for (int i = 0; i < 2; i++) {
-            assert_int_equal(vocab_build(&vocabs[i], corpora[i], &config, pool), 0);
+            assert_int_equal(vocab_build(&vocabs[i], corpora[i], &read, pool), 0);
             assert_int_equal(
-                idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &config, pool, &reused), 0);
+                idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &read, pool, &reused), 0);
             assert_int_equal(reused, i);
         }
         assert_int_equal(vocabs[1].size, 5000);

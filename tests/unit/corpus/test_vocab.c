@@ -9,16 +9,16 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/plain_config.h"
+#include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"
 
 /* Builds from a file's text with so many threads and bytes a block. */
-static int build(struct vocab *vocab, const struct config *config, char *path, unsigned threads, uint64_t block) {
+static int build(struct vocab *vocab, const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     struct pool *pool = pool_open(threads);
     struct corpus *corpus = scratch_corpus(path, block);
     assert_non_null(pool);
     assert_non_null(corpus);
-    int result = vocab_build(vocab, corpus, config, pool);
+    int result = vocab_build(vocab, corpus, options, pool);
     corpus_close(corpus);
     pool_close(pool);
     return result;
@@ -34,22 +34,22 @@ static const char *listed(const struct vocab *vocab) {
     return out;
 }
 
-static void built_as(const char *text, const struct config *config, const char *wanted) {
+static void built_as(const char *text, const struct corpus_options *options, const char *wanted) {
     static const unsigned threads[] = {1, 2, 5};
     static const uint64_t blocks[] = {1, 5, 64, CORPUS_BLOCK};
     char *path = scratch_text("corpus", text);
     for (int t = 0; t < 3; t++)
         for (int b = 0; b < 4; b++) {
             struct vocab vocab;
-            assert_int_equal(build(&vocab, config, path, threads[t], blocks[b]), 0);
+            assert_int_equal(build(&vocab, options, path, threads[t], blocks[b]), 0);
             assert_string_equal(listed(&vocab), wanted);
             vocab_release(&vocab);
         }
 }
 
-static void refused_as(const char *text, const struct config *config, const char *sentence) {
+static void refused_as(const char *text, const struct corpus_options *options, const char *sentence) {
     struct vocab vocab;
-    assert_int_equal(build(&vocab, config, scratch_text("corpus", text), 2, 8), -1);
+    assert_int_equal(build(&vocab, options, scratch_text("corpus", text), 2, 8), -1);
     assert_int_equal(vocab.size, 0);
     sentence_holds(sentence);
 }
@@ -57,37 +57,37 @@ static void refused_as(const char *text, const struct config *config, const char
 /* ---- which tokens count ---- */
 
 static void each_format_counts_its_words(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
-    built_as("b a b\na c b\n", &config, "b:3 a:2 c:1 ");
-    config.corpus_format = FORMAT_ADJACENCY;
-    built_as("b a b\na c b\n", &config, "b:3 a:2 c:1 ");
-    config.corpus_format = FORMAT_LISTS;
-    built_as("b a b\n\n  a c b\nname\nx", &config, "b:2 a:1 c:1 ");
-    built_as("name a  aaaaaaaaaaaaaaaaaaaaaaaaaa\r\nname a", &config, "a:2 aaaaaaaaaaaaaaaaaaaaaaaaaa:1 ");
-    config.corpus_format = FORMAT_PAIRS;
-    built_as("u,i,r\nb a 3\nb,b,5\na c 1 7\nc\tb", &config, "b:2 a:1 c:1 ");
-    config.min_rating = 3;
-    built_as("b a 3\nb,b,5\na c 1 7\nc\tb 2.9", &config, "a:1 b:1 ");
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    built_as("b a b\na c b\n", &options, "b:3 a:2 c:1 ");
+    options.format = FORMAT_ADJACENCY;
+    built_as("b a b\na c b\n", &options, "b:3 a:2 c:1 ");
+    options.format = FORMAT_LISTS;
+    built_as("b a b\n\n  a c b\nname\nx", &options, "b:2 a:1 c:1 ");
+    built_as("name a  aaaaaaaaaaaaaaaaaaaaaaaaaa\r\nname a", &options, "a:2 aaaaaaaaaaaaaaaaaaaaaaaaaa:1 ");
+    options.format = FORMAT_PAIRS;
+    built_as("u,i,r\nb a 3\nb,b,5\na c 1 7\nc\tb", &options, "b:2 a:1 c:1 ");
+    options.min_rating = 3;
+    built_as("b a 3\nb,b,5\na c 1 7\nc\tb 2.9", &options, "a:1 b:1 ");
 }
 
 static void ties_go_to_the_word_met_first(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
-    built_as("z y x w v z y x w v a a a", &config, "a:3 z:2 y:2 x:2 w:2 v:2 ");
-    config.corpus_order = ORDER_FIRST_SEEN;
-    built_as("z y x w v z y x w v a a a", &config, "z:2 y:2 x:2 w:2 v:2 a:3 ");
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    built_as("z y x w v z y x w v a a a", &options, "a:3 z:2 y:2 x:2 w:2 v:2 ");
+    options.order = ORDER_FIRST_SEEN;
+    built_as("z y x w v z y x w v a a a", &options, "z:2 y:2 x:2 w:2 v:2 a:3 ");
 }
 
 static void rare_words_and_words_past_the_limit_are_left_out(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     const char *text = "c c c b b b a a d d e";
     struct vocab vocab;
-    config.corpus_min_count = 2;
-    built_as(text, &config, "c:3 b:3 a:2 d:2 ");
-    config.corpus_max_vocab = 3;
-    built_as(text, &config, "c:3 b:3 a:2 ");
-    config.corpus_order = ORDER_FIRST_SEEN;
-    built_as("e d d a a b b b c c c", &config, "d:2 b:3 c:3 ");
-    assert_int_equal(build(&vocab, &config, scratch_text("corpus", text), 1, 0), 0);
+    options.min_count = 2;
+    built_as(text, &options, "c:3 b:3 a:2 d:2 ");
+    options.max_vocab = 3;
+    built_as(text, &options, "c:3 b:3 a:2 ");
+    options.order = ORDER_FIRST_SEEN;
+    built_as("e d d a a b b b c c c", &options, "d:2 b:3 c:3 ");
+    assert_int_equal(build(&vocab, &options, scratch_text("corpus", text), 1, 0), 0);
     assert_int_equal(vocab.tokens, 11);
     assert_int_equal(vocab.kept, 8);
     assert_int_equal(vocab.distinct, 5);
@@ -95,19 +95,19 @@ static void rare_words_and_words_past_the_limit_are_left_out(void **state) {
 }
 
 static void given_numbers_are_the_ids(void **state) {
-    struct config config = plain_config(FORMAT_LISTS);
+    struct corpus_options options = plain_options(FORMAT_LISTS);
     struct vocab vocab;
-    config.corpus_order = ORDER_GIVEN;
-    built_as("joe 3 1 3\nann 11 03\n", &config, "0:0 1:1 2:0 3:3 4:0 5:0 6:0 7:0 8:0 9:0 10:0 11:1 ");
-    built_as("joe 0\n", &config, "0:1 ");
-    config.corpus_min_count = 2;
-    built_as("joe 3 1 3\nann 11 3\n", &config, "0:0 1:0 2:0 3:3 ");
-    refused_as("joe 1 2\nann 5 4294967294\n", &config,
+    options.order = ORDER_GIVEN;
+    built_as("joe 3 1 3\nann 11 03\n", &options, "0:0 1:1 2:0 3:3 4:0 5:0 6:0 7:0 8:0 9:0 10:0 11:1 ");
+    built_as("joe 0\n", &options, "0:1 ");
+    options.min_count = 2;
+    built_as("joe 3 1 3\nann 11 3\n", &options, "0:0 1:0 2:0 3:3 ");
+    refused_as("joe 1 2\nann 5 4294967294\n", &options,
                "corpus' line 2: '4294967294' is not an id; corpus.order = given wants numbers from 0 to 4294967293");
-    refused_as("joe 1 2\n\nann 5 x7 1\n", &config, "corpus' line 3: 'x7' is not an id");
-    refused_as("joe -1\n", &config, "corpus' line 1: '-1' is not an id");
-    config.corpus_min_count = 1;
-    assert_int_equal(build(&vocab, &config, scratch_text("corpus", "n 100100"), 1, 0), 0);
+    refused_as("joe 1 2\n\nann 5 x7 1\n", &options, "corpus' line 3: 'x7' is not an id");
+    refused_as("joe -1\n", &options, "corpus' line 1: '-1' is not an id");
+    options.min_count = 1;
+    assert_int_equal(build(&vocab, &options, scratch_text("corpus", "n 100100"), 1, 0), 0);
     assert_int_equal(vocab.size, 100101);
     for (uint64_t id = 0; id < vocab.size; id++) {
         uint64_t length, read;
@@ -121,10 +121,10 @@ static void given_numbers_are_the_ids(void **state) {
 
 static void bytes_of_words_are_kept(void **state) {
     static const char odd[] = "a\0b \xFF\xFE caf\xC3\xA9\r\na\0b a\0 a\r\n";
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab;
     uint64_t length;
-    assert_int_equal(build(&vocab, &config, scratch_file("odd", odd, sizeof odd - 1), 2, 3), 0);
+    assert_int_equal(build(&vocab, &options, scratch_file("odd", odd, sizeof odd - 1), 2, 3), 0);
     assert_int_equal(vocab.size, 5);
     assert_memory_equal(vocab_word(&vocab, 0, &length), "a\0b", 4);
     assert_int_equal(length, 3);
@@ -153,7 +153,7 @@ static char *many_words(void) {
 }
 
 static void many_words_are_ranked_alike_by_any_threads(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     char *path = many_words(), word[24], *longest = malloc(LONG);
     static const struct {
         unsigned threads;
@@ -161,7 +161,7 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
     } ways[] = {{1, CORPUS_BLOCK}, {2, 100000}, {5, 1000}};
     for (int w = 0; w < 3; w++) {
         struct vocab vocab;
-        assert_int_equal(build(&vocab, &config, path, ways[w].threads, ways[w].block), 0);
+        assert_int_equal(build(&vocab, &options, path, ways[w].threads, ways[w].block), 0);
         assert_int_equal(vocab.size, MANY + 1);
         assert_int_equal(vocab.tokens, 2 * MANY + 1);
         for (int i = 0; i < MANY; i++) {
@@ -177,12 +177,12 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
 }
 
 static void a_batch_of_look_ups_finds_what_single_ones_find(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab;
     struct vocab_query queries[VOCAB_BATCH];
     char words[VOCAB_BATCH][24];
     uint32_t ids[VOCAB_BATCH];
-    assert_int_equal(build(&vocab, &config, many_words(), 2, 0), 0);
+    assert_int_equal(build(&vocab, &options, many_words(), 2, 0), 0);
     for (int round = 0; round < 500; round++) {
         unsigned count = 1 + scratch_random(VOCAB_BATCH);
         for (unsigned i = 0; i < count; i++)
@@ -218,24 +218,24 @@ static void a_word_set_numbers_words_as_they_come(void **state) {
 /* ---- nothing to count ---- */
 
 static void an_empty_corpus_says_why(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
-    refused_as("", &config, "the corpus 'here' is empty: not one word, read as text, in its 0 bytes");
-    refused_as(" \n\r\n\t", &config, "not one word, read as text, in its 5 bytes");
-    config.corpus_format = FORMAT_LISTS;
-    refused_as("name\nother\n", &config, "not one word, read as lists, in its 11 bytes");
-    config.corpus_format = FORMAT_PAIRS;
-    config.min_rating = 4.5;
-    refused_as("a b 4\n", &config, "no pair with a rating of at least 4.5 (corpus.min_rating)");
-    config = plain_config(FORMAT_TEXT);
-    config.corpus_min_count = 5;
-    refused_as("a b a c", &config,
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    refused_as("", &options, "the corpus 'here' is empty: not one word, read as text, in its 0 bytes");
+    refused_as(" \n\r\n\t", &options, "not one word, read as text, in its 5 bytes");
+    options.format = FORMAT_LISTS;
+    refused_as("name\nother\n", &options, "not one word, read as lists, in its 11 bytes");
+    options.format = FORMAT_PAIRS;
+    options.min_rating = 4.5;
+    refused_as("a b 4\n", &options, "no pair with a rating of at least 4.5 (corpus.min_rating)");
+    options = plain_options(FORMAT_TEXT);
+    options.min_count = 5;
+    refused_as("a b a c", &options,
                "no word of the corpus comes 5 times (corpus.min_count): the most frequent of 3, 'a', comes 2 times");
 }
 
 static void a_bad_line_of_pairs_is_named(void **state) {
-    struct config config = plain_config(FORMAT_PAIRS);
-    refused_as("a b 4\na b x\n", &config, "corpus' line 2: the rating 'x' is not a number");
-    refused_as("a b 4\n\n\na\n", &config, "corpus' line 4: 1 field; wanted 2 to 4");
+    struct corpus_options options = plain_options(FORMAT_PAIRS);
+    refused_as("a b 4\na b x\n", &options, "corpus' line 2: the rating 'x' is not a number");
+    refused_as("a b 4\n\n\na\n", &options, "corpus' line 4: 1 field; wanted 2 to 4");
 }
 
 static void parts_of_lines_are_named_by_format(void **state) {
@@ -251,10 +251,10 @@ static void parts_of_lines_are_named_by_format(void **state) {
 /* ---- on disk ---- */
 
 static void what_is_written_reads_back(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab, again;
     static const char odd[] = "x\0y x\0y \xFF\xC3 z z z";
-    assert_int_equal(build(&vocab, &config, scratch_file("odd", odd, sizeof odd - 1), 1, 0), 0);
+    assert_int_equal(build(&vocab, &options, scratch_file("odd", odd, sizeof odd - 1), 1, 0), 0);
     assert_int_equal(vocab_write(&vocab, in_scratch("v.tsv")), 0);
     uint64_t length;
     char *text = file_read(in_scratch("v.tsv"), &length);
@@ -275,9 +275,9 @@ static void what_is_written_reads_back(void **state) {
 }
 
 static void written_to_nowhere_is_a_failure(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
+    struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab;
-    assert_int_equal(build(&vocab, &config, scratch_text("c", "a"), 1, 0), 0);
+    assert_int_equal(build(&vocab, &options, scratch_text("c", "a"), 1, 0), 0);
     assert_int_equal(vocab_write(&vocab, in_scratch("no/such/v.tsv")), -1);
     sentence_holds("no/such/v.tsv': No such file");
     vocab_release(&vocab);
@@ -295,12 +295,12 @@ static void vocabularies_of_other_tools_are_read(void **state) {
 }
 
 static void a_vocabulary_takes_the_place_of_counting(void **state) {
-    struct config config = plain_config(FORMAT_TEXT);
-    config.corpus_vocab = scratch_text("v", "x\t0\n</s> 18446744073709551615\n");
-    config.corpus_min_count = 5;
-    built_as("a b c", &config, "x:0 </s>:18446744073709551615 ");
-    config.corpus_vocab = in_scratch("gone");
-    refused_as("a b c", &config, "cannot open");
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    options.vocab = scratch_text("v", "x\t0\n</s> 18446744073709551615\n");
+    options.min_count = 5;
+    built_as("a b c", &options, "x:0 </s>:18446744073709551615 ");
+    options.vocab = in_scratch("gone");
+    refused_as("a b c", &options, "cannot open");
 }
 
 static void bad_vocabularies_name_their_line(void **state) {

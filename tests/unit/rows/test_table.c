@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 
-#include "rows/table.h"
+#include "train/tables.h"
 #include "base/memory.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
@@ -40,14 +40,15 @@ static struct config plain_config(void) {
         .memory_context = CONFIG_GPU,
         .memory_context_state = CONFIG_GPU,
         .train_seed = 7,
+        .run_dir = directory,
     };
 }
 
 static void make_filled(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
                         unsigned threads) {
     struct pool *pool = pool_open(threads);
-    assert_int_equal(0, table_init(table, side, config, rows, 0, &fake_ops, &device, directory));
-    assert_int_equal(0, table_fill(table, config, pool));
+    assert_int_equal(0, tables_init(table, side, config, rows, 0, &fake_ops, &device));
+    assert_int_equal(0, table_fill(table, pool));
     pool_close(pool);
 }
 
@@ -76,7 +77,7 @@ static void test_rule_order(void **state) {
 
 static void test_layout(void **state) {
     struct config config = plain_config();
-    struct rule_options rule = table_rule(&config);
+    struct rule_options rule = tables_rule(&config);
     struct record_layout layout = table_layout(&rule, 10);
     assert_int_equal(12, layout.span);
     assert_int_equal(0, layout.slots);
@@ -86,7 +87,7 @@ static void test_layout(void **state) {
 
     config.optimizer_rule = RULE_ADAM;
     config.optimizer_amsgrad = 1;
-    rule = table_rule(&config);
+    rule = tables_rule(&config);
     layout = table_layout(&rule, 400);
     assert_int_equal(3, layout.slots);
     assert_int_equal(1, layout.counted);
@@ -95,7 +96,7 @@ static void test_layout(void **state) {
     assert_int_equal(1664 + 4864, table_row_bytes(&layout, PLACE_GPU, PLACE_PINNED)); /* 1600 and 4804 padded */
 
     config.optimizer_bias_correction = COUNT_GLOBAL;
-    rule = table_rule(&config);
+    rule = tables_rule(&config);
     assert_int_equal(0, table_layout(&rule, 400).counted);
 }
 
@@ -103,7 +104,7 @@ static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest r
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAMAX;
     config.optimizer_bias_correction = COUNT_GLOBAL;
-    struct rule_options rule = table_rule(&config);
+    struct rule_options rule = tables_rule(&config);
     struct record_layout layout = table_layout(&rule, 400);
     assert_int_equal(4800, layout.packed);
     assert_int_equal(4864, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
@@ -113,7 +114,7 @@ static void test_unsettled_place(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_target_state = CONFIG_PLACE_AUTO;
-    assert_int_equal(-1, table_init(&table, TABLE_TARGET, &config, 5, 0, &fake_ops, &device, directory));
+    assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, 5, 0, &fake_ops, &device));
     assert_non_null(strstr(report_sentence(), "memory.target_state"));
     table_release(&table);
 }
@@ -122,7 +123,7 @@ static void test_file_place_names_its_file(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_context_state = CONFIG_FILE;
-    assert_int_equal(0, table_init(&table, TABLE_CONTEXT, &config, 5, 100, &fake_ops, &device, directory));
+    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, 5, 100, &fake_ops, &device));
     assert_int_equal(PLACE_GPU, table.spec.weights);
     assert_int_equal(PLACE_FILE, table.spec.state);
     assert_int_equal(5, table.spec.hot_rows);
@@ -177,20 +178,17 @@ static void test_bad_laws(void **state) {
 
 static void test_bad_init_is_named(void **state) {
     struct config config = plain_config();
-    struct pool *pool = pool_open(1);
     struct table table;
     config.model_context_init = "ones";
-    assert_int_equal(0, table_init(&table, TABLE_CONTEXT, &config, 3, 0, &fake_ops, &device, directory));
-    assert_int_equal(-1, table_fill(&table, &config, pool));
+    assert_int_equal(-1, tables_init(&table, TABLE_CONTEXT, &config, 3, 0, &fake_ops, &device));
     assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
     assert_non_null(strstr(report_sentence(), "uniform LO HI"));
     report_clear();
-    assert_int_equal(-1, table_check_init(&config));
+    assert_int_equal(-1, tables_check_init(&config));
     assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
     config.model_context_init = "zeros";
-    assert_int_equal(0, table_check_init(&config));
+    assert_int_equal(0, tables_check_init(&config));
     table_release(&table);
-    pool_close(pool);
 }
 
 static void test_fill_is_a_function_of_row_and_column(void **state) {
@@ -284,7 +282,7 @@ static void test_save_and_load(void **state) {
     assert_non_null(memmem(bytes, 512, "'exp_avg_sq'", 12));
     free(bytes);
 
-    assert_int_equal(0, table_init(&other, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, directory));
+    assert_int_equal(0, tables_init(&other, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device));
     assert_int_equal(0, table_load(&other, path));
     assert_memory_equal(other.store->packed, table.store->packed, (uint64_t)ROWS * 124);
     table_release(&table);
@@ -295,7 +293,7 @@ static void test_save_and_load(void **state) {
 /* Loads a file of another table; the sentence must hold both. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
-    assert_int_equal(0, table_init(&table, TABLE_TARGET, config, rows, 0, &fake_ops, &device, directory));
+    assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, rows, 0, &fake_ops, &device));
     report_clear();
     assert_int_equal(-1, table_load(&table, path));
     assert_non_null(strstr(report_sentence(), seen));

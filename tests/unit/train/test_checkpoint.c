@@ -22,15 +22,17 @@ static struct table target, context;
 static char run[256];
 
 static int set_up(void **state) {
-    struct config config = {.model_dim = 6, .optimizer_rule = RULE_ADAGRAD, .model_target_init = "word2vec",
-                            .model_context_init = "zeros", .train_seed = 3};
+    struct table_options zeros = {.rows = ROWS, .dim = 6, .rule = {.rule = RULE_ADAGRAD}, .seed = 3, .directory = run};
+    struct table_options drawn = zeros;
+    table_init_law(&drawn.init, "word2vec", TABLE_TARGET, 6);
     struct pool *pool = pool_open(1);
     device = (struct backend){.ops = &fake_ops};
     report_clear();
     report_quiet(1);
-    if (fresh_directory(run, sizeof run, "checkpoint") || table_init(&target, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, run) ||
-        table_init(&context, TABLE_CONTEXT, &config, ROWS, 0, &fake_ops, &device, run) ||
-        table_fill(&target, &config, pool) || table_fill(&context, &config, pool))
+    if (fresh_directory(run, sizeof run, "checkpoint") ||
+        table_init(&target, TABLE_TARGET, &drawn, &fake_ops, &device) ||
+        table_init(&context, TABLE_CONTEXT, &zeros, &fake_ops, &device) ||
+        table_fill(&target, pool) || table_fill(&context, pool))
         return -1;
     pool_close(pool);
     return 0;

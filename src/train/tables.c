@@ -1,0 +1,70 @@
+#include "tables.h"
+
+#include "base/report.h"
+
+struct rule_options tables_rule(const struct config *config) {
+    struct rule_options rule = {
+        .rule = config->optimizer_rule,
+        .momentum = config->optimizer_momentum,
+        .weight_decay = config->optimizer_weight_decay,
+        .lr_decay = config->optimizer_lr_decay,
+        .initial_accumulator = config->optimizer_initial_accumulator,
+        .eps = config->optimizer_eps,
+        .rho = config->optimizer_rho,
+        .alpha = config->optimizer_alpha,
+        .beta1 = config->optimizer_beta1,
+        .beta2 = config->optimizer_beta2,
+        .lambd = config->optimizer_lambd,
+        .t0 = config->optimizer_t0,
+        .eta_minus = config->optimizer_eta_minus,
+        .eta_plus = config->optimizer_eta_plus,
+        .step_min = config->optimizer_step_min,
+        .step_max = config->optimizer_step_max,
+        .lr = config->optimizer_lr,
+        .clip = config->optimizer_clip,
+        .nesterov = config->optimizer_nesterov,
+        .centered = config->optimizer_centered,
+        .amsgrad = config->optimizer_amsgrad,
+    };
+    rule.count_rows = config->optimizer_bias_correction == COUNT_ROW && rule_counts(&rule);
+    return rule;
+}
+
+static int settled(int place, enum table_side side, const char *part, enum place *out) {
+    if (place == CONFIG_PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), part);
+    *out = (enum place)place; /* config_place and place list the same places in the same order */
+    return 0;
+}
+
+static int choose_places(struct table_options *options, const struct config *config, enum table_side side) {
+    int target = side == TABLE_TARGET;
+    int weights = target ? config->memory_target : config->memory_context;
+    int state = target ? config->memory_target_state : config->memory_context_state;
+    if (settled(weights, side, "", &options->weights)) return -1;
+    return settled(state, side, "_state", &options->state);
+}
+
+static int read_init(struct init_law *out, const struct config *config, enum table_side side) {
+    const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
+    if (!table_init_law(out, text, side, (uint32_t)config->model_dim)) return 0;
+    return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                table_side_name(side), text);
+}
+
+int tables_check_init(const struct config *config) {
+    struct init_law target, context;
+    return read_init(&target, config, TABLE_TARGET) || read_init(&context, config, TABLE_CONTEXT) ? -1 : 0;
+}
+
+int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
+                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend) {
+    struct table_options options = {.rows = rows,
+                                    .hot_rows = hot_rows,
+                                    .dim = (uint32_t)config->model_dim,
+                                    .rule = tables_rule(config),
+                                    .seed = (uint32_t)config->train_seed,
+                                    .directory = config->run_dir};
+    *table = (struct table){0};
+    if (choose_places(&options, config, side) || read_init(&options.init, config, side)) return -1;
+    return table_init(table, side, &options, ops, backend);
+}

@@ -1,0 +1,14 @@
+/* What the vocabulary and the id stream are told of a corpus, by format. */
+#include "corpus/corpus.h"
+
+#include <math.h>
+
+static struct corpus_options plain_options(enum corpus_format format) {
+    return (struct corpus_options){.path = "here",
+                                   .vocab = "",
+                                   .format = format,
+                                   .max_sentence = 1000,
+                                   .min_count = 1,
+                                   .min_rating = -INFINITY,
+                                   .report_seconds = 1};
+}
