@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +21,39 @@ static int refuse(const char *doing, const char *path) {
     return fail("cannot %s '%s': %s", doing, path, strerror(errno));
 }
 
+/* ---- reading ---- */
+
+static const char *kind_of(mode_t mode) {
+    return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* Opens without waiting for a pipe's other end, and looks at what it is. */
+static int open_any(const char *path, int flags, struct stat *about) {
+    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    if (fd < 0) return refuse(flags & O_ACCMODE ? "write" : "open", path);
+    if (!fstat(fd, about)) return fd;
+    refuse("look at", path);
+    close(fd);
+    return -1;
+}
+
+static int open_regular(const char *path, int flags, struct stat *about) {
+    int fd = open_any(path, flags, about);
+    if (fd < 0 || S_ISREG(about->st_mode)) return fd;
+    close(fd);
+    return fail("'%s' is not a plain file but %s", path, kind_of(about->st_mode));
+}
+
+int file_open(const char *path, int flags) {
+    struct stat about;
+    return open_regular(path, flags, &about);
+}
+
 int file_map_open(struct file_map *map, const char *path) {
     struct stat about;
     *map = (struct file_map){NULL, 0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return refuse("open", path);
-    if (fstat(fd, &about)) {
-        close(fd);
-        return refuse("look at", path);
-    }
-    if (!S_ISREG(about.st_mode)) {
-        close(fd);
-        return fail("'%s' is not a plain file", path);
-    }
+    int fd = open_regular(path, O_RDONLY, &about);
+    if (fd < 0) return -1;
     if (about.st_size > 0) {
         void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (data == MAP_FAILED) {
@@ -50,13 +72,80 @@ void file_map_close(struct file_map *map) {
     *map = (struct file_map){NULL, 0};
 }
 
+/* Bytes of a file as they come in. */
+struct reading {
+    const char *path;
+    char *text;
+    uint64_t used, room, most; /* most: longer ones are refused; 0: none */
+    int fd;
+    int is_pipe, had_writer; /* had_writer: the pipe has one, or had one since it was opened */
+    int waited;              /* looks at a pipe that has had none */
+};
+enum { LOOK_MILLISECONDS = 50 };
+
+/* A pipe without a writer reads as empty, be it that none has come yet or that all have gone. 1: it has ended. */
+static int await_writer(struct reading *reading) {
+    struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
+    if (reading->had_writer || reading->used) return 1;
+    if (reading->waited++ * LOOK_MILLISECONDS >= PIPE_SECONDS * 1000)
+        return fail("'%s' is a pipe that nothing has written to for %d s", reading->path, PIPE_SECONDS);
+    int got = poll(&pipe, 1, LOOK_MILLISECONDS);
+    if (got < 0 && errno != EINTR) return refuse("wait for", reading->path);
+    if (got > 0) reading->had_writer = 1; /* and it may have gone again */
+    return 0;
+}
+
+/* Waits as long as a writer takes. */
+static int await_bytes(struct reading *reading) {
+    struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
+    reading->had_writer = 1;
+    return poll(&pipe, 1, -1) < 0 && errno != EINTR ? refuse("wait for", reading->path) : 0;
+}
+
+static int take_piece(struct reading *reading) {
+    if (mem_grow(&reading->text, &reading->room, reading->used + 2, 1, reading->path)) return -1;
+    ssize_t n = read(reading->fd, reading->text + reading->used, reading->room - reading->used - 1);
+    if (n < 0 && errno == EINTR) return 0;
+    if (n < 0 && errno == EAGAIN) return await_bytes(reading);
+    if (n < 0) return refuse("read", reading->path);
+    if (n == 0) return reading->is_pipe ? await_writer(reading) : 1;
+    reading->used += (uint64_t)n;
+    if (reading->most && reading->used > reading->most)
+        return fail("'%s' is too long to be read: it has more than %" PRIu64 " bytes", reading->path, reading->most);
+    return 0;
+}
+
+/* Closes fd. `size`: what the file system says, which may be less (files of /proc have 0) or change meanwhile. */
+static char *read_open(int fd, const char *path, const struct stat *about, uint64_t most, uint64_t *length) {
+    struct reading reading = {.path = path, .fd = fd, .most = most, .is_pipe = S_ISFIFO(about->st_mode)};
+    uint64_t size = reading.is_pipe ? 0 : (uint64_t)about->st_size;
+    if (most && size > most) size = most;
+    int ended = mem_grow(&reading.text, &reading.room, size + 2, 1, path);
+    while (!ended) ended = take_piece(&reading);
+    close(fd);
+    if (ended < 0) {
+        free(reading.text);
+        return NULL;
+    }
+    reading.text[reading.used] = 0;
+    if (length) *length = reading.used;
+    return reading.text;
+}
+
 char *file_read(const char *path, uint64_t *length) {
-    struct file_map map;
-    if (file_map_open(&map, path)) return NULL;
-    char *text = mem_text(map.data ? map.data : "", map.size, path);
-    if (text && length) *length = map.size;
-    file_map_close(&map);
-    return text;
+    struct stat about;
+    int fd = open_regular(path, O_RDONLY, &about);
+    return fd < 0 ? NULL : read_open(fd, path, &about, 0, length);
+}
+
+char *file_read_given(const char *path, uint64_t most, uint64_t *length) {
+    struct stat about;
+    int fd = open_any(path, O_RDONLY, &about);
+    if (fd < 0) return NULL;
+    if (S_ISREG(about.st_mode) || S_ISFIFO(about.st_mode)) return read_open(fd, path, &about, most, length);
+    close(fd);
+    fail("'%s' is not a plain file but %s", path, kind_of(about.st_mode));
+    return NULL;
 }
 
 char *file_join(const char *directory, const char *name) {
@@ -100,18 +189,25 @@ static void start_disk(struct file_writer *writer) {
     writer->started = writer->sent;
 }
 
-static int write_out(struct file_writer *writer, const char *data, uint64_t length) {
+/* All of it, however the system takes it. -1 with errno. */
+static int write_all(int fd, const char *data, uint64_t length) {
     while (length) {
-        ssize_t n = write(writer->fd, data, length > (1 << 30) ? 1 << 30 : length);
+        ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            writer->failed = 1;
-            return refuse("write", writer->path);
-        }
+        if (n == 0) errno = EIO;
+        if (n <= 0) return -1;
         data += n;
         length -= (uint64_t)n;
-        writer->sent += (uint64_t)n;
     }
+    return 0;
+}
+
+static int write_out(struct file_writer *writer, const char *data, uint64_t length) {
+    if (write_all(writer->fd, data, length)) {
+        writer->failed = 1;
+        return refuse("write", writer->path);
+    }
+    writer->sent += length;
     start_disk(writer);
     return 0;
 }
@@ -156,6 +252,7 @@ int file_write_at(struct file_writer *writer, uint64_t offset, const void *data,
     while (length) {
         ssize_t n = pwrite(writer->fd, at, length, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO;
         if (n <= 0) {
             writer->failed = 1;
             return refuse("write", writer->path);
@@ -220,11 +317,12 @@ int file_replace(const char *path, const void *data, uint64_t length) {
 }
 
 int file_append(const char *path, const void *data, uint64_t length) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0) return refuse("write", path);
-    ssize_t n = write(fd, data, length);
-    int result = n == (ssize_t)length ? 0 : refuse("write", path);
-    close(fd);
+    struct stat before;
+    int fd = open_regular(path, O_WRONLY | O_CREAT | O_APPEND, &before);
+    if (fd < 0) return -1;
+    int result = write_all(fd, data, length) ? refuse("write", path) : 0;
+    if (result && ftruncate(fd, before.st_size)) result = -1; /* half a line would spoil the next one, too */
+    if (close(fd) && !result) result = refuse("close", path);
     return result;
 }
 

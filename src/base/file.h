@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* Opens a plain file as open(2) does (O_CLOEXEC is added, new files get 0666): a file descriptor, or -1 after fail().
+ * Anything else is refused at once: a pipe would keep the program waiting for its other end, and a device may never end. */
+int file_open(const char *path, int flags);
+
 /* A whole file, read-only, in the page cache. data is NULL where the file is empty. */
 struct file_map {
     const char *data;
@@ -18,6 +22,11 @@ void file_map_close(struct file_map *map);
 
 /* A whole file in memory with a NUL behind it; *length may be NULL. The caller frees. NULL after fail(). */
 char *file_read(const char *path, uint64_t *length);
+
+/* The same for a file that the user names, which may be a pipe too, as a shell's <(command) is one: it is read until its
+ * writers are done, and refused where none comes within PIPE_SECONDS. More than `most` bytes are refused (0: no bound). */
+char *file_read_given(const char *path, uint64_t most, uint64_t *length);
+enum { PIPE_SECONDS = 3 };
 
 struct file_writer {
     char *path, *partial;   /* owned; NULL when closed */
@@ -41,7 +50,7 @@ void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 /* A whole small file, atomically. */
 int file_replace(const char *path, const void *data, uint64_t length);
 
-/* Appends one piece to a file that is made where absent; for logs, not atomic. */
+/* Appends one piece to a file that is made where absent; for logs. Where it fails the file is as long as it was. */
 int file_append(const char *path, const void *data, uint64_t length);
 
 int file_exists(const char *path);

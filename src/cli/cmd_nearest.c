@@ -25,7 +25,7 @@ static void titles_release(struct titles *titles) {
 /* Lines whose id the model does not know are passed over: lists of titles are often longer than a corpus. */
 static int titles_read(struct titles *titles, const struct model *model, const char *path) {
     uint64_t length, line_number = 0;
-    titles->text = file_read(path, &length);
+    titles->text = file_read_given(path, mem_available(), &length);
     titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
     if (!titles->text || !titles->title) return -1;
     for (char *line = titles->text, *end = titles->text + length, *next; line < end; line = next) {

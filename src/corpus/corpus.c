@@ -68,8 +68,8 @@ static int refuse(const char *doing, const char *path) {
 static int add_file(struct corpus *corpus, const char *path) {
     struct stat about;
     char magic[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return refuse("open", path);
+    int fd = file_open(path, O_RDONLY);
+    if (fd < 0) return -1;
     int result = fstat(fd, &about) ? refuse("look at", path) : 0;
     ssize_t n = result ? 0 : pread(fd, magic, sizeof magic, 0);
     if (n < 0) result = refuse("read", path);
@@ -196,8 +196,8 @@ static enum packing packing_of(const unsigned char magic[4]) {
 
 static int reader_open(struct reader *reader, const char *path) {
     unsigned char magic[4] = {0};
-    *reader = (struct reader){.fd = open(path, O_RDONLY | O_CLOEXEC)};
-    if (reader->fd < 0) return refuse("open", path);
+    *reader = (struct reader){.fd = file_open(path, O_RDONLY)};
+    if (reader->fd < 0) return -1;
     posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (pread(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
     enum packing packing = packing_of(magic);

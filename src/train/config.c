@@ -380,6 +380,8 @@ void config_release(struct config *config) {
 
 /* ---- from a file ---- */
 
+enum { LONGEST_FILE = 16 << 20 }; /* bytes: whatever is longer is no configuration */
+
 /* Hands the file to inih line by line. inih takes lines of some 200 bytes; of a longer one it gets the name alone, and
  * the value waits here. Blanks in front go away: inih would take such a line for more of the one before it. */
 struct ini_source {
@@ -498,7 +500,7 @@ static const char *line_of(const char *text, unsigned number) {
 int config_read(struct config *config, const char *path) {
     uint64_t length;
     unsigned lines_of_keys[KEYS] = {0};
-    char *text = file_read(path, &length);
+    char *text = file_read_given(path, LONGEST_FILE, &length);
     int result = -1;
     if (!text) return -1;
     const char *first = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3); /* a byte order mark */

@@ -53,7 +53,7 @@ static int next_token(struct lines *lines, struct token *token) {
 
 static char *open_lines(struct lines *lines, const char *path) {
     uint64_t length = 0;
-    char *text = file_read(path, &length);
+    char *text = file_read_given(path, mem_available(), &length);
     *lines = (struct lines){.at = text, .end = text ? text + length : NULL};
     return text;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <stddef.h>
 #include <setjmp.h>
@@ -67,6 +68,97 @@ static void says_what_cannot_be_read(void **state) {
     assert_int_equal(symlink("loop", looped), 0);
     assert_null(file_read(looped, NULL));
     assert_said("cannot open", looped);
+}
+
+/* What is no plain file is said at once, not waited for. */
+static void opens_plain_files_only(void **state) {
+    static const char *const others[][2] = {{"/dev/null", "not a plain file but a device"},
+                                            {"/dev/zero", "not a plain file but a device"},
+                                            {"pipe", "not a plain file but a pipe"},
+                                            {"", "not a plain file but a directory"}};
+    struct file_map map;
+    assert_int_equal(mkfifo(in_scratch("pipe"), 0600), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const char *path = *others[i][0] == '/' ? others[i][0] : in_scratch(others[i][0]), *said = others[i][1];
+        assert_int_equal(file_open(path, O_RDONLY), -1);
+        assert_said(said, path);
+        assert_int_equal(file_map_open(&map, path), -1);
+        assert_said(said, path);
+        assert_null(file_read(path, NULL));
+        assert_said(said, path);
+        if (!strstr(said, "pipe")) {
+            assert_null(file_read_given(path, 0, NULL));
+            assert_said(said, path);
+        }
+    }
+    assert_int_equal(file_append(in_scratch("pipe"), "x", 1), -1);
+    assert_said("cannot write", in_scratch("pipe"));
+    assert_int_equal(file_append(scratch, "x", 1), -1);
+    assert_said("cannot write", scratch);
+    int fd = file_open(in_scratch("new"), O_WRONLY | O_CREAT);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* A process that writes `pieces` to the pipe, slowly. */
+static pid_t start_writer(const char *path, const char *const *pieces) {
+    pid_t writer = fork();
+    if (writer) return writer;
+    usleep(100000);
+    int fd = open(path, O_WRONLY);
+    for (; *pieces; pieces++) {
+        usleep(100000);
+        if (write(fd, *pieces, strlen(*pieces)) < 0) _exit(1);
+    }
+    _exit(0);
+}
+
+static void reads_what_is_written_to_a_pipe(void **state) {
+    static const char *const pieces[] = {"one ", "two ", "three", NULL}, *const nothing[] = {NULL};
+    char *path = in_scratch("pipe");
+    uint64_t length;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid_t writer = start_writer(path, pieces);
+    char *text = file_read_given(path, 0, &length);
+    assert_non_null(text);
+    assert_string_equal(text, "one two three");
+    assert_int_equal(length, 13);
+    free(text);
+    waitpid(writer, NULL, 0);
+    writer = start_writer(path, nothing);
+    text = file_read_given(path, 0, &length);
+    assert_non_null(text);
+    assert_int_equal(length, 0);
+    free(text);
+    waitpid(writer, NULL, 0);
+    assert_null(file_read_given(path, 0, &length));
+    assert_said("is a pipe that nothing has written to", path);
+}
+
+static void reads_no_more_than_it_is_allowed(void **state) {
+    static const char *const pieces[] = {"12345", "6", NULL};
+    char *path = scratch_text("file", "12345"), *pipe = in_scratch("pipe"), *text;
+    for (uint64_t most = 5; most < 8; most++) {
+        assert_non_null(text = file_read_given(path, most, NULL));
+        free(text);
+    }
+    for (uint64_t most = 1; most < 5; most++) {
+        assert_null(file_read_given(path, most, NULL));
+        assert_said("more than", path);
+    }
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    for (uint64_t most = 5; most < 7; most++) {
+        pid_t writer = start_writer(pipe, pieces);
+        text = file_read_given(pipe, most, NULL);
+        if (most == 5) assert_said("more than 5 bytes", pipe);
+        assert_true(!text == (most == 5));
+        free(text);
+        waitpid(writer, NULL, 0);
+    }
+    /* its size is said to be 0 */
+    assert_non_null(text = file_read_given("/proc/self/cmdline", 0, NULL));
+    assert_non_null(strstr(text, "test_file"));
+    free(text);
 }
 
 /* ---- writing ---- */
@@ -172,6 +264,24 @@ static void replaces_and_appends(void **state) {
     assert_holds(path, "c", 1);
 }
 
+/* A write that is cut short by a full disk has no reason of its own: the next one has. */
+static void an_append_that_fails_leaves_the_file_as_it_was(void **state) {
+    struct rlimit limit, before;
+    char *path = scratch_text("log", "a\n");
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = 5;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    errno = 0;
+    int result = file_append(path, "bcdefg\n", 7), fits = file_append(path, "bc\n", 3);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(result, -1);
+    assert_said("File too large", path);
+    assert_int_equal(fits, 0);
+    assert_holds(path, "a\nbc\n", 5);
+}
+
 /* ---- directories ---- */
 
 static void joins_paths(void **state) {
@@ -257,12 +367,16 @@ static void renames(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(maps_and_reads),
                                        TEST(says_what_cannot_be_read),
+                                       TEST(opens_plain_files_only),
+                                       TEST(reads_what_is_written_to_a_pipe),
+                                       TEST(reads_no_more_than_it_is_allowed),
                                        TEST(writes_all_or_nothing),
                                        TEST(pieces_of_any_size_arrive_in_order),
                                        TEST(prints_lines_of_any_length),
                                        TEST(says_where_it_cannot_write),
                                        TEST(a_full_disk_leaves_the_old_file),
                                        TEST(replaces_and_appends),
+                                       TEST(an_append_that_fails_leaves_the_file_as_it_was),
                                        TEST(joins_paths),
                                        TEST(makes_directories),
                                        TEST(lists_by_bytes),

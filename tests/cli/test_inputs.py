@@ -1,0 +1,80 @@
+"""Files that a user hands to the program, in every shape that they come in."""
+import os
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from conftest import PROGRAM
+
+QUICK = {"timeout": 30}  # a program that waits for ever is caught soon
+
+
+# ---- pipes, devices, directories ----
+
+@pytest.fixture
+def asked(trained):
+    """A finished run with a pipe that nobody writes to."""
+    os.mkfifo(trained.path("pipe"))
+    return trained
+
+
+def feed(path, text):
+    """Writes to a pipe as soon as it is read."""
+    writer = threading.Thread(target=lambda: path.write_text(text), daemon=True)
+    writer.start()
+    return writer
+
+
+@pytest.mark.parametrize("arguments", [
+    ["config", "pipe"], ["evaluate", "run", "--pairs=pipe"], ["nearest", "run", "t1w0", "--titles=pipe"]])
+def test_a_pipe_without_a_writer_is_refused(asked, arguments):
+    assert asked.refuses(*arguments, **QUICK) == "'pipe' is a pipe that nothing has written to for 3 s"
+
+
+@pytest.mark.parametrize("place", ["corpus.vocab", "latest", "corpus.ids", "corpus.vocab.tsv"])
+def test_a_pipe_is_not_waited_for_where_a_file_of_ours_is_wanted(asked, place):
+    if place == "corpus.vocab":
+        said = asked.refuses("train", asked.config(corpus={"vocab": "pipe"}), "--run.dir=other", **QUICK)
+        assert said == "'pipe' is not a plain file but a pipe"
+        return
+    path = asked.path("run", place)
+    path.unlink()
+    os.mkfifo(path)
+    if place in ("corpus.ids", "corpus.vocab.tsv"):
+        asked("train", asked.config(), "--overwrite", **QUICK)  # they are made anew
+        assert path.is_file()
+    else:
+        asked("nearest", "run", "t1w0", **QUICK)
+
+
+def test_what_is_written_to_a_pipe_is_read(asked):
+    words = [line.split("\t")[0] for line in asked.path("run", "vocab.tsv").read_text().splitlines()]
+    pairs = "".join(f"{words[i]} {words[i + 1]} {i}\n" for i in range(40))
+    asked.path("pairs").write_text(pairs)
+    wanted = asked("evaluate", "run", "--pairs=pairs").stdout
+    writer = feed(asked.path("pipe"), pairs)
+    assert asked("evaluate", "run", "--pairs=pipe", **QUICK).stdout == wanted.replace("pairs", "pipe")
+    writer.join()
+    asked.config("file.ini", model={"dim": "77"})
+    writer = feed(asked.path("pipe"), asked.path("file.ini").read_text())
+    assert "\ndim = 77\n" in asked("config", "pipe", **QUICK).stdout
+    writer.join()
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+def test_process_substitution(asked):
+    asked.path("titles").write_text("t1w0\tThe first\n")
+    done = subprocess.run(["bash", "-c", '"$0" nearest run t1w0 --k=1 --among=context --titles=<(sleep 1; cat titles)',
+                           PROGRAM], cwd=asked.directory, capture_output=True,
+                          text=True, **QUICK)
+    assert done.returncode == 0 and done.stdout.count("\t") == 2, done.stderr
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "run"])
+def test_devices_and_directories_are_refused(asked, path):
+    kind = "a directory" if path == "run" else "a device"
+    for arguments in (["config", path], ["evaluate", "run", f"--pairs={path}"], ["nearest", "run", "t1w0", f"--titles={path}"],
+                      ["train", asked.config(corpus={"vocab": path}), "--run.dir=other"]):
+        assert asked.refuses(*arguments, **QUICK) == f"'{path}' is not a plain file but {kind}"
