@@ -185,6 +185,16 @@ static void test_shuffle_is_a_permutation(void **state) {
     for (uint64_t i = 0; i < 1000; i++) assert_true(shuffle_at(&huge, i << 30) < (uint64_t)1 << 40);
 }
 
+/* Without the bound some of these walks go round among numbers above n and never end. */
+static void test_what_is_not_shuffled_stays(void **state) {
+    for (uint64_t n = 0; n <= 40; n++)
+        for (uint32_t epoch = 0; epoch < 20; epoch++) {
+            struct shuffle shuffle = shuffle_make(n, draw_at(1, DRAW_SHUFFLE, 0, epoch, 0));
+            for (uint64_t i = n; i < 300; i++) assert_int_equal(i, shuffle_at(&shuffle, i));
+            assert_true(shuffle_at(&shuffle, UINT64_MAX) == UINT64_MAX);
+        }
+}
+
 /* Where one item comes to lie over many epochs, and what comes right behind it. */
 static void test_shuffle_is_uniform(void **state) {
     static const uint64_t sizes[] = {2, 3, 4, 7, 10, 16, 20, 50, 64, 257};
@@ -544,6 +554,7 @@ int main(void) {
         cmocka_unit_test(test_log_uniform_draws),
         cmocka_unit_test(test_window_draws),
         cmocka_unit_test(test_shuffle_is_a_permutation),
+        cmocka_unit_test(test_what_is_not_shuffled_stays),
         cmocka_unit_test(test_shuffle_is_uniform),
         cmocka_unit_test(test_epochs_differ),
         cmocka_unit_test(test_held_out_is_stable),
