@@ -16,6 +16,7 @@ struct pool {
     pthread_cond_t start, done;
     pool_job *job;
     void *context;
+    struct report *report; /* the sink of the thread that runs the job */
     uint64_t round;   /* jobs begun; a worker runs when it sees a new one */
     unsigned running; /* workers that have not finished this round */
     int failed, closing;
@@ -38,6 +39,7 @@ static void *work(void *argument) {
         seen = pool->round;
         pool_job *job = pool->job;
         void *context = pool->context;
+        report_use(pool->report);
         pthread_mutex_unlock(&pool->lock);
         int result = job(context, self.number);
         pthread_mutex_lock(&pool->lock);
@@ -101,6 +103,7 @@ int pool_run(struct pool *pool, pool_job *job, void *context) {
     pthread_mutex_lock(&pool->lock);
     pool->job = job;
     pool->context = context;
+    pool->report = report_current();
     pool->failed = 0;
     pool->running = pool->threads - 1;
     pool->round++;

@@ -3,14 +3,52 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char sentence[4096];
-static int exit_code;
-static int live_shown;
-static int quiet_now;
+struct report {
+    pthread_mutex_t lock;
+    char sentence[4096];
+    int exit_code;
+    int live_shown;    /* a live line stands on the terminal */
+    int quiet;         /* nothing but the final sentence is written */
+    report_hear *hear; /* of a handle's sink: gets warnings; the program's writes to stderr */
+    void *user;
+};
+
+static struct report of_program = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Thread_local struct report *used; /* NULL: the program's */
+
+static struct report *current(void) {
+    return used ? used : &of_program;
+}
+
+struct report *report_open(report_hear *hear, void *user) {
+    struct report *report = calloc(1, sizeof *report);
+    if (!report) return NULL;
+    pthread_mutex_init(&report->lock, NULL);
+    report->quiet = 1;
+    report->hear = hear;
+    report->user = user;
+    return report;
+}
+
+void report_close(struct report *report) {
+    if (!report) return;
+    pthread_mutex_destroy(&report->lock);
+    free(report);
+}
+
+struct report *report_use(struct report *report) {
+    struct report *before = used;
+    used = report;
+    return before;
+}
+
+struct report *report_current(void) {
+    return used;
+}
 
 /* What is quoted of files and words may hold anything; a sentence stays one line, and the terminal as it is. */
 static void make_one_line(char *text) {
@@ -19,13 +57,14 @@ static void make_one_line(char *text) {
 }
 
 static int keep_sentence(int code, const char *format, va_list args) {
-    pthread_mutex_lock(&lock);
-    if (!exit_code) {
-        vsnprintf(sentence, sizeof sentence, format, args);
-        make_one_line(sentence);
-        exit_code = code;
+    struct report *report = current();
+    pthread_mutex_lock(&report->lock);
+    if (!report->exit_code) {
+        vsnprintf(report->sentence, sizeof report->sentence, format, args);
+        make_one_line(report->sentence);
+        report->exit_code = code;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&report->lock);
     return -1;
 }
 
@@ -46,69 +85,76 @@ int fail_usage(const char *format, ...) {
 }
 
 const char *report_sentence(void) {
-    return sentence;
+    return current()->sentence;
 }
 
 int report_exit_code(void) {
-    return exit_code;
+    return current()->exit_code;
 }
 
 void report_clear(void) {
-    pthread_mutex_lock(&lock);
-    sentence[0] = 0;
-    exit_code = 0;
-    pthread_mutex_unlock(&lock);
+    struct report *report = current();
+    pthread_mutex_lock(&report->lock);
+    report->sentence[0] = 0;
+    report->exit_code = 0;
+    pthread_mutex_unlock(&report->lock);
 }
 
 /* Called with the lock held: a line must not start in the middle of the live one. */
-static void take_live_away(void) {
-    if (live_shown) fputs("\r\033[K", stderr);
-    live_shown = 0;
+static void take_live_away(struct report *report) {
+    if (report->live_shown) fputs("\r\033[K", stderr);
+    report->live_shown = 0;
 }
 
-static void say(const char *prefix, const char *format, va_list args) {
-    char text[sizeof sentence];
-    vsnprintf(text, sizeof text, format, args);
-    make_one_line(text);
-    pthread_mutex_lock(&lock);
-    if (!quiet_now) {
-        take_live_away();
+static void write_line(const char *prefix, const char *text) {
+    struct report *report = current();
+    pthread_mutex_lock(&report->lock);
+    if (!report->quiet) {
+        take_live_away(report);
         fprintf(stderr, "%s%s\n", prefix, text);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&report->lock);
 }
 
 void warn(const char *format, ...) {
+    char text[sizeof of_program.sentence];
     va_list args;
     va_start(args, format);
-    say("sptx-w2v: warning: ", format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_one_line(text);
+    if (current()->hear) current()->hear(current()->user, text);
+    else write_line("sptx-w2v: warning: ", text);
 }
 
 void note(const char *format, ...) {
+    char text[sizeof of_program.sentence];
     va_list args;
     va_start(args, format);
-    say("", format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_one_line(text);
+    write_line("", text);
 }
 
 void report_live(const char *line) {
-    pthread_mutex_lock(&lock);
+    struct report *report = current();
+    pthread_mutex_lock(&report->lock);
     int terminal = isatty(STDERR_FILENO);
-    if (!quiet_now) {
-        take_live_away();
+    if (!report->quiet) {
+        take_live_away(report);
         if (*line) {
             fputs(line, stderr);
             if (terminal)
-                live_shown = 1;
+                report->live_shown = 1;
             else
                 fputc('\n', stderr);
         }
         fflush(stderr);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&report->lock);
 }
 
 void report_quiet(int quiet) {
-    quiet_now = quiet;
+    current()->quiet = quiet;
 }

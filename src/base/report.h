@@ -32,6 +32,21 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The live line: replaces itself on a terminal, is one line a call elsewhere. "" takes it away. */
 void report_live(const char *line);
 
+/* ---- sinks ----
+ *
+ * What a thread says goes to the sink that it uses: the program's (stderr) or, behind the library, one a handle, which
+ * writes nothing: sentences wait in it, warnings go to its owner's function. A pool's workers use the sink of the thread
+ * that runs the job.
+ */
+struct report;
+typedef void report_hear(void *user, const char *warning);
+/* `hear` may be NULL: warnings are dropped. NULL where memory is short (no sentence: there is nowhere to keep it). */
+struct report *report_open(report_hear *hear, void *user);
+void report_close(struct report *report); /* harmless on NULL */
+/* This thread's sink from now on, NULL being the program's; returns the one it used before. */
+struct report *report_use(struct report *report);
+struct report *report_current(void); /* this thread's; NULL: the program's */
+
 /* stderr keeps silent from now on but for the final sentence of a failure (used by --quiet). */
 void report_quiet(int quiet);
 

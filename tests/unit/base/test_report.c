@@ -124,6 +124,54 @@ static void the_clock_goes_on(void **state) {
     assert_true(progress_now() - before < 60);
 }
 
+static int fail_on_each(void *context, unsigned worker) {
+    return fail("worker of %s", (const char *)context);
+}
+
+/* Each handle has its own sentence, whichever threads work for it, and the program's is not touched. */
+static void sinks_keep_their_own(void **state) {
+    struct pool *pool = pool_open(3);
+    struct report *one = report_open(NULL, NULL), *two = report_open(NULL, NULL);
+    assert_null(report_use(one));
+    assert_int_equal(pool_run(pool, fail_on_each, "one"), -1);
+    assert_ptr_equal(report_use(two), one);
+    assert_int_equal(report_exit_code(), 0);
+    assert_int_equal(pool_run(pool, fail_on_each, "two"), -1);
+    assert_string_equal(report_sentence(), "worker of two");
+    report_use(one);
+    assert_string_equal(report_sentence(), "worker of one");
+    report_use(NULL);
+    assert_string_equal(report_sentence(), "");
+    report_close(one);
+    report_close(two);
+    pool_close(pool);
+}
+
+static void hear(void *user, const char *warning) {
+    strcat(user, warning);
+}
+
+static void speak_to_a_sink(void) {
+    char heard[64] = "";
+    struct report *sink = report_open(hear, heard), *deaf = report_open(NULL, NULL);
+    report_use(sink);
+    warn("%d is odd", 3);
+    note("not heard");
+    report_live("nor this");
+    report_use(deaf);
+    warn("dropped");
+    report_use(NULL);
+    assert_string_equal(heard, "3 is odd");
+    report_close(sink);
+    report_close(deaf);
+}
+
+static void a_sink_writes_nothing(void **state) {
+    char *text = stderr_of(speak_to_a_sink);
+    assert_string_equal(text, "");
+    free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void) {
@@ -133,6 +181,8 @@ int main(void) {
                                        TEST(threads_do_not_mix_their_sentences),
                                        TEST(lines_off_a_terminal),
                                        TEST(progress_says_share_rate_and_time_left),
-                                       TEST(the_clock_goes_on)};
+                                       TEST(the_clock_goes_on),
+                                       TEST(sinks_keep_their_own),
+                                       TEST(a_sink_writes_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
