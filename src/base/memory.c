@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include "cgroup.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -58,12 +59,13 @@ char *mem_text(const char *bytes, uint64_t length, const char *what) {
     return text;
 }
 
-/* A "Name:   123 kB" line of a /proc file, in bytes. */
-static uint64_t proc_bytes(const char *path, const char *name) {
-    FILE *file = fopen(path, "r");
-    char line[256];
+/* A "Name:   123 kB" line of a /proc file, in bytes; 0 where it is not there. */
+static uint64_t proc_bytes(const char *root, const char *name_of_file, const char *name) {
+    char path[4096], line[256];
     uint64_t kib = 0;
     size_t length = strlen(name);
+    snprintf(path, sizeof path, "%s/proc/%s", root, name_of_file);
+    FILE *file = fopen(path, "r");
     if (!file) return 0;
     while (fgets(line, sizeof line, file))
         if (!strncmp(line, name, length) && line[length] == ':') {
@@ -75,14 +77,27 @@ static uint64_t proc_bytes(const char *path, const char *name) {
 }
 
 uint64_t mem_resident(void) {
-    return proc_bytes("/proc/self/status", "VmRSS");
+    return proc_bytes("", "self/status", "VmRSS");
 }
 uint64_t mem_resident_peak(void) {
-    return proc_bytes("/proc/self/status", "VmHWM");
+    return proc_bytes("", "self/status", "VmHWM");
+}
+
+/* The machine's bytes or those of the groups, whichever are fewer. 0 says that nothing is known, so it never means "none". */
+static uint64_t fewer(uint64_t machine, uint64_t groups) {
+    uint64_t bytes = machine && machine < groups ? machine : groups;
+    return bytes == UINT64_MAX ? 0 : bytes ? bytes : 1;
+}
+
+uint64_t mem_total_under(const char *root) {
+    return fewer(proc_bytes(root, "meminfo", "MemTotal"), cgroup_memory(root).limit);
+}
+uint64_t mem_available_under(const char *root) {
+    return fewer(proc_bytes(root, "meminfo", "MemAvailable"), cgroup_memory(root).left);
 }
 uint64_t mem_total(void) {
-    return proc_bytes("/proc/meminfo", "MemTotal");
+    return mem_total_under("");
 }
 uint64_t mem_available(void) {
-    return proc_bytes("/proc/meminfo", "MemAvailable");
+    return mem_available_under("");
 }

@@ -25,8 +25,12 @@ char *mem_text(const char *bytes, uint64_t length, const char *what);
 uint64_t mem_resident(void);
 uint64_t mem_resident_peak(void);
 
-/* Physical bytes of the machine, and those that can be had without swapping. */
+/* Physical bytes of the machine, and those that can be had without swapping; where a control group (a container) allows
+ * fewer, so many. 0 where the system does not tell. */
 uint64_t mem_total(void);
 uint64_t mem_available(void);
+/* The same of a system whose /proc and /sys lie under `root`. */
+uint64_t mem_total_under(const char *root);
+uint64_t mem_available_under(const char *root);
 
 #endif

@@ -1,0 +1,171 @@
+/* /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo says where a hierarchy is mounted,
+ * and a group's directory holds its limit and its use. The groups above it are the directories above it, up to the
+ * mount point: a limit of any of them binds.
+ */
+#include "cgroup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELD = 4096 }; /* longest path that is read */
+
+/* How a version names its files. The lines of memory.stat are of the group and all below it; what `cache` counts can be
+ * dropped when memory is short. */
+struct version {
+    const char *limits[2]; /* files; the smaller counts */
+    const char *used;
+    const char *cache[3], *limit_above; /* lines of memory.stat */
+};
+static const struct version versions[] = {
+    {{"memory.limit_in_bytes", NULL},
+     "memory.usage_in_bytes",
+     {"total_inactive_file", "total_active_file", NULL},
+     "hierarchical_memory_limit"},
+    {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable"}, NULL}};
+
+/* Version 1 says "no limit" by the largest number of whole pages. */
+static const uint64_t no_limit = (uint64_t)1 << 62;
+
+/* ---- numbers of a group ---- */
+
+static FILE *open_file(const char *directory, const char *name) {
+    char path[FIELD + 64];
+    int n = snprintf(path, sizeof path, "%s/%s", directory, name);
+    return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
+}
+
+/* The number in a file; `otherwise` where there is none ("max", no such file). */
+static uint64_t read_number(const char *directory, const char *name, uint64_t otherwise) {
+    FILE *file = open_file(directory, name);
+    unsigned long long value;
+    if (!file) return otherwise;
+    if (fscanf(file, "%llu", &value) != 1) value = otherwise;
+    fclose(file);
+    return value;
+}
+
+/* The line "NAME NUMBER" of a group's memory.stat. */
+static uint64_t read_stat(const char *directory, const char *name, uint64_t otherwise) {
+    FILE *file = open_file(directory, "memory.stat");
+    unsigned long long value;
+    char found[128];
+    if (!file) return otherwise;
+    while (fscanf(file, "%127s %llu", found, &value) == 2)
+        if (!strcmp(found, name)) {
+            fclose(file);
+            return value;
+        }
+    fclose(file);
+    return otherwise;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static void take_group(struct cgroup_memory *memory, const struct version *version, const char *directory) {
+    uint64_t limit = UINT64_MAX, used = read_number(directory, version->used, 0), cache = 0;
+    for (int i = 0; i < 2 && version->limits[i]; i++)
+        limit = smaller(limit, read_number(directory, version->limits[i], UINT64_MAX));
+    if (version->limit_above) limit = smaller(limit, read_stat(directory, version->limit_above, UINT64_MAX));
+    if (limit >= no_limit) return;
+    for (int i = 0; i < 3 && version->cache[i]; i++) cache += read_stat(directory, version->cache[i], 0);
+    used -= smaller(used, cache);
+    memory->limit = smaller(memory->limit, limit);
+    memory->left = smaller(memory->left, limit - smaller(limit, used));
+}
+
+/* ---- where the groups are ---- */
+
+/* Whether a list with commas holds `name`. */
+static int in_list(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length])) return 1;
+    return 0;
+}
+
+/* The process's group in the hierarchy of a version, as a path from that hierarchy's top. 0 where it has none. */
+static int find_group(const char *root, int version, char path[FIELD]) {
+    FILE *file = open_file(root, "proc/self/cgroup");
+    char line[FIELD + 256];
+    int found = 0;
+    while (file && !found && fgets(line, sizeof line, file)) { /* "4:memory,cpu:/path", version 2 "0::/path" */
+        char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!at) continue;
+        *at++ = 0;
+        at[strcspn(at, "\n")] = 0;
+        found = version == 2 ? controllers[1] == 0 : in_list(controllers + 1, "memory");
+        if (found) snprintf(path, FIELD, "%s", at);
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+/* Blanks and backslashes of a path stand as \040 in mountinfo. */
+static void decode(char *text) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        unsigned value;
+        if (*at == '\\' && sscanf(at + 1, "%3o", &value) == 1) {
+            *to++ = (char)value;
+            at += 3;
+        } else {
+            *to++ = *at;
+        }
+    }
+    *to = 0;
+}
+
+struct mount {
+    int version;                 /* 1 or 2 */
+    char top[FIELD], at[FIELD]; /* the group that is seen at the mount point; the mount point */
+};
+
+/* A line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". 0 where it mounts no groups with memory. */
+static int read_mount(const char *line, struct mount *mount) {
+    char type[64], super[FIELD];
+    const char *rest = strstr(line, " - ");
+    if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", mount->top, mount->at) != 2) return 0;
+    if (sscanf(rest + 3, "%63s %*s %4095s", type, super) != 2) return 0;
+    mount->version = !strcmp(type, "cgroup2") ? 2 : !strcmp(type, "cgroup") && in_list(super, "memory") ? 1 : 0;
+    decode(mount->top);
+    decode(mount->at);
+    return mount->version;
+}
+
+/* The group's path from the mount point. Where a container sees only a part of the hierarchy, which the group may lie
+ * outside of, the mount point itself is the nearest. */
+static const char *below_mount(const struct mount *mount, const char *group) {
+    size_t length = strcmp(mount->top, "/") ? strlen(mount->top) : 0;
+    if (strncmp(group, mount->top, length) || (group[length] && group[length] != '/') || strstr(group, "/..")) return "";
+    return group + length;
+}
+
+static void take_mount(struct cgroup_memory *memory, const char *root, const struct mount *mount) {
+    char group[FIELD], directory[3 * FIELD];
+    if (!find_group(root, mount->version, group)) return;
+    int n = snprintf(directory, sizeof directory, "%s%s", root, mount->at);
+    size_t top = n > 0 ? (size_t)n : 0;
+    snprintf(directory + top, sizeof directory - top, "%s", below_mount(mount, group));
+    for (;;) {
+        take_group(memory, &versions[mount->version - 1], directory);
+        char *last = strrchr(directory + top, '/');
+        if (!last) return;
+        *last = 0;
+    }
+}
+
+struct cgroup_memory cgroup_memory(const char *root) {
+    struct cgroup_memory memory = {UINT64_MAX, UINT64_MAX};
+    FILE *file = open_file(root, "proc/self/mountinfo");
+    struct mount mount;
+    char *line = NULL;
+    size_t room = 0;
+    while (file && getline(&line, &room, file) > 0)
+        if (read_mount(line, &mount)) take_mount(&memory, root, &mount);
+    free(line);
+    if (file) fclose(file);
+    return memory;
+}
