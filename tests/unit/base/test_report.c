@@ -125,7 +125,7 @@ static void the_clock_goes_on(void **state) {
 }
 
 static int fail_on_each(void *context, unsigned worker) {
-    return fail("worker of %s", (const char *)context);
+    return (fail)("worker of %s", (const char *)context);
 }
 
 /* Each handle has its own sentence, whichever threads work for it, and the program's is not touched. */
