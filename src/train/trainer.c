@@ -5,9 +5,11 @@
 #include "checkpoint.h"
 #include "examples.h"
 #include "base/memory.h"
+#include "metrics.h"
 #include "pipeline.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "run_directory.h"
 #include "schedule.h"
 #include "session.h"
 #include "base/text.h"
@@ -19,27 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PLATEAU_REPORTS = 100,      /* reports at the untrained loss before it is called out */
-    PLATEAU_STEPS = 100,        /* steps of a finished run without which nothing can be said */
-    HELD_OUT_EXAMPLES = 1 << 21 /* examples looked through for held-out ones */
-};
+enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
 static const double piece_seconds = 0.25; /* of lock-free training between two looks at signals and clocks */
-static const double ln2 = 0.69314718055994530942;
-
-/* Sums since the last report. */
-struct tally {
-    double loss;
-    uint64_t loss_examples, loss_pairs, loss_terms; /* that the loss speaks of */
-    uint64_t words, pairs, link_bytes;
-    double began;
-};
-
-/* Summed over an example's terms and averaged over the examples, as the loss of a batch is usually printed; the same
- * sum by targets with one positive each, and by terms. */
-struct loss {
-    double example, pair, term;
-};
 
 struct trainer {
     struct config *config;
@@ -53,11 +36,7 @@ struct trainer {
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
     double began, began_training, last_checkpoint, seconds_before;
     uint64_t last_checkpoint_step;
-    struct tally tally;
-    struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
-    uint64_t reports;
-    int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
-    char *metrics;
+    struct metrics metrics;
 };
 
 /* ---- signals ---- */
@@ -105,107 +84,24 @@ static int count_run(struct trainer *t) {
 
 /* ---- reports ---- */
 
-static void start_tally(struct trainer *t) {
-    t->tally = (struct tally){.began = progress_now()};
+static struct standing standing(const struct trainer *t, double lr) {
+    return (struct standing){.state = &t->state, .done = share_done(t), .seconds = seconds_trained(t), .lr = lr};
 }
 
-static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
-    return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
-}
-
-/* What an untrained model's loss of as many terms an example would be: ln 2 each. */
-static double untrained_loss(const struct loss *loss) {
-    return loss->example / loss->term * ln2;
-}
-
-/* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
-static void warn_plateau(const struct trainer *t, const char *when) {
-    const struct config *c = t->config;
-    int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
-    char cause[160] = "raise optimizer.lr, train longer, or make the initial weights larger";
-    if (scaled && c->train_reduction == REDUCTION_MEAN)
-        snprintf(cause, sizeof cause,
-                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
-                 " examples of a batch: raise optimizer.lr, or use sum",
-                 c->optimizer_lr, t->batch);
-    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
-         untrained_loss(&t->last), when, cause);
-}
-
-/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
- * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
- * behind, and a hundred reports. A run that is too short for these is judged at its end. */
-static void watch_plateau(struct trainer *t, int at_end) {
-    if (!t->reports || t->plateau_over) return;
-    if (fabs(t->last.term - ln2) >= 0.01 * ln2) {
-        t->plateau_over = 1;
-        return;
-    }
-    char when[64] = "to the end";
-    if (!at_end) snprintf(when, sizeof when, "for %" PRIu64 " reports", t->reports);
-    if (at_end ? t->state.step < PLATEAU_STEPS : t->reports < PLATEAU_REPORTS || share_done(t) < 0.5) return;
-    t->plateau_over = 1;
-    warn_plateau(t, when);
-}
-
-/* A line of metrics.jsonl; the first batch has no rates. */
-static int write_metrics(struct trainer *t, uint64_t step, struct loss loss, double lr, const char *rates) {
-    char line[512];
-    int n = snprintf(
-        line, sizeof line,
-        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
-        "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
-        step, step ? t->state.epoch : 0, step ? share_done(t) : 0, loss.example, loss.pair, loss.term,
-        untrained_loss(&loss), lr, rates, seconds_trained(t));
-    return file_append(t->metrics, line, (uint64_t)n);
-}
-
-static void show_line(const struct trainer *t, double lr, double words_rate, double pairs_rate) {
-    char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
-    double done = share_done(t), spent = progress_now() - t->began_training, gained = done;
-    text_of_rate(words, words_rate);
-    text_of_rate(pairs, pairs_rate);
-    text_of_time(eta, gained > 0 ? (spent + t->seconds_before) * (1 - done) / gained : -1);
-    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * done, t->last.example,
-                     t->last.pair, lr);
-    if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
-    n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
-    if (t->tally.link_bytes)
-        n += snprintf(line + n, sizeof line - (size_t)n, "  %s moved", text_of_bytes(moved, t->tally.link_bytes));
-    snprintf(line + n, sizeof line - (size_t)n, "  ETA %s", eta);
-    report_live(line);
-}
-
-/* The loss since the last report, and rates; then a new tally. */
 static int report(struct trainer *t, double lr) {
-    struct tally *a = &t->tally;
-    double passed = progress_now() - a->began;
-    char rates[256];
-    if (!a->loss_examples || !(passed > 0)) return 0;
-    double words_rate = (double)a->words / passed, pairs_rate = (double)a->pairs / passed;
-    t->reports++;
-    t->last = loss_of(a->loss, a->loss_examples, a->loss_pairs, a->loss_terms);
-    show_line(t, lr, words_rate, pairs_rate);
-    watch_plateau(t, 0);
-    snprintf(rates, sizeof rates,
-             ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
-             "%.6g, \"link_bytes\": %" PRIu64,
-             t->state.words, t->state.pairs, words_rate, pairs_rate, a->link_bytes);
-    if (write_metrics(t, t->state.step, t->last, lr, rates)) return -1;
-    start_tally(t);
-    return 0;
-}
-
-/* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
-static int report_first(struct trainer *t, const struct step_result *r) {
-    t->first = loss_of(r->loss, r->examples, r->pairs, r->terms);
-    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", t->first.example,
-         t->first.pair, t->first.term, untrained_loss(&t->first) / ln2, untrained_loss(&t->first));
-    return write_metrics(t, 0, t->first, schedule_rate(t->config, 0), "");
+    struct standing now = standing(t, lr);
+    return metrics_report(&t->metrics, &now);
 }
 
 static int report_when_due(struct trainer *t, double lr) {
-    return progress_now() - t->tally.began >= t->config->train_report_seconds ? report(t, lr) : 0;
+    return metrics_due(&t->metrics) ? report(t, lr) : 0;
+}
+
+/* Of the first batch, as it was before any update. */
+static int report_untrained(struct trainer *t, const struct step_result *first) {
+    struct progress_state none = {0};
+    struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
+    return metrics_untrained(&t->metrics, first, &start);
 }
 
 static int check_loss(const struct trainer *t, double loss) {
@@ -270,16 +166,8 @@ static int measure_held_out(struct trainer *t) {
         sum.terms += got.terms;
     }
     if (!sum.examples) return 0;
-    struct loss loss = loss_of(sum.loss, sum.examples, sum.pairs, sum.terms);
-    char line[256];
-    int n = snprintf(line, sizeof line,
-                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
-                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
-                     "\"held_out_examples\": %" PRIu64 "}\n",
-                     t->state.step, t->state.epoch, share_done(t), loss.example, loss.pair, sum.examples);
-    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
-         loss.pair, sum.examples, t->state.epoch);
-    return file_append(t->metrics, line, (uint64_t)n);
+    struct standing now = standing(t, 0);
+    return metrics_held_out(&t->metrics, &sum, &now);
 }
 
 /* After some examples: the epoch's end, the checkpoint that is due, a signal. 1: stop here; -1 after fail(). */
@@ -296,15 +184,8 @@ static int between_pieces(struct trainer *t, int epoch_ended) {
 /* ---- update = batch ---- */
 
 static int take_result(struct trainer *t, const struct step_result *r) {
-    struct tally *a = &t->tally;
-    a->loss += r->loss;
-    a->loss_examples += r->examples;
-    a->loss_pairs += r->pairs;
-    a->loss_terms += r->terms;
-    a->words += r->words;
-    a->pairs += r->pairs;
-    a->link_bytes += r->link_bytes;
-    if (!t->state.pairs && r->pairs && report_first(t, r)) return -1;
+    metrics_add_step(&t->metrics, r);
+    if (!t->state.pairs && r->pairs && report_untrained(t, r)) return -1;
     t->state.words += r->words;
     t->state.pairs += r->pairs;
     return check_loss(t, r->loss);
@@ -359,18 +240,11 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
                                       .first = t->state.position,
                                       .count = count};
     struct hogwild_result r;
-    struct tally *a = &t->tally;
     uint64_t done = examples_done(t);
     request.lr_first = schedule_rate(t->config, (double)done / (double)t->total);
     request.lr_last = *lr = schedule_rate(t->config, (double)(done + count) / (double)t->total);
     if (t->ops->hogwild(t->backend, &request, &r)) return -1;
-    a->loss += r.loss;
-    a->loss_examples += r.sampled_examples;
-    a->loss_pairs += r.sampled_pairs;
-    a->loss_terms += r.sampled_terms;
-    a->words += r.words;
-    a->pairs += r.pairs;
-    a->link_bytes += r.link_bytes;
+    metrics_add_piece(&t->metrics, &r);
     t->state.words += r.words;
     t->state.pairs += r.pairs;
     return check_loss(t, r.loss);
@@ -424,61 +298,7 @@ static int prepare(struct trainer *t) {
     return count_run(t);
 }
 
-/* ---- the run directory ---- */
-
-static int write_description(struct trainer *t) {
-    char *config = file_join(t->run, "config.ini"), *vocab = file_join(t->run, "vocab.tsv");
-    struct file_writer writer;
-    int result = -1;
-    if (!config || !vocab || vocab_write(&t->session.vocab, vocab) || file_writer_open(&writer, config)) goto out;
-    if (config_write(t->config, 0, &writer)) {
-        file_abandon(&writer);
-        goto out;
-    }
-    result = file_commit(&writer);
-out:
-    free(config);
-    free(vocab);
-    return result;
-}
-
-/* Takes an older run away: its checkpoints, what names them, its metrics. The cached corpus stays. */
-static int remove_older(struct trainer *t) {
-    char **names;
-    int64_t count = file_list(t->run, &names);
-    int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count; i++) {
-        int old =
-            !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
-        char *path = old ? file_join(t->run, names[i]) : NULL;
-        if (path && file_remove_tree(path)) result = -1;
-        free(path);
-        free(names[i]);
-    }
-    free(names);
-    return result;
-}
-
-/* A resumed run's metrics go on where the checkpoint stands: later lines belong to steps that will be made again. */
-static int cut_metrics(struct trainer *t) {
-    uint64_t length;
-    if (!file_exists(t->metrics)) return 0;
-    char *text = file_read(t->metrics, &length);
-    if (!text) return -1;
-    char *to = text;
-    for (char *line = text; *line;) {
-        char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
-        uint64_t step;
-        if (end && sscanf(line, "{\"step\": %" SCNu64, &step) == 1 && step <= t->state.step) {
-            memmove(to, line, (size_t)(next - line));
-            to += next - line;
-        }
-        line = next;
-    }
-    int result = file_replace(t->metrics, text, (uint64_t)(to - text));
-    free(text);
-    return result;
-}
+/* ---- a run that goes on ---- */
 
 /* A resumed run must be the same run: the same keys where they change numbers, the same words. */
 static int check_same_run(struct trainer *t, const char *checkpoint, uint64_t fingerprint) {
@@ -522,10 +342,10 @@ static int train(struct trainer *t) {
     t->seconds_before = t->state.seconds;
     t->last_checkpoint_step = t->state.step;
     note("training   begins after %.1f s", t->began_training - t->began);
-    start_tally(t);
+    metrics_start(&t->metrics);
     int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
     report_live("");
-    if (!stopped) watch_plateau(t, 1);
+    if (!stopped) metrics_judge(&t->metrics, t->state.step);
     if (stopped >= 0) {
         t->state.finished = !stopped;
         if (write_checkpoint(t)) stopped = -1;
@@ -539,17 +359,11 @@ static int train(struct trainer *t) {
     return stopped;
 }
 
-static void note_loss(const struct trainer *t) {
-    char from[64] = "";
-    if (t->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", t->first.example);
-    note("loss       %.4f (%.4f a pair, %.4f a term)%s", t->last.example, t->last.pair, t->last.term, from);
-}
-
 static void note_end(const struct trainer *t) {
     char words[TEXT_ROOM], pairs[TEXT_ROOM], spent[TEXT_ROOM], rate[TEXT_ROOM], peak[TEXT_ROOM];
     double seconds = t->state.seconds > 0 ? t->state.seconds : 1e-9;
     text_of_time(spent, seconds);
-    if (t->reports) note_loss(t);
+    metrics_note_loss(&t->metrics);
     if (t->state.words)
         note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->state.words), spent,
              text_of_rate(rate, (double)t->state.words / seconds), text_of_count(pairs, t->state.pairs));
@@ -562,7 +376,7 @@ static void note_end(const struct trainer *t) {
 
 static void release(struct trainer *t) {
     session_close(&t->session);
-    free(t->metrics);
+    metrics_close(&t->metrics);
 }
 
 static int refuse_older(const char *run, const struct progress_state *state) {
@@ -586,7 +400,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         goto out;
     }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
-    if (file_make_directory(t.run) || !(t.metrics = file_join(t.run, "metrics.jsonl")) || prepare(&t)) goto out;
+    if (file_make_directory(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
     if (checkpoint) {
         t.state = older;
         if (check_same_run(&t, checkpoint, fingerprint)) goto out;
@@ -595,14 +409,14 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
             result = 0;
             goto out;
         }
-        if (load_tables(&t, checkpoint) || cut_metrics(&t)) goto out;
+        if (load_tables(&t, checkpoint) || metrics_cut(&t.metrics, t.state.step)) goto out;
         note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
     } else if (table_fill(t.target, t.session.pool) || table_fill(t.context, t.session.pool) ||
-               remove_older(&t)) {
+               run_directory_clear(t.run)) {
         goto out;
     }
     begun = 1;
-    if (write_description(&t)) goto out;
+    if (run_directory_describe(t.run, config, &t.session.vocab)) goto out;
     result = train(&t);
     if (!result) note_end(&t);
     if (!result && !t.state.pairs)

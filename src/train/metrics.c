@@ -1,0 +1,207 @@
+#include "metrics.h"
+
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PLATEAU_REPORTS = 100, /* reports at the untrained loss before it is called out */
+    PLATEAU_STEPS = 100    /* steps of a finished run without which nothing can be said */
+};
+static const double ln2 = 0.69314718055994530942;
+
+int metrics_open(struct metrics *metrics, const struct config *config, const char *run) {
+    *metrics = (struct metrics){.config = config, .path = file_join(run, "metrics.jsonl")};
+    return metrics->path ? 0 : -1;
+}
+
+void metrics_close(struct metrics *metrics) {
+    free(metrics->path);
+    *metrics = (struct metrics){0};
+}
+
+/* ---- sums ---- */
+
+void metrics_start(struct metrics *metrics) {
+    metrics->tally = (struct tally){.began = progress_now()};
+}
+
+void metrics_add_step(struct metrics *metrics, const struct step_result *r) {
+    struct tally *tally = &metrics->tally;
+    tally->loss += r->loss;
+    tally->loss_examples += r->examples;
+    tally->loss_pairs += r->pairs;
+    tally->loss_terms += r->terms;
+    tally->words += r->words;
+    tally->pairs += r->pairs;
+    tally->link_bytes += r->link_bytes;
+}
+
+void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) {
+    struct tally *tally = &metrics->tally;
+    tally->loss += r->loss;
+    tally->loss_examples += r->sampled_examples;
+    tally->loss_pairs += r->sampled_pairs;
+    tally->loss_terms += r->sampled_terms;
+    tally->words += r->words;
+    tally->pairs += r->pairs;
+    tally->link_bytes += r->link_bytes;
+}
+
+static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
+    return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
+}
+
+/* What an untrained model's loss of as many terms an example would be: ln 2 each. */
+static double untrained_loss(const struct loss *loss) {
+    return loss->example / loss->term * ln2;
+}
+
+/* ---- a loss that stays where it began ---- */
+
+/* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
+static void warn_plateau(const struct metrics *metrics, const char *when) {
+    const struct config *c = metrics->config;
+    int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
+    char cause[160] = "raise optimizer.lr, train longer, or make the initial weights larger";
+    if (scaled && c->train_reduction == REDUCTION_MEAN)
+        snprintf(cause, sizeof cause,
+                 "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
+                 " examples of a batch: raise optimizer.lr, or use sum",
+                 c->optimizer_lr, c->train_batch);
+    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
+         untrained_loss(&metrics->last), when, cause);
+}
+
+/* Whether the loss has stayed at ln 2 a term so far; a loss that has left it is not watched any more. */
+static int at_plateau(struct metrics *metrics) {
+    if (!metrics->reports || metrics->plateau_over) return 0;
+    if (fabs(metrics->last.term - ln2) >= 0.01 * ln2) metrics->plateau_over = 1;
+    return !metrics->plateau_over;
+}
+
+/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
+ * behind, and a hundred reports. A run that is too short for these is judged at its end. */
+static void watch_plateau(struct metrics *metrics, double done) {
+    char when[64];
+    if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;
+    metrics->plateau_over = 1;
+    snprintf(when, sizeof when, "for %" PRIu64 " reports", metrics->reports);
+    warn_plateau(metrics, when);
+}
+
+void metrics_judge(struct metrics *metrics, uint64_t step) {
+    if (!at_plateau(metrics) || step < PLATEAU_STEPS) return;
+    metrics->plateau_over = 1;
+    warn_plateau(metrics, "to the end");
+}
+
+void metrics_note_loss(const struct metrics *metrics) {
+    char from[64] = "";
+    if (!metrics->reports) return;
+    if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
+    note("loss       %.4f (%.4f a pair, %.4f a term)%s", metrics->last.example, metrics->last.pair, metrics->last.term,
+         from);
+}
+
+/* ---- reports ---- */
+
+/* A line of metrics.jsonl; `rates` are further keys, or "". */
+static int write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const char *rates) {
+    char line[512];
+    int n = snprintf(
+        line, sizeof line,
+        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
+        "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
+        at->state->step, at->state->epoch, at->done, loss->example, loss->pair, loss->term, untrained_loss(loss),
+        at->lr, rates, at->seconds);
+    return file_append(metrics->path, line, (uint64_t)n);
+}
+
+static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
+    char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
+    text_of_rate(words, words_rate);
+    text_of_rate(pairs, pairs_rate);
+    text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);
+    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * at->done,
+                     metrics->last.example, metrics->last.pair, at->lr);
+    if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
+    n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
+    if (metrics->tally.link_bytes)
+        n += snprintf(line + n, sizeof line - (size_t)n, "  %s moved", text_of_bytes(moved, metrics->tally.link_bytes));
+    snprintf(line + n, sizeof line - (size_t)n, "  ETA %s", eta);
+    report_live(line);
+}
+
+int metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
+    struct loss *first = &metrics->first;
+    *first = loss_of(r->loss, r->examples, r->pairs, r->terms);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", first->example, first->pair,
+         first->term, untrained_loss(first) / ln2, untrained_loss(first));
+    return write_line(metrics, at, first, "");
+}
+
+int metrics_due(const struct metrics *metrics) {
+    return progress_now() - metrics->tally.began >= metrics->config->train_report_seconds;
+}
+
+int metrics_report(struct metrics *metrics, const struct standing *at) {
+    struct tally *tally = &metrics->tally;
+    double passed = progress_now() - tally->began;
+    char rates[256];
+    if (!tally->loss_examples || !(passed > 0)) return 0;
+    double words_rate = (double)tally->words / passed, pairs_rate = (double)tally->pairs / passed;
+    metrics->reports++;
+    metrics->last = loss_of(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
+    show_line(metrics, at, words_rate, pairs_rate);
+    watch_plateau(metrics, at->done);
+    snprintf(rates, sizeof rates,
+             ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
+             "%.6g, \"link_bytes\": %" PRIu64,
+             at->state->words, at->state->pairs, words_rate, pairs_rate, tally->link_bytes);
+    if (write_line(metrics, at, &metrics->last, rates)) return -1;
+    metrics_start(metrics);
+    return 0;
+}
+
+int metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
+    struct loss loss = loss_of(sum->loss, sum->examples, sum->pairs, sum->terms);
+    char line[256];
+    int n = snprintf(line, sizeof line,
+                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
+                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
+                     "\"held_out_examples\": %" PRIu64 "}\n",
+                     at->state->step, at->state->epoch, at->done, loss.example, loss.pair, sum->examples);
+    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
+         loss.pair, sum->examples, at->state->epoch);
+    return file_append(metrics->path, line, (uint64_t)n);
+}
+
+/* ---- a resumed run ---- */
+
+int metrics_cut(struct metrics *metrics, uint64_t last) {
+    uint64_t length;
+    if (!file_exists(metrics->path)) return 0;
+    char *text = file_read(metrics->path, &length);
+    if (!text) return -1;
+    char *to = text;
+    for (char *line = text; *line;) {
+        char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
+        uint64_t step;
+        if (end && sscanf(line, "{\"step\": %" SCNu64, &step) == 1 && step <= last) {
+            memmove(to, line, (size_t)(next - line));
+            to += next - line;
+        }
+        line = next;
+    }
+    int result = file_replace(metrics->path, text, (uint64_t)(to - text));
+    free(text);
+    return result;
+}

@@ -1,0 +1,68 @@
+/* metrics: what a run tells while it trains: its loss and rates since the last report, on the live line and as lines of
+ * metrics.jsonl; and whether the loss moves at all.
+ *
+ * The trainer adds what each step or piece did, and says where the run stands whenever a report is made.
+ */
+#ifndef SPTX_METRICS_H
+#define SPTX_METRICS_H
+
+#include "checkpoint.h"
+#include "config.h"
+
+/* Sums since the last report. */
+struct tally {
+    double loss;
+    uint64_t loss_examples, loss_pairs, loss_terms; /* that the loss speaks of */
+    uint64_t words, pairs, link_bytes;
+    double began; /* by progress_now() */
+};
+
+/* Summed over an example's terms and averaged over the examples, as the loss of a batch is usually printed; the same
+ * sum by targets with one positive each, and by terms. */
+struct loss {
+    double example, pair, term;
+};
+
+struct metrics {
+    const struct config *config;
+    char *path; /* RUN/metrics.jsonl, owned */
+    struct tally tally;
+    struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
+    uint64_t reports;
+    int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
+};
+
+/* Where the run stands when a line is written. */
+struct standing {
+    const struct progress_state *state;
+    double done;    /* share of the run, 0..1 */
+    double seconds; /* spent training in the whole run */
+    double lr;
+};
+
+int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
+void metrics_close(struct metrics *metrics);
+
+/* Forgets what was added: rates count from now. */
+void metrics_start(struct metrics *metrics);
+void metrics_add_step(struct metrics *metrics, const struct step_result *result);
+void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *result);
+
+/* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
+int metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
+
+/* Whether train.report_seconds have passed since the last report. */
+int metrics_due(const struct metrics *metrics);
+/* The loss since the last report, and rates; then a new tally. Nothing where nothing was added. */
+int metrics_report(struct metrics *metrics, const struct standing *at);
+/* Of examples that are never trained: sums over all of them. */
+int metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
+/* After the last report of a run that has come to its end: the last line about its loss, and a warning where it never
+ * left its untrained value. */
+void metrics_judge(struct metrics *metrics, uint64_t step);
+void metrics_note_loss(const struct metrics *metrics);
+
+/* Takes away the lines behind `step`: a resumed run makes them again. */
+int metrics_cut(struct metrics *metrics, uint64_t step);
+
+#endif
