@@ -83,6 +83,10 @@ $(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 .SECONDARY:
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# Put before the program by LD_PRELOAD: fails the call that a test names.
+$(BUILD)/faults.so: tests/faults/faults.c
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -103,7 +107,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE)
+tests: $(UNIT) $(REFERENCE) $(BUILD)/faults.so
 
 #: make check-long   the tests that take longer
 check-long: all tests

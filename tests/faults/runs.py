@@ -1,0 +1,84 @@
+"""Runs of the program, with or without a fault, and what they leave in a directory."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+PROGRAM = os.environ.get("SPTX_BIN") or str(BUILD / "sptx-w2v")
+LIBRARY = os.environ.get("SPTX_FAULTS") or str(BUILD / "faults.so")
+SECONDS = 60
+
+
+def environment(kind=None, number=0, error=None, lasting=False, log=None):
+    """Of a process whose call `number` of `kind` fails. Memory that is not set, or free, holds no zeros by luck."""
+    values = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT_SYNC="skip", MALLOC_PERTURB_="165", OPENBLAS_NUM_THREADS="1")
+    if kind:
+        values.update(FAULT_KIND=kind, FAULT_NUMBER=str(number), FAULT_ERROR=error)
+    if lasting:
+        values["FAULT_LASTING"] = "1"
+    if log:
+        values["FAULT_LOG"] = str(log)
+    return values
+
+
+def call(directory, arguments, **fault):
+    """(exit code, stdout, stderr); the exit code is None where the run hangs."""
+    try:
+        done = subprocess.run([PROGRAM, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=SECONDS, env=environment(**fault))
+    except subprocess.TimeoutExpired as expired:
+        return None, b"", expired.stderr or b""
+    return done.returncode, done.stdout, done.stderr
+
+
+def good(directory, *arguments, **fault):
+    """What a run prints that has to work."""
+    code, out, err = call(directory, arguments, **fault)
+    if code:
+        sys.exit(f"faults: 'sptx-w2v {' '.join(arguments)}' ended with {code}: {err.decode()}\n0 passed, 1 failed")
+    return out
+
+
+def tree(directory):
+    """{path: bytes} of everything below a directory; a directory's path ends in / and has no bytes."""
+    found = {}
+    for folder, folders, names in os.walk(directory):
+        for name in folders:
+            found[os.path.relpath(os.path.join(folder, name), directory) + "/"] = b""
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, directory)] = file.read()
+    return found
+
+
+def steps_of(metrics):
+    """The steps in metrics.jsonl; None where a line is none."""
+    try:
+        return [json.loads(line)["step"] for line in metrics.splitlines()]
+    except (ValueError, KeyError):
+        return None
+
+
+def digest(files):
+    """Names a state of a directory, but for times in it: what two runs that do the same have in common."""
+    sum = hashlib.sha256()
+    for path in sorted(files):
+        data = files[path]
+        if path.endswith("metrics.jsonl"):
+            data = repr(steps_of(data)).encode()
+        if path.endswith("state.ini"):
+            data = re.sub(rb"(seconds|state_xxh64) = .*", b"", data)
+        sum.update(f"{path} {len(data)} ".encode() + data)
+    return sum.hexdigest()
+
+
+def checkpoints(files):
+    """{step: (target, context)} of what has a checkpoint's name in run/."""
+    steps = [int(name[1]) for name in (re.fullmatch(r"run/checkpoint-(\d+)/", path) for path in files) if name]
+    return {step: tuple(files.get(f"run/checkpoint-{step}/{table}.npy") for table in ("target", "context")) for step in steps}
