@@ -65,7 +65,7 @@ struct table_spec {
     struct record_layout layout;
     enum place weights, state;
     const char *file_path; /* PLACE_FILE: where its working file lies (removed by table_close) */
-    uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned store live on the GPU; ignored by the CPU */
+    uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; ignored by the CPU */
 };
 
 /* ---- where examples come from ---- */

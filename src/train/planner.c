@@ -77,21 +77,22 @@ static void measure_tables(struct plan *plan, int cuda) {
     struct split context = split_row(&plan->layout, plan->context, plan->context_state);
     const struct {
         enum place place;
-        uint64_t bytes;
-    } parts[] = {{plan->target, plan->rows * target.weights},
-                 {plan->target_state, plan->rows * target.state},
-                 {plan->context, plan->rows * context.weights},
-                 {plan->context_state, plan->rows * context.state}};
-    plan->target_bytes = parts[0].bytes, plan->target_state_bytes = parts[1].bytes;
-    plan->context_bytes = parts[2].bytes, plan->context_state_bytes = parts[3].bytes;
+        uint64_t row, *bytes; /* bytes of a row; of all, whichever of them are hot */
+    } parts[] = {{plan->target, target.weights, &plan->target_bytes},
+                 {plan->target_state, target.state, &plan->target_state_bytes},
+                 {plan->context, context.weights, &plan->context_bytes},
+                 {plan->context_state, context.state, &plan->context_state_bytes}};
     plan->one_record_target = target.one, plan->one_record_context = context.one;
-    plan->gpu_bytes = plan->pinned_bytes = plan->plain_bytes = plan->file_bytes = 0;
+    plan->gpu_bytes = plan->hot_bytes = plan->pinned_bytes = plan->plain_bytes = plan->file_bytes = 0;
     for (int i = 0; i < 4; i++) {
         uint64_t *sum = parts[i].place == PLACE_FILE  ? &plan->file_bytes
                         : parts[i].place == PLACE_GPU ? &plan->gpu_bytes
                         : cuda                        ? &plan->pinned_bytes
                                                       : &plan->plain_bytes;
-        *sum += parts[i].bytes;
+        uint64_t hot = parts[i].place == PLACE_GPU ? 0 : plan->hot_rows;
+        *parts[i].bytes = plan->rows * parts[i].row;
+        *sum += (plan->rows - hot) * parts[i].row;
+        plan->hot_bytes += hot * parts[i].row;
     }
 }
 
@@ -100,13 +101,13 @@ static uint64_t row_in(const struct plan *plan, enum place weights, enum place s
     struct split row = split_row(&plan->layout, weights, state);
     return (weights == place ? row.weights : 0) + (state == place && !row.one ? row.state : 0);
 }
-/* Bytes of one row that cross the link. */
+/* Bytes of one row that cross the link, unless it is hot. */
 static uint64_t off_gpu_row(const struct plan *plan, enum place weights, enum place state) {
     return row_in(plan, weights, state, PLACE_PINNED) + row_in(plan, weights, state, PLACE_FILE);
 }
-static uint64_t pinned_row(const struct plan *plan) {
-    return row_in(plan, plan->target, plan->target_state, PLACE_PINNED) +
-           row_in(plan, plan->context, plan->context_state, PLACE_PINNED);
+/* Bytes of the GPU that one hot row takes. */
+static uint64_t hot_row(const struct plan *plan) {
+    return off_gpu_row(plan, plan->target, plan->target_state) + off_gpu_row(plan, plan->context, plan->context_state);
 }
 
 /* ---- what a batch touches ----
@@ -353,10 +354,15 @@ static uint64_t gpu_but_stream(const struct planning *p) {
     return p->plan->gpu_bytes + p->plan->stage_bytes + p->plan->draw_bytes + GPU_SMALL;
 }
 
-/* Bytes of the corpus ids on the GPU; 0: they are read over the link. */
-static uint64_t gpu_stream(const struct planning *p) {
+/* What a GPU reads of the corpus: its ids and where sentences begin. */
+static uint64_t stream_on_gpu(const struct planning *p) {
     const struct example_source *source = &p->examples->source;
-    uint64_t bytes = source->tokens * sizeof *source->ids + (source->sentences + 1) * sizeof *source->starts;
+    return source->tokens * sizeof *source->ids + (source->sentences + 1) * sizeof *source->starts;
+}
+
+/* Bytes of the corpus ids on the GPU; 0: they are read over the link, from pinned host memory. */
+static uint64_t gpu_stream(const struct planning *p) {
+    uint64_t bytes = stream_on_gpu(p);
     return bytes <= p->budget / GPU_STREAM_PART && gpu_but_stream(p) + bytes <= p->budget ? bytes : 0;
 }
 
@@ -399,10 +405,11 @@ static void settle_auto_places(struct planning *p) {
 
 static void settle_hot_rows(struct planning *p) {
     struct plan *plan = p->plan;
-    uint64_t row = p->cuda ? pinned_row(plan) : 0, fixed = gpu_fixed(p), wanted = p->config->memory_hot_rows;
+    uint64_t row = p->cuda ? hot_row(plan) : 0, fixed = gpu_fixed(p), wanted = p->config->memory_hot_rows;
     uint64_t fitting = row && p->budget > fixed ? (p->budget - fixed) / row : 0;
     plan->hot_rows = row == 0 ? 0 : wanted == COUNT_AUTO ? fitting : wanted;
     if (plan->hot_rows > plan->rows) plan->hot_rows = plan->rows;
+    measure_tables(plan, p->cuda); /* hot rows are not on the host */
 }
 
 /* Share of target touches whose row is hot. */
@@ -472,10 +479,11 @@ static void sum_up(struct planning *p) {
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     plan->host_available = mem_available() + held;
     if (p->cuda) {
-        plan->host_needed = plan->pinned_bytes + held + chunk_bytes(plan) + CUDA_BASE + CUDA_TRANSFER +
-                            p->threads * CPU_WORKER + cuda_staging_bytes(p);
         plan->stream_gpu = gpu_stream(p);
-        plan->gpu_needed = gpu_fixed(p) + plan->hot_rows * pinned_row(plan);
+        plan->stream_pinned = plan->stream_gpu ? 0 : stream_on_gpu(p);
+        plan->host_needed = plan->pinned_bytes + plan->stream_pinned + held + chunk_bytes(plan) + CUDA_BASE +
+                            CUDA_TRANSFER + p->threads * CPU_WORKER + cuda_staging_bytes(p);
+        plan->gpu_needed = gpu_fixed(p) + plan->hot_bytes;
         plan->gpu_available = p->budget;
     } else {
         plan->host_needed = plan->plain_bytes + held + chunk_bytes(plan) + plan->stage_bytes + CPU_BASE;
@@ -494,7 +502,12 @@ static void advise_host(struct planning *p) {
                      text_of_bytes(have, plan->host_available));
     char *at = plan->advice + n;
     size_t left = sizeof plan->advice - (size_t)n;
-    if (rest > plan->host_available || plan->stage_bytes > plan->host_available / 2)
+    if (rest > plan->host_available && rest - plan->stream_pinned <= plan->host_available)
+        snprintf(at, left,
+                 "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or "
+                 "use device.backend = cpu",
+                 text_of_bytes(have, plan->stream_pinned), text_of_bytes(need, GPU_STREAM_PART * plan->stream_pinned));
+    else if (rest > plan->host_available || plan->stage_bytes > plan->host_available / 2)
         snprintf(at, left, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
     else if (dim >= 4)
         snprintf(at, left,
@@ -529,7 +542,7 @@ static void advise_gpu(struct planning *p) {
     while (batch > SMALLEST_BATCH && plan->stage_bytes / asked * batch > stages_room) batch /= 2;
     if (over == 0)
         snprintf(at, left, "lower memory.hot_rows to %" PRIu64 ", or set it to auto",
-                 (p->budget - fixed) / pinned_row(plan));
+                 (p->budget - fixed) / hot_row(plan));
     else if (targets_on_gpu(plan) >= over)
         snprintf(at, left, "set memory.target = pinned and memory.target_state = pinned");
     else if (contexts_on_gpu(plan) >= over)
@@ -676,7 +689,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
 }
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
-    char a[TEXT_ROOM], b[TEXT_ROOM];
+    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
          config->examples_mode == MODE_WINDOW ? "sentences"
          : config->examples_mode == MODE_LIST ? "lists"
@@ -692,16 +705,19 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
     print_bytes(to_stdout, "work", plan->stage_bytes, "batches in flight and threads' scratch");
-    print_bytes(to_stdout, "corpus ids", plan->stream_bytes, "a mapped file, given back where memory is short");
+    print_bytes(to_stdout, "corpus ids", plan->stream_bytes,
+                plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
+                                    : "a mapped file, given back where memory is short");
     if (plan->gpu_available) {
-        line(to_stdout, "hot rows", "%s of %s on the GPU too: %.1f%% of target touches",
-             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), 100 * plan->hot_hits);
+        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of target touches",
+             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
+             100 * plan->hot_hits);
         line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed),
              text_of_bytes(b, plan->gpu_available));
     }
     line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
          text_of_bytes(b, plan->host_available));
-    print_bytes(to_stdout, "resident", plan->host_needed + plan->stream_bytes, "with the corpus ids in memory");
+    print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes, "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);
     line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
@@ -727,6 +743,7 @@ void planner_print_json(const struct plan *plan) {
                   {"optimizer_arrays", plan->layout.slots},
                   {"counted", plan->layout.counted},
                   {"table_gpu_bytes", plan->gpu_bytes},
+                  {"table_hot_bytes", plan->hot_bytes},
                   {"table_pinned_bytes", plan->pinned_bytes},
                   {"table_memory_bytes", plan->plain_bytes},
                   {"table_file_bytes", plan->file_bytes},
@@ -734,6 +751,7 @@ void planner_print_json(const struct plan *plan) {
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},
                   {"stream_bytes", plan->stream_bytes},
+                  {"stream_pinned_bytes", plan->stream_pinned},
                   {"host_needed", plan->host_needed},
                   {"host_available", plan->host_available},
                   {"gpu_needed", plan->gpu_needed},

@@ -12,10 +12,12 @@ struct plan {
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */
     int one_record_target, one_record_context;
     enum place target, target_state, context, context_state; /* settled; on the CPU backend gpu is said as pinned */
-    uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place */
+    uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place, without their hot rows */
+    uint64_t hot_bytes; /* hot rows of pinned and file places, on the GPU and nowhere else */
     uint64_t stage_bytes;      /* batches in flight and workers' scratch */
-    uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed */
-    uint64_t stream_gpu; /* of it on the GPU: all, or 0 where examples are read over the link */
+    uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
+    uint64_t stream_gpu;    /* of it on the GPU: all, or 0 where examples are read over the link */
+    uint64_t stream_pinned; /* of it pinned on the host, then: all */
     uint64_t host_needed, gpu_needed;               /* sums that must fit */
     uint64_t host_available, gpu_available;
     uint64_t hot_rows;

@@ -210,8 +210,9 @@ static void test_gpu_split(void **state) {
     struct plan plan = plan_for(&config, &machine, 1);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_GPU, PLACE_GPU);
     assert_int_equal(200000 * row, plan.gpu_bytes);
-    assert_int_equal(200000 * row, plan.pinned_bytes);
     assert_int_equal(200000, plan.hot_rows); /* all fit */
+    assert_int_equal(200000 * row, plan.hot_bytes);
+    assert_int_equal(0, plan.pinned_bytes);
     assert_true(plan.hot_hits == 1);
     assert_true(plan.link_bytes < 1);
     assert_true(plan.floor_pairs > 0);
@@ -231,6 +232,60 @@ static void test_gpu_split(void **state) {
     assert_float_equal(hits, warm.hot_hits, 1e-9);
     assert_true(warm.link_bytes < cold.link_bytes && warm.link_bytes > 0);
     assert_int_equal(cold.gpu_needed + 2000 * row, warm.gpu_needed);
+}
+
+/* Hot rows are on the GPU and not on the host, in pinned places as in files: none, some, all but one, all, and more. */
+static void test_hot_rows_leave_the_host(void **state) {
+    static const uint64_t hot[] = {0, 1, 1234, 19999, 20000, 30000};
+    static const int places[][2] = {{CONFIG_PINNED, CONFIG_PINNED}, {CONFIG_FILE, CONFIG_FILE}, {CONFIG_PINNED, CONFIG_FILE},
+                                    {CONFIG_FILE, CONFIG_PINNED}, {CONFIG_GPU, CONFIG_FILE}};
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 20000, 2000, 12, 1);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct config config = tiny_config(MODE_LIST);
+        config.optimizer_rule = RULE_ADAGRAD;
+        config.memory_target = places[i][0], config.memory_target_state = places[i][1];
+        config.memory_hot_rows = 0;
+        struct plan cold = plan_for(&config, &machine, 1);
+        uint64_t row = (cold.pinned_bytes + cold.file_bytes) / 20000;
+        assert_true(row > 0 && cold.hot_bytes == 0);
+        for (size_t j = 0; j < sizeof hot / sizeof *hot; j++) {
+            uint64_t rows = hot[j] < 20000 ? hot[j] : 20000;
+            config.memory_hot_rows = hot[j];
+            struct plan plan = plan_for(&config, &machine, 1);
+            assert_int_equal(rows, plan.hot_rows);
+            assert_int_equal(rows * row, plan.hot_bytes);
+            assert_int_equal(cold.gpu_bytes, plan.gpu_bytes);
+            assert_int_equal(cold.pinned_bytes / 20000 * (20000 - rows), plan.pinned_bytes);
+            assert_int_equal(cold.file_bytes / 20000 * (20000 - rows), plan.file_bytes);
+            assert_int_equal(cold.gpu_needed + rows * row, plan.gpu_needed);
+            assert_true(plan.host_needed <= cold.host_needed - cold.pinned_bytes + plan.pinned_bytes);
+            assert_int_equal(cold.target_bytes, plan.target_bytes); /* the whole table's, wherever its rows lie */
+            assert_true(rows == 20000 ? plan.link_bytes == 0 : rows > 1234 || plan.link_bytes > 0);
+        }
+        config.memory_hot_rows = COUNT_AUTO; /* what fits is taken, of files too */
+        assert_int_equal(20000, plan_for(&config, &machine, 1).hot_rows);
+    }
+}
+
+/* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
+static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct backend_info machine = gpu_machine(80000);
+    tiny_make(&tiny, 200, 400000, 12, 1);
+    config.train_batch = 256;
+    config.memory_hot_rows = 0;
+    uint64_t ids = 4 * tiny.stream.tokens + 8 * (tiny.stream.sentences + 1);
+    config.memory_gpu_budget = 4 * ids;
+    struct plan here = plan_for(&config, &machine, 1);
+    assert_int_equal(ids, here.stream_gpu);
+    assert_int_equal(0, here.stream_pinned);
+    config.memory_gpu_budget--;
+    struct plan there = plan_for(&config, &machine, 1);
+    assert_int_equal(0, there.stream_gpu);
+    assert_int_equal(ids, there.stream_pinned);
+    assert_int_equal(here.gpu_needed - ids, there.gpu_needed);
+    assert_int_equal(here.host_needed + ids, there.host_needed);
 }
 
 static void test_hot_rows_fill_the_budget(void **state) {
@@ -341,6 +396,8 @@ int main(void) {
         TEST(test_cpu_does_not_fit),
         TEST(test_held_out_examples_of_lock_free_training),
         TEST(test_gpu_split),
+        TEST(test_hot_rows_leave_the_host),
+        TEST(test_an_id_stream_is_on_the_gpu_or_pinned),
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),
         TEST(test_gpu_advice),
