@@ -2,7 +2,8 @@
  *
  * Calls are at batch grain. A batch passes make_batch -> gather -> step -> scatter in a stage (one of `depth`), and
  * result() waits for it; a call may return before its work is done, and where a backend has nothing to do it has a no-op,
- * so callers never branch on which one they hold. Every function returns 0, or -1 after fail().
+ * so callers never branch on which one they hold. Batches of the same tables follow one another: the next is gathered when
+ * the one before has been scattered. Every function returns 0, or -1 after fail().
  *
  *   example  a block: T target rows against C context rows, the first P of them positive; all T x C pairs are trained
  *   batch    the blocks of consecutive examples; each distinct row in it gets exactly one optimizer update
@@ -185,8 +186,9 @@ struct batch_view {
     const uint32_t *target_ids, *context_ids;
 };
 
+/* The same for gather, step and scatter of a batch. */
 struct step_request {
-    struct backend_table *target, *context;
+    struct backend_table *target, *context; /* two tables */
     const struct rule_options *rule;
     double lr;       /* scheduled */
     uint64_t behind; /* steps of the run before this one: the global step count */

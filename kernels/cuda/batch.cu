@@ -65,32 +65,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
     return grow_stage(b, stage, room) || cuda_index_reserve(b, stage->maker, room, rows) ? -1 : 0;
 }
 
-/* The copy that the stage's last batch did not have: what looked there is older than that batch, which is finished.
- * With stages used in turn, makers are too, and each copy of a stage always has the same one. */
-static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
-    if (stage->gathered) stage->copy = !stage->copy;
-    stage->counts = stage->both_counts + stage->copy;
-    stage->maker = &b->makers[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? MAKERS : 1)];
-}
-
-static int begin_batch(struct backend *b, unsigned number, struct stage **out) {
-    struct stage *stage = &b->stages[number];
-    if (number >= b->depth) return fail("stage %u of a backend with %u", number, b->depth);
-    CK(cudaSetDevice(b->device));
-    if (cuda_finish(b, stage)) return -1;
-    take_turn(b, stage, number);
-    stage->built = stage->gathered = 0;
-    *out = stage;
-    return 0;
-}
-
-static int end_batch(struct stage *stage) {
-    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
-    stage->built = 1;
-    return 0;
-}
-
-/* The stage is finished: nothing reads the request of its last batch any more. */
+/* The stage is free: nothing reads the request of its last batch any more. */
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
@@ -235,7 +210,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (request->count >= (uint64_t)1 << 31)
         return fail("a batch of %llu examples is more than 2^31; lower train.batch",
                     (unsigned long long)request->count);
-    if (begin_batch(b, number, &stage)) return -1;
+    if (cuda_stage_begin(b, number, &stage)) return -1;
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -243,7 +218,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
                  : request->held_out                       ? make_held_out(b, stage)
                  : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
                                                            : make_measured(b, stage);
-    return failed ? -1 : end_batch(stage);
+    return failed ? -1 : cuda_stage_built(stage);
 }
 
 /* ---- set and view ---- */
@@ -322,12 +297,12 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     int result = -1;
     if (view->blocks >= (uint64_t)1 << 31 || view->target_starts[view->blocks] >= (uint64_t)1 << 31)
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
-    if (begin_batch(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
+    if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
     if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index(stage, rows))
         goto out;
-    result = end_batch(stage);
+    result = cuda_stage_built(stage);
 out:
     free(packed);
     return result;
@@ -344,7 +319,7 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     struct batch_counts counts;
     uint32_t *starts = NULL;
     int result = -1;
-    if (number >= b->depth || !stage->built) return fail("stage %u has no batch to look at", number);
+    if (number >= b->depth || stage->state == STAGE_EMPTY) return fail("stage %u has no batch to look at", number);
     CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->maker->stream));
     CK(cudaStreamSynchronize(stage->maker->stream));
     uint64_t blocks = counts.blocks, targets = counts.targets, contexts = counts.contexts, kept = 0;

@@ -1,9 +1,5 @@
-/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage.
- *
- *   makers' streams  ids, distinct rows, orders of batches k+1, k+2     (batch.cu: examples.cu, index.cu)
- *   in stream        its cold rows, host -> slots                       (rows.cu)
- *   compute stream   forward shared rows from batches in flight; step k (rows.cu, step.cu)
- *   out stream       rows of batch k-1, slots -> host; its result       (rows.cu)
+/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. stage.cu tells a
+ * batch's life in order.
  *
  * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
  * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
@@ -22,6 +18,7 @@ extern "C" {
 #include "base/memory.h"
 #include "base/report.h"
 #include "kernels/backend.h"
+#include "kernels/home_order.h"
 #include "kernels/host_rows.h"
 #include "kernels/sgns.h"
 }
@@ -161,7 +158,7 @@ struct side_arrays {
     uint32_t *host_ids;        /* likewise: pinned copies of the batch's distinct ids */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts; /* and of its counts */
-    int staged[2];             /* staging holds rows that their places do not have yet */
+    enum home_way way[2];      /* of stores[0], of stores[1]: how the batch's cold rows go home */
 };
 
 /* What the kernels that make examples are told of a batch. */
@@ -198,9 +195,19 @@ struct maker {
     struct scratch scratch;
 };
 
+/* Where a batch is in its life; stage.cu has the drawing of who moves it on. */
+enum stage_state {
+    STAGE_EMPTY,      /* no batch */
+    STAGE_BUILT,      /* a batch; none of its rows has been asked for */
+    STAGE_FETCHING,   /* its cold rows are on their way into the slots */
+    STAGE_STEPPING,   /* its step is enqueued: the slots will hold new values */
+    STAGE_GOING_HOME, /* its cold rows are on their way to their places */
+    STAGE_HOME        /* they have landed; the result and the batch can be looked at */
+};
+
 struct stage {
-    int built, busy;   /* has a batch; something of it may still run */
-    int gathered;      /* gather() was called for this batch: its slots hold rows */
+    enum stage_state state;
+    int loss_only;     /* the batch is measured and changes nothing */
     int cold;          /* some of its rows come from the host */
     uint64_t sequence; /* order of gather() */
     struct backend_table *tables[2]; /* whose rows lie in the slots */
@@ -218,7 +225,7 @@ struct stage {
     struct gpu_array losses;       /* double [targets] */
     struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
     struct step_result *result;    /* pinned, mapped */
-    cudaEvent_t prepared, arrived, stepped, done; /* arrived: rows are in their slots; done: all of it */
+    cudaEvent_t prepared, arrived, stepped, done; /* arrived: cold rows are in their slots; done: all that the GPU does */
     struct batch_view view; /* host copy, for batch_view() */
     void *view_memory[5];
 };
@@ -297,22 +304,36 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 int cuda_index_reserve(struct backend *backend, struct maker *maker, const struct batch_sizes *room, uint64_t rows);
 int cuda_index(struct stage *stage, uint64_t rows);
 
+/* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
+int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
+int cuda_stage_built(struct stage *stage);
+int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
+int cuda_drain(struct backend *backend);
+/* The batch's rows may not be home: whoever wants them takes them from its slots. */
+static inline int cuda_in_flight(const struct stage *stage) {
+    return stage->state >= STAGE_FETCHING && stage->state <= STAGE_GOING_HOME;
+}
+
 /* batch.cu */
 int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 struct side_view cuda_side(const struct stage *stage, int side);
 
-/* rows.cu */
-int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_forward(struct backend *backend, struct stage *stage); /* on the compute stream, at the head of a step */
-int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
-int cuda_finish(struct backend *backend, struct stage *stage); /* waits until nothing of the stage runs */
-int cuda_drain(struct backend *backend);
+/* rows.cu: the cold rows of one side. All but the last are only enqueued (a file's rows are read at once). */
+int cuda_has_cold(const struct backend_table *table);
+int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* the maker's stream */
+int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* in */
+int cuda_rows_forward(struct backend *backend, struct stage *stage, int side); /* compute, before the step */
+int cuda_rows_home(struct backend *backend, struct stage *stage, int side);    /* out */
+int cuda_rows_land(struct backend *backend, struct stage *stage, int side);    /* the host's threads, when all that is done */
 
 /* step.cu */
-int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_launch_step(struct backend *backend, struct stage *stage, const struct step_request *request); /* compute */
+int cuda_launch_result(struct backend *backend, struct stage *stage, const struct step_request *request); /* out */
 
 /* hogwild.cu, topk.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);

@@ -1,19 +1,19 @@
-/* rows: cold rows between the host and a stage's slots, and what keeps it exact while several batches are in flight.
+/* rows: cold rows between the host and a stage's slots, and what keeps them exact while several batches are in flight.
+ * stage.cu has the order in which a batch goes through this.
  *
- *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots         the maker's stream
- *   gather   the other cold rows, host -> slots                                                       in stream
- *   forward  those that batches in flight held, their slots -> these, when the step before is done    compute stream
- *   scatter  slots -> host                                                                            out stream
+ *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots     its maker's stream
+ *   fetch    the other cold rows, host -> slots                                                   in stream
+ *   forward  those that batches in flight hold, their slots -> these, after the step before       compute stream
+ *   home     slots -> host, or slots -> staging                                                   out stream
+ *   land     staging -> host                                                                      the host's threads
  *
- * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Where
- * the host has threads to spare, a large batch's scatter is therefore one plain copy of the slots into pinned staging,
- * whose rows the threads then put in their places (the last part of the batch); the gathers have the link's look-ups for
- * themselves. A small batch is bound by what is launched, and windows have few distinct rows: there the GPU writes the rows
- * home.
+ * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Which
+ * way they go home, and why a store may not change it at any time, is in kernels/home_order.h.
  * Both ways' kernels are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
- * A batch is in flight from gather() until the host has seen the end of its scatter, so a row that the host may not have
- * yet is never read from it. Of several batches that hold a row the newest has its value: steps run one after another.
+ * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have
+ * landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
+ * another.
  */
 #include "cuda.cuh"
 
@@ -25,8 +25,6 @@ enum {
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 4,
     STAGING_BLOCKS = 8,
-    STAGING_THREADS = 8,       /* host threads from which on they scatter */
-    STAGING_BYTES = 8 << 20,   /* of a batch, likewise */
     SLOT_BITS = 28
 };
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
@@ -153,7 +151,7 @@ static int is_cold(const struct store *store) {
     return store->place != PLACE_GPU && store->host != NULL;
 }
 
-static int has_cold(const struct backend_table *table) {
+int cuda_has_cold(const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
         if (is_cold(&table->stores[i])) return 1;
     return 0;
@@ -171,7 +169,7 @@ static uint64_t most_cold(const struct batch_sizes *sizes, int side, const struc
     return named < cold ? named : cold;
 }
 
-/* ---- gather ---- */
+/* ---- plan, the host's side ---- */
 
 static struct in_flight others_of(struct backend *b, const struct stage *stage, int side) {
     struct in_flight others;
@@ -181,7 +179,7 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
         struct stage *newest = NULL;
         for (unsigned i = 0; i < b->depth; i++) {
             struct stage *s = &b->stages[i];
-            if (s == stage || !s->gathered || !s->busy || s->tables[side] != stage->tables[side] || s->sequence >= below) continue;
+            if (s == stage || !cuda_in_flight(s) || s->tables[side] != stage->tables[side] || s->sequence >= below) continue;
             if (!newest || s->sequence > newest->sequence) newest = s;
         }
         if (!newest) return others;
@@ -192,37 +190,38 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
     }
 }
 
-static int plan_side(struct backend *b, struct stage *stage, int side) {
-    struct backend_table *table = stage->tables[side];
+static int find_others(struct backend *b, struct stage *stage, int side, uint64_t rows) {
     struct side_arrays *a = &stage->side[side];
     const uint32_t *ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
     cudaStream_t stream = stage->maker->stream;
-    uint64_t rows = most_cold(&stage->sizes, side, table), room = most_cold(&stage->room, side, table);
-    if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
-    if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
-    for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
-    if (!rows) return 0;
     struct in_flight others = others_of(b, stage, side);
     /* The newest may be another maker's; those before it were there when its own rows were looked up. */
     if (others.count) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[0]].prepared, 0));
-    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(ids, hot_of(table), stage->counts, side, others, (uint32_t *)a->forward.data);
+    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
+        ids, hot_of(stage->tables[side]), stage->counts, side, others, (uint32_t *)a->forward.data);
     CK_LAUNCH("find_forwards");
     return 0;
 }
 
-static struct record_move move_of(const struct stage *stage, int side, int part) {
-    const struct side_arrays *a = &stage->side[side];
-    const struct store *store = &stage->tables[side]->stores[part];
-    struct record_move m;
-    m.home = store->host_device - store->gpu_rows * store->stride;
-    m.slots = (char *)a->slots[part].data;
-    m.stride = store->stride;
-    m.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
-    m.forward = (const uint32_t *)a->forward.data;
-    m.counts = stage->counts;
-    m.side = side;
-    return m;
+/* Once for a batch and each of its stores, before any of its rows moves. */
+static void choose_ways(struct backend *b, struct stage *stage, int side, uint64_t rows) {
+    const struct backend_table *table = stage->tables[side];
+    for (int part = 0; part < 2; part++) {
+        enum home_way in_flight[BACKEND_STAGES], *way = &stage->side[side].way[part];
+        unsigned count = 0;
+        *way = HOME_NOTHING;
+        if (part >= table->parts || !is_cold(&table->stores[part]) || stage->loss_only) continue;
+        for (unsigned i = 0; i < b->depth; i++) {
+            const struct stage *s = &b->stages[i];
+            if (s != stage && cuda_in_flight(s) && s->tables[side] == table) in_flight[count++] = s->side[side].way[part];
+        }
+        struct home_load load;
+        load.bytes = rows * table->stores[part].stride;
+        load.threads = host_pool_threads(b->pool);
+        load.in_file = table->stores[part].place == PLACE_FILE;
+        load.one_target = stage->one_target;
+        *way = home_way(home_wanted(&load), in_flight, count);
+    }
 }
 
 /* Pinned memory that the GPU copies to and from; grown while the stage is idle. */
@@ -236,8 +235,18 @@ static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
     return 0;
 }
 
+/* The host's threads move rows of this side, from a file or home from staging. */
+static int needs_ids(const struct stage *stage, int side) {
+    const struct backend_table *table = stage->tables[side];
+    for (int i = 0; i < table->parts; i++) {
+        if (!is_cold(&table->stores[i])) continue;
+        if (table->stores[i].place == PLACE_FILE || stage->side[side].way[i] == HOME_STAGED) return 1;
+    }
+    return 0;
+}
+
 /* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
-static int fetch_ids(struct stage *stage, int side) {
+static int send_ids(struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
     cudaStream_t stream = stage->maker->stream;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
@@ -255,24 +264,42 @@ static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t *
     return a->host_counts->distinct[side] - a->host_counts->cold_first[side];
 }
 
-/* Whether a store's rows come home through staging and the host's threads. Of windows the host does not know how many rows
- * are distinct: a tenth of what they name, so few that the GPU has long written them when the threads would begin. */
-static int through_staging(const struct backend *b, const struct stage *stage, int side, int part) {
-    const struct backend_table *table = stage->tables[side];
-    if (table->stores[part].place == PLACE_FILE) return 1;
-    return stage->one_target && host_pool_threads(b->pool) >= STAGING_THREADS && most_cold(&stage->sizes, side, table) * table->stores[part].stride >= STAGING_BYTES;
+int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
+    struct backend_table *table = stage->tables[side];
+    struct side_arrays *a = &stage->side[side];
+    uint64_t rows = 0, room = 0;
+    if (cuda_has_cold(table)) {
+        rows = most_cold(&stage->sizes, side, table);
+        room = most_cold(&stage->room, side, table);
+    }
+    if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
+    if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
+    for (int i = 0; i < table->parts; i++)
+        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
+    choose_ways(b, stage, side, rows);
+    if (!rows) return 0;
+    return find_others(b, stage, side, rows) || (needs_ids(stage, side) && send_ids(stage, side)) ? -1 : 0;
 }
 
-static int needs_ids(const struct backend *b, const struct stage *stage, int side) {
-    const struct backend_table *table = stage->tables[side];
-    for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i]) && through_staging(b, stage, side, i)) return 1;
-    return 0;
+/* ---- fetch ---- */
+
+static struct record_move move_of(const struct stage *stage, int side, int part) {
+    const struct side_arrays *a = &stage->side[side];
+    const struct store *store = &stage->tables[side]->stores[part];
+    struct record_move m;
+    m.home = store->host_device - store->gpu_rows * store->stride;
+    m.slots = (char *)a->slots[part].data;
+    m.stride = store->stride;
+    m.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    m.forward = (const uint32_t *)a->forward.data;
+    m.counts = stage->counts;
+    m.side = side;
+    return m;
 }
 
 /* The file's rows go through a pinned copy of the slots that the host's threads fill. Rows that will be forwarded come
  * along; what they bring is not used. */
-static int gather_file(struct backend *b, struct stage *stage, int side, int part) {
+static int fetch_file(struct backend *b, struct stage *stage, int side, int part) {
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
     const uint32_t *ids;
@@ -287,89 +314,49 @@ static int gather_file(struct backend *b, struct stage *stage, int side, int par
     return 0;
 }
 
-static int gather_side(struct backend *b, struct stage *stage, int side) {
+int cuda_rows_fetch(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
-    if (!most_cold(&stage->sizes, side, table)) return 0;
+    if (!cuda_has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
         if (!is_cold(store)) continue;
         if (store->place == PLACE_FILE) {
-            if (gather_file(b, stage, side, i)) return -1;
+            if (fetch_file(b, stage, side, i)) return -1;
             continue;
         }
         move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(stage, side, i));
-        CK_LAUNCH("gather");
+        CK_LAUNCH("fetch");
     }
-    return 0;
-}
-
-static int check_ready(struct backend *b, unsigned number, const struct stage *stage) {
-    if (number >= b->depth || !stage->built) return fail("stage %u has no batch", number);
-    return 0;
-}
-
-int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage = &b->stages[number];
-    int cold = 0;
-    if (check_ready(b, number, stage)) return -1;
-    CK(cudaSetDevice(b->device));
-    stage->tables[SIDE_TARGET] = request->target;
-    stage->tables[SIDE_CONTEXT] = request->context;
-    stage->sequence = ++b->sequence;
-    for (int side = 0; side < 2; side++)
-        if (has_cold(stage->tables[side])) {
-            cold = 1;
-            if (plan_side(b, stage, side) || (needs_ids(b, stage, side) && fetch_ids(stage, side))) return -1;
-        }
-    stage->cold = cold;
-    stage->gathered = stage->busy = 1;
-    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
-    if (!cold) return 0;
-    /* Slots may still be read by the newest step's forwarding: it looked here when this stage held an older batch. */
-    CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-    CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
-    for (int side = 0; side < 2; side++)
-        if (has_cold(stage->tables[side]) && gather_side(b, stage, side)) return -1;
-    CK(cudaEventRecord(stage->arrived, b->in));
     return 0;
 }
 
 /* ---- forward ---- */
 
-int cuda_forward(struct backend *b, struct stage *stage) {
-    CK(cudaStreamWaitEvent(b->compute, stage->prepared, 0));
-    if (!stage->cold) return 0;
-    CK(cudaStreamWaitEvent(b->compute, stage->arrived, 0));
-    if (b->depth > 1) {
-        for (int side = 0; side < 2; side++) {
-            struct backend_table *table = stage->tables[side];
-            if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) continue;
-            for (int part = 0; part < table->parts; part++) {
-                struct all_slots from;
-                if (!is_cold(&table->stores[part])) continue;
-                for (unsigned i = 0; i < b->depth; i++) from.slots[i] = (char *)b->stages[i].side[side].slots[part].data;
-                forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>(
-                    (char *)stage->side[side].slots[part].data, from, table->stores[part].stride,
-                    (const uint32_t *)stage->side[side].forward.data, stage->counts, side);
-                CK_LAUNCH("forward_records");
-            }
-        }
+int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
+    struct backend_table *table = stage->tables[side];
+    if (b->depth == 1 || !cuda_has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
+    for (int part = 0; part < table->parts; part++) {
+        struct all_slots from;
+        if (!is_cold(&table->stores[part])) continue;
+        for (unsigned i = 0; i < b->depth; i++) from.slots[i] = (char *)b->stages[i].side[side].slots[part].data;
+        forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>(
+            (char *)stage->side[side].slots[part].data, from, table->stores[part].stride,
+            (const uint32_t *)stage->side[side].forward.data, stage->counts, side);
+        CK_LAUNCH("forward_records");
     }
-    CK(cudaEventRecord(b->last_forward, b->compute));
     return 0;
 }
 
-/* ---- scatter, and the end of a batch ---- */
+/* ---- home ---- */
 
 /* Slots -> staging. A block of one target has hardly fewer distinct targets than the batch has blocks: the copy engine
  * takes them all, at no cost to the step. Otherwise a kernel that knows their number. */
-static int stage_out(struct backend *b, struct stage *stage, int side, int part) {
+static int copy_to_staging(struct backend *b, struct stage *stage, int side, int part) {
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
     uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
     if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
-    a->staged[part] = 1;
     if (stage->one_target && side == SIDE_TARGET) {
         CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
         return 0;
@@ -380,83 +367,27 @@ static int stage_out(struct backend *b, struct stage *stage, int side, int part)
     return 0;
 }
 
-static int scatter_side(struct backend *b, struct stage *stage, int side) {
-    struct backend_table *table = stage->tables[side];
-    if (!has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
-    for (int i = 0; i < table->parts; i++) {
-        const struct store *store = &table->stores[i];
-        if (!is_cold(store)) continue;
-        if (through_staging(b, stage, side, i)) {
-            if (stage_out(b, stage, side, i)) return -1;
-            continue;
-        }
-        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, i));
-        CK_LAUNCH("scatter");
+int cuda_rows_home(struct backend *b, struct stage *stage, int side) {
+    for (int part = 0; part < 2; part++) {
+        enum home_way way = stage->side[side].way[part];
+        if (way == HOME_STAGED && copy_to_staging(b, stage, side, part)) return -1;
+        if (way != HOME_DIRECT) continue;
+        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, part));
+        CK_LAUNCH("home");
     }
     return 0;
 }
 
-int cuda_scatter(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage = &b->stages[number];
-    if (check_ready(b, number, stage)) return -1;
-    CK(cudaSetDevice(b->device));
-    if (!stage->cold || request->loss_only) return 0;
-    for (int side = 0; side < 2; side++)
-        if (scatter_side(b, stage, side)) return -1;
-    CK(cudaEventRecord(stage->done, b->out));
-    return 0;
-}
-
-/* Rows that have come down to staging go to their places: the last part of their scatter is the host's. */
-static int put_home(struct backend *b, struct stage *stage) {
-    for (int side = 0; side < 2; side++) {
-        struct side_arrays *a = &stage->side[side];
-        for (int i = 0; i < 2; i++) {
-            if (!a->staged[i]) continue;
-            a->staged[i] = 0;
-            if (!stage->tables[side]) continue; /* closed since */
-            const struct store *store = &stage->tables[side]->stores[i];
-            const uint32_t *ids;
-            uint64_t count = cold_ids(a, side, &ids);
-            if (host_scatter(b->pool, store->host - store->gpu_rows * store->stride, a->staging[i], ids, count, store->stride))
-                return -1;
-        }
+int cuda_rows_land(struct backend *b, struct stage *stage, int side) {
+    struct side_arrays *a = &stage->side[side];
+    if (!stage->tables[side]) return 0; /* closed since */
+    for (int part = 0; part < 2; part++) {
+        if (a->way[part] != HOME_STAGED) continue;
+        const struct store *store = &stage->tables[side]->stores[part];
+        const uint32_t *ids;
+        uint64_t count = cold_ids(a, side, &ids);
+        char *home = store->host - store->gpu_rows * store->stride;
+        if (host_scatter(b->pool, home, a->staging[part], ids, count, store->stride)) return -1;
     }
-    return 0;
-}
-
-/* Older batches first: a row that two of them hold must keep the newer value. */
-int cuda_finish(struct backend *b, struct stage *stage) {
-    while (stage->busy) {
-        struct stage *oldest = stage;
-        for (unsigned i = 0; i < b->depth; i++)
-            if (b->stages[i].busy && b->stages[i].sequence < oldest->sequence) oldest = &b->stages[i];
-        CK(cudaEventSynchronize(oldest->prepared));
-        if (oldest->cold) CK(cudaEventSynchronize(oldest->arrived));
-        CK(cudaEventSynchronize(oldest->done));
-        if (put_home(b, oldest)) return -1;
-        oldest->busy = 0;
-    }
-    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never used */
-    return 0;
-}
-
-int cuda_result(struct backend *b, unsigned number, struct step_result *result) {
-    struct stage *stage = &b->stages[number];
-    if (check_ready(b, number, stage)) return -1;
-    CK(cudaSetDevice(b->device));
-    if (cuda_finish(b, stage)) return -1;
-    *result = *stage->result;
-    return 0;
-}
-
-int cuda_drain(struct backend *b) {
-    CK(cudaSetDevice(b->device));
-    for (unsigned i = 0; i < b->depth; i++)
-        if (cuda_finish(b, &b->stages[i])) return -1;
-    for (struct maker &maker : b->makers) CK(cudaStreamSynchronize(maker.stream));
-    CK(cudaStreamSynchronize(b->in));
-    CK(cudaStreamSynchronize(b->compute));
-    CK(cudaStreamSynchronize(b->out));
     return 0;
 }

@@ -263,11 +263,13 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     return 0;
 }
 
-static int launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
+int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *sizes = &stage->sizes;
     const struct record_layout *layout = &request->target->spec.layout;
     struct sums k = kernels_for<sum_family>(layout->span / 4, layout->slots);
     struct step_view v;
+    if (check_tables(request)) return -1;
+    if (!sizes->blocks) return 0;
     if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) || cuda_measure(b, stage, &v, layout->slots))
         return -1;
     if (request->loss_only) return 0;
@@ -283,7 +285,7 @@ static uint64_t cold_bytes(const struct backend_table *table) {
     return bytes;
 }
 
-static int launch_result(struct backend *b, struct stage *stage, const struct step_request *request) {
+int cuda_launch_result(struct backend *b, struct stage *stage, const struct step_request *request) {
     struct result_view r;
     memset(&r, 0, sizeof r);
     r.losses = (const double *)stage->losses.data;
@@ -294,21 +296,7 @@ static int launch_result(struct backend *b, struct stage *stage, const struct st
     r.written = !request->loss_only;
     r.words = stage->words;
     r.to = stage->result;
-    CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
     tell_result<<<1, 1024, 0, b->out>>>(r);
     CK_LAUNCH("tell_result");
-    CK(cudaEventRecord(stage->done, b->out));
     return 0;
-}
-
-int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage = &b->stages[number];
-    if (number >= b->depth || !stage->built || !stage->gathered) return fail("stage %u has no gathered batch to step", number);
-    if (stage->tables[SIDE_TARGET] != request->target || stage->tables[SIDE_CONTEXT] != request->context)
-        return fail("a step over other tables than its rows were gathered from");
-    CK(cudaSetDevice(b->device));
-    if (check_tables(request) || cuda_forward(b, stage)) return -1;
-    if (stage->sizes.blocks && launch_step(b, stage, request)) return -1;
-    CK(cudaEventRecord(stage->stepped, b->compute));
-    return launch_result(b, stage, request);
 }

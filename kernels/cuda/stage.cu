@@ -1,0 +1,191 @@
+/* stage: the life of a batch, told in order. The other files of this folder have the words of it.
+ *
+ * A batch lives in a stage, one of `depth`. Each call moves it one state on, enqueues work and returns:
+ *
+ *           make_batch        gather            step             scatter              result, drain, or the
+ *           set_batch                                                                 stage's next make_batch
+ *   EMPTY -----------> BUILT --------> FETCHING -------> STEPPING -------> GOING_HOME -----------------------> HOME
+ *                        ^                                                                                      |
+ *                        +------------------------------ make_batch, set_batch ---------------------------------+
+ *
+ * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
+ *
+ *   a maker's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
+ *   in stream           [fetch: host -> slots] |arrived                rows.cu
+ *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; measure.cu, step.cu
+ *   out stream              [result] [home: slots -> host, or staging] |done       step.cu; rows.cu
+ *   the host's threads        [land: staging -> host]                  rows.cu
+ *
+ * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two makers
+ * take turns) and k-1 goes home. What keeps that exact:
+ *
+ *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls overlaps.
+ *   - From FETCHING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same table
+ *     takes them from its slots (rows.cu: plan, forward).
+ *   - Rows of one store come home in the order of their batches, whichever way they go (kernels/home_order.h). The host's
+ *     part of it, landing, is done for the oldest batch first.
+ */
+#include "cuda.cuh"
+
+/* ---- make ---- */
+
+/* Ids and counts go into the copy that the stage's last batch did not have: what may still look there is older than that
+ * batch, which is home. With stages used in turn, makers are too, and each copy of a stage always has the same one. */
+static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
+    if (stage->state == STAGE_HOME) stage->copy = !stage->copy;
+    stage->counts = stage->both_counts + stage->copy;
+    stage->maker = &b->makers[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? MAKERS : 1)];
+}
+
+static int land(struct backend *b, struct stage *stage);
+
+int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
+    struct stage *stage = &b->stages[number];
+    if (number >= b->depth) return fail("stage %u of a backend with %u", number, b->depth);
+    if (stage->state == STAGE_FETCHING || stage->state == STAGE_STEPPING)
+        return fail("stage %u has a batch that was gathered and is not scattered yet", number);
+    CK(cudaSetDevice(b->device));
+    if (land(b, stage)) return -1;
+    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never gathered */
+    take_turn(b, stage, number);
+    stage->state = STAGE_EMPTY;
+    *out = stage;
+    return 0;
+}
+
+int cuda_stage_built(struct stage *stage) {
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    stage->state = STAGE_BUILT;
+    return 0;
+}
+
+/* ---- gather, step, scatter ---- */
+
+static int find_stage(struct backend *b, unsigned number, enum stage_state state, const char *what,
+                      struct stage **stage) {
+    *stage = &b->stages[number];
+    if (number >= b->depth || (*stage)->state != state) return fail("stage %u has no batch that %s", number, what);
+    CK(cudaSetDevice(b->device));
+    return 0;
+}
+
+static int holds(const struct stage *stage, const struct backend_table *table) {
+    return stage->tables[SIDE_TARGET] == table || stage->tables[SIDE_CONTEXT] == table;
+}
+
+/* Older batches of these tables must be scattered. Those that have one of them on the other side are landed first: rows are
+ * forwarded, and their order home is kept, between the same sides only. */
+static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
+    if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
+    for (unsigned i = 0; i < b->depth; i++) {
+        struct stage *s = &b->stages[i];
+        if (s == stage || !cuda_in_flight(s) || (!holds(s, request->target) && !holds(s, request->context))) continue;
+        if (s->state != STAGE_GOING_HOME)
+            return fail("rows of a table are to be gathered while its batch in stage %u is not scattered yet", i);
+        int crossed = s->tables[SIDE_CONTEXT] == request->target || s->tables[SIDE_TARGET] == request->context;
+        if (crossed && land(b, s)) return -1;
+    }
+    return 0;
+}
+
+int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage;
+    if (find_stage(b, number, STAGE_BUILT, "can be gathered", &stage) || wait_turn(b, stage, request)) return -1;
+    stage->tables[SIDE_TARGET] = request->target;
+    stage->tables[SIDE_CONTEXT] = request->context;
+    stage->loss_only = request->loss_only;
+    stage->sequence = ++b->sequence;
+    stage->cold = cuda_has_cold(request->target) || cuda_has_cold(request->context);
+    for (int side = 0; side < 2; side++)
+        if (cuda_rows_plan(b, stage, side)) return -1;
+    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    if (stage->cold) {
+        CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
+        /* The newest step's forwarding may still read these slots, of the older batch that was in this stage. */
+        CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
+        for (int side = 0; side < 2; side++)
+            if (cuda_rows_fetch(b, stage, side)) return -1;
+        CK(cudaEventRecord(stage->arrived, b->in));
+    }
+    stage->state = STAGE_FETCHING;
+    return 0;
+}
+
+static int forward(struct backend *b, struct stage *stage) {
+    CK(cudaStreamWaitEvent(b->compute, stage->prepared, 0));
+    if (!stage->cold) return 0;
+    CK(cudaStreamWaitEvent(b->compute, stage->arrived, 0));
+    for (int side = 0; side < 2; side++)
+        if (cuda_rows_forward(b, stage, side)) return -1;
+    CK(cudaEventRecord(b->last_forward, b->compute));
+    return 0;
+}
+
+int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage;
+    if (find_stage(b, number, STAGE_FETCHING, "was gathered and can be stepped", &stage)) return -1;
+    if (stage->tables[SIDE_TARGET] != request->target || stage->tables[SIDE_CONTEXT] != request->context)
+        return fail("a step over other tables than its rows were gathered from");
+    if (!stage->loss_only != !request->loss_only) return fail("a step with another loss_only than its gather");
+    if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
+    CK(cudaEventRecord(stage->stepped, b->compute));
+    CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
+    if (cuda_launch_result(b, stage, request)) return -1;
+    stage->state = STAGE_STEPPING;
+    return 0;
+}
+
+int cuda_scatter(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage;
+    if (find_stage(b, number, STAGE_STEPPING, "was stepped and can be scattered", &stage)) return -1;
+    for (int side = 0; side < 2; side++)
+        if (cuda_rows_home(b, stage, side)) return -1;
+    CK(cudaEventRecord(stage->done, b->out));
+    stage->state = STAGE_GOING_HOME;
+    return 0;
+}
+
+/* ---- the end of a batch ---- */
+
+static struct stage *oldest_going_home(struct backend *b) {
+    struct stage *oldest = NULL;
+    for (unsigned i = 0; i < b->depth; i++) {
+        struct stage *s = &b->stages[i];
+        if (s->state == STAGE_GOING_HOME && (!oldest || s->sequence < oldest->sequence)) oldest = s;
+    }
+    return oldest;
+}
+
+/* Waits until the rows of a stage that is going home have landed. Older batches first: a row that two of them hold must
+ * keep the newer value. */
+static int land(struct backend *b, struct stage *stage) {
+    while (stage->state == STAGE_GOING_HOME) {
+        struct stage *oldest = oldest_going_home(b);
+        CK(cudaEventSynchronize(oldest->done)); /* the last that the GPU does for it: its step waited for all before */
+        for (int side = 0; side < 2; side++)
+            if (cuda_rows_land(b, oldest, side)) return -1;
+        oldest->state = STAGE_HOME;
+    }
+    return 0;
+}
+
+int cuda_result(struct backend *b, unsigned number, struct step_result *result) {
+    struct stage *stage = &b->stages[number];
+    if (number >= b->depth || (stage->state != STAGE_GOING_HOME && stage->state != STAGE_HOME))
+        return fail("stage %u has no batch whose step and scatter were called", number);
+    CK(cudaSetDevice(b->device));
+    if (land(b, stage)) return -1;
+    *result = *stage->result;
+    return 0;
+}
+
+int cuda_drain(struct backend *b) {
+    CK(cudaSetDevice(b->device));
+    for (unsigned i = 0; i < b->depth; i++)
+        if (land(b, &b->stages[i])) return -1;
+    for (struct maker &maker : b->makers) CK(cudaStreamSynchronize(maker.stream));
+    CK(cudaStreamSynchronize(b->in));
+    CK(cudaStreamSynchronize(b->compute));
+    CK(cudaStreamSynchronize(b->out));
+    return 0;
+}
