@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <ini.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -107,6 +106,12 @@ static const struct key *find_key(const char *section, const char *key) {
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(keys[i].section, section) && !strcmp(keys[i].key, key)) return &keys[i];
     return NULL;
+}
+
+static int is_section(const char *name) {
+    for (int i = 0; i < SECTIONS; i++)
+        if (!strcmp(name, sections[i].name)) return 1;
+    return 0;
 }
 
 static int has_auto(const struct key *key) {
@@ -324,9 +329,7 @@ static int refuse_section(const char *section, const char *where, refuser *refus
 static int refuse_key(const char *section, const char *key, const char *where, refuser *refuse) {
     const char *names[KEYS];
     size_t count = 0;
-    int known = 0;
-    for (int i = 0; i < SECTIONS; i++) known |= !strcmp(section, sections[i].name);
-    if (!known) return refuse_section(section, where, refuse);
+    if (!is_section(section)) return refuse_section(section, where, refuse);
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(keys[i].section, section)) names[count++] = keys[i].key;
     const char *near = text_nearest(key, names, count);
@@ -382,24 +385,31 @@ void config_release(struct config *config) {
 
 enum { LONGEST_FILE = 16 << 20 }; /* bytes: whatever is longer is no configuration */
 
-/* Hands the file to inih line by line. inih takes lines of some 200 bytes; of a longer one it gets the name alone, and
- * the value waits here. Blanks in front go away: inih would take such a line for more of the one before it. */
+/* The INI that is being read, line by line, each of any length. */
 struct ini_source {
-    const char *path, *at;
-    unsigned line;    /* of the one that inih has now */
-    char *long_value; /* of that line, or NULL */
+    const char *path;
+    char *at;            /* what follows the current line */
+    unsigned line;       /* number of the current one */
+    const char *section; /* in the text; NULL before the first */
+    unsigned *key_lines; /* [KEYS] where a key was set, 0: not yet */
     struct config *config;
-    unsigned *lines_of_keys; /* [KEYS] where a key was set, 0: not yet */
-    int failed;
 };
 
-static int refuse_line(const struct ini_source *source, const char *line, unsigned number) {
-    int length = (int)strcspn(line, "\r\n");
-    return fail("%s line %u: '%.*s' is neither [section] nor key = value", source->path, number,
-                length > 100 ? 100 : length, line);
+/* The next line as a string without blanks at its ends, or NULL behind the last. LF, CR and CRLF end a line. */
+static char *next_line(struct ini_source *source) {
+    char *line = source->at, *end = line + strcspn(line, "\r\n");
+    if (!*line) return NULL;
+    source->at = *end ? end + 1 + (end[0] == '\r' && end[1] == '\n') : end;
+    source->line++;
+    *end = 0;
+    return text_strip(line);
 }
 
-/* Ends the value where a comment begins: a ';' behind a blank, as inih has it. */
+static int is_comment(const char *text) {
+    return *text == '#' || *text == ';';
+}
+
+/* Ends the value where a comment begins: a ';' behind a blank, as in most INI files. */
 static void cut_comment(char *value) {
     for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
         if (at == value || isspace((unsigned char)at[-1])) {
@@ -408,73 +418,47 @@ static void cut_comment(char *value) {
         }
 }
 
-/* A line that inih cannot take whole: "name =" for inih, the rest kept. Comments need not be whole. */
-static int split_long_line(struct ini_source *source, const char *line, size_t length, char *out, size_t room) {
-    size_t name = 0;
-    while (name < length && line[name] != '=' && line[name] != ':') name++;
-    if (*line == '#' || *line == ';' || *line == '[' || name == length || name + 2 > room) {
-        snprintf(out, room, "%.*s", (int)(room - 1), line);
-        return 0;
-    }
-    snprintf(out, room, "%.*s=", (int)name, line);
-    source->long_value = mem_text(line + name + 1, length - name - 1, "the configuration");
-    if (!source->long_value) return -1;
-    cut_comment(source->long_value);
+static int refuse_line(const char *line, const char *where) {
+    return fail("%s: '%.100s' is neither [section] nor key = value", where, line);
+}
+
+static int take_section(struct ini_source *source, char *line, const char *where) {
+    char *end = strchr(line, ']');
+    if (!end) return refuse_line(line, where);
+    char *behind = text_strip(end + 1);
+    if (*behind && !is_comment(behind))
+        return fail("%s: '%.100s' stands behind the section; write it on a line of its own", where, behind);
+    *end = 0;
+    source->section = text_strip(line + 1);
+    return is_section(source->section) ? 0 : refuse_section(source->section, where, fail);
+}
+
+static int take_key(struct ini_source *source, char *line, const char *where) {
+    size_t name_length = strcspn(line, "=:");
+    if (!line[name_length]) return refuse_line(line, where);
+    char *value = line + name_length + 1;
+    line[name_length] = 0;
+    const char *name = text_strip(line), *dot = strchr(name, '.');
+    if (!source->section)
+        return fail("%s: '%.100s' stands under no section; write [%.*s] above it", where, name,
+                    dot ? (int)(dot - name) : 7, dot ? name : "section");
+    cut_comment(value);
+    if (config_set(source->config, source->section, name, value, where)) return -1;
+    const struct key *key = find_key(source->section, name);
+    unsigned *before = &source->key_lines[key - keys];
+    if (*before) warn("%s: %s was set on line %u already; this line counts", where, key->name, *before);
+    *before = source->line;
     return 0;
 }
 
-/* inih reads on behind a line that it cannot read and tells of it at the end, when what came of it has been complained
- * of. */
-static int is_readable(const char *line, size_t length, size_t room) {
-    if (!length || *line == '#' || *line == ';') return 1;
-    if (*line == '[') return length + 1 < room && memchr(line, ']', length);
-    return memchr(line, '=', length) || memchr(line, ':', length);
-}
-
-static char *next_line(char *out, int room, void *user) {
-    struct ini_source *source = user;
-    free(source->long_value);
-    source->long_value = NULL;
-    if (!*source->at || source->failed) return NULL;
-    const char *line = source->at, *end = line + strcspn(line, "\n");
-    source->at = *end ? end + 1 : end;
-    source->line++;
-    while (line < end && isspace((unsigned char)*line)) line++;
-    while (end > line && isspace((unsigned char)end[-1])) end--;
-    size_t length = (size_t)(end - line);
-    if (!is_readable(line, length, (size_t)room)) {
-        refuse_line(source, line, source->line);
-        source->failed = 1;
-        return NULL;
+static int take_lines(struct ini_source *source) {
+    char where[512], *line;
+    while ((line = next_line(source))) {
+        snprintf(where, sizeof where, "%.400s line %u", source->path, source->line);
+        if (!*line || is_comment(line)) continue;
+        if (*line == '[' ? take_section(source, line, where) : take_key(source, line, where)) return -1;
     }
-    if (length + 1 < (size_t)room)
-        snprintf(out, (size_t)room, "%.*s", (int)length, line);
-    else if (split_long_line(source, line, length, out, (size_t)room))
-        source->failed = 1;
-    return out;
-}
-
-static int take_key(void *user, const char *section, const char *name, const char *value) {
-    struct ini_source *source = user;
-    char where[512];
-    if (source->failed) return 0;
-    snprintf(where, sizeof where, "%.400s line %u", source->path, source->line);
-    if (!*section) {
-        const char *dot = strchr(name, '.');
-        fail("%s: '%.100s' stands under no section; write [%.*s] above it", where, name, dot ? (int)(dot - name) : 7,
-             dot ? name : "section");
-        source->failed = 1;
-        return 0;
-    }
-    if (config_set(source->config, section, name, source->long_value ? source->long_value : value, where)) {
-        source->failed = 1;
-        return 0;
-    }
-    const struct key *key = find_key(section, name);
-    unsigned *before = &source->lines_of_keys[key - keys];
-    if (*before) warn("%s: %s was set on line %u already; this line counts", where, key->name, *before);
-    *before = source->line;
-    return 1;
+    return 0;
 }
 
 /* "runs/Gowalla.ini" -> "Gowalla". */
@@ -489,38 +473,18 @@ static int take_name(struct config *config, const char *path) {
     return 0;
 }
 
-static const char *line_of(const char *text, unsigned number) {
-    for (unsigned i = 1; i < number && *text; i++) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
-    }
-    return text;
-}
-
 int config_read(struct config *config, const char *path) {
     uint64_t length;
-    unsigned lines_of_keys[KEYS] = {0};
+    unsigned key_lines[KEYS] = {0};
     char *text = file_read_given(path, LONGEST_FILE, &length);
-    int result = -1;
     if (!text) return -1;
-    const char *first = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3); /* a byte order mark */
-    struct ini_source source = {.path = path, .at = first, .config = config, .lines_of_keys = lines_of_keys};
-    if (strlen(text) != length) {
-        fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path, (uint64_t)strlen(text));
-        goto out;
-    }
-    int wrong = ini_parse_stream(next_line, &source, take_key, &source);
-    if (source.failed) goto out;
-    if (wrong < 0)
-        fail("not enough memory to read '%s'", path);
-    else if (wrong > 0)
-        refuse_line(&source, line_of(text, (unsigned)wrong), (unsigned)wrong);
-    else
-        result = take_name(config, path);
-out:
-    free(source.long_value);
+    struct ini_source source = {.path = path, .at = text, .config = config, .key_lines = key_lines};
+    if (!strncmp(text, "\xEF\xBB\xBF", 3)) source.at += 3; /* a byte order mark */
+    int result = strlen(text) == length ? take_lines(&source)
+                                        : fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path,
+                                               (uint64_t)strlen(text));
     free(text);
-    return result;
+    return result ? -1 : take_name(config, path);
 }
 
 /* ---- out ---- */

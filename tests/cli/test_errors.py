@@ -64,7 +64,7 @@ def test_wrong_call(sptx, arguments, sentence):
 
 @pytest.mark.parametrize("line, sentence", [
     ("[model]\ndimm = 16", "run.ini line 5: [model] has no key 'dimm'; did you mean 'dim'?"),
-    ("[modle]\ndim = 16", "run.ini line 5: there is no section 'modle'; did you mean 'model'?"),
+    ("[modle]\ndim = 16", "run.ini line 4: there is no section 'modle'; did you mean 'model'?"),
     ("[model]\ndim = many", "run.ini line 5: model.dim = 'many' is not a whole number from 1 to 4,096"),
 ])
 def test_wrong_line_of_a_config(sptx, line, sentence):

@@ -78,3 +78,23 @@ def test_devices_and_directories_are_refused(asked, path):
     for arguments in (["config", path], ["evaluate", "run", f"--pairs={path}"], ["nearest", "run", "t1w0", f"--titles={path}"],
                       ["train", asked.config(corpus={"vocab": path}), "--run.dir=other"]):
         assert asked.refuses(*arguments, **QUICK) == f"'{path}' is not a plain file but {kind}"
+
+
+# ---- configurations ----
+
+def test_a_configuration_of_an_old_mac_is_read(sptx):
+    sptx.config("unix.ini", model={"dim": "7"})
+    sptx.path("mac.ini").write_bytes(sptx.path("unix.ini").read_bytes().replace(b"\n", b"\r"))
+    assert sptx("config", "mac.ini").stdout.replace("/mac", "/unix") == sptx("config", "unix.ini").stdout
+
+
+def test_a_configuration_too_long_to_be_one(sptx):
+    with open(sptx.path("big.ini"), "wb") as out:
+        out.truncate((16 << 20) + 1)
+    assert sptx.refuses("config", "big.ini") == "'big.ini' is too long to be read: it has more than 16777216 bytes"
+    line = b"[corpus]\npath = " + b"x" * ((16 << 20) - 16)
+    sptx.path("long.ini").write_bytes(line)
+    assert len(line) == 16 << 20
+    assert len(sptx("config", "long.ini").stdout) > 16 << 20
+    sptx.path("wrong.ini").write_bytes(line.replace(b"path", b"apth"))
+    assert sptx.refuses("config", "wrong.ini") == "wrong.ini line 2: [corpus] has no key 'apth'; did you mean 'path'?"

@@ -123,7 +123,38 @@ static void reads_what_editors_leave(void **state) {
     config_release(&c);
 }
 
-/* inih's own lines end at 200 bytes. */
+/* As Windows, Unix and old Macs end them, in one file. */
+static void reads_lines_however_they_end(void **state) {
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    for (int first = 0; first < 3; first++)
+        for (int second = 0; second < 3; second++) {
+            char text[256];
+            struct config c;
+            sprintf(text, "[model]%s%sdim = 7%s# epochs = 1%s[train]%sepochs = 3%s%sbatch = 5", ends[first], ends[second],
+                    ends[second], ends[first], ends[second], ends[first], ends[first]);
+            assert_int_equal(read_text(&c, text), 0);
+            assert_int_equal(c.model_dim, 7);
+            assert_int_equal(c.train_epochs, 3);
+            assert_int_equal(c.train_batch, 5);
+            config_release(&c);
+        }
+    REFUSES("[model]\rdim = 7\r\rdimm = 3\r", "line 4");
+    REFUSES("[model]\r\ndim = 7\n\rdimm = 3\r", "line 4");
+}
+
+static void blanks_take_nothing_away(void **state) {
+    for (int blanks = 0; blanks < 1000; blanks = blanks ? blanks * 3 : 1) {
+        char text[16384];
+        struct config c;
+        sprintf(text, "%*s[%*smodel%*s]%*s; a comment\n%*sdim%*s=%*s7%*s\n", blanks, "", blanks, "", blanks, "", blanks, "",
+                blanks, "", blanks, "", blanks, "", blanks, "");
+        assert_int_equal(read_text(&c, text), 0);
+        assert_int_equal(c.model_dim, 7);
+        config_release(&c);
+    }
+}
+
+/* Nothing has a room of its own that a line could pass. */
 static void reads_lines_of_any_length(void **state) {
     for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
         char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
@@ -144,7 +175,8 @@ static void reads_lines_of_any_length(void **state) {
 static void refuses_with_line_and_nearest_name(void **state) {
     REFUSES("[train]\nepochs = 3\n\nepoch = 5\n", "some run.ini line 4", "[train] has no key 'epoch'",
             "did you mean 'epochs'");
-    REFUSES("[trian]\nepochs = 3\n", "line 2", "no section 'trian'", "did you mean 'train'");
+    REFUSES("[trian]\nepochs = 3\n", "line 1", "no section 'trian'", "did you mean 'train'");
+    REFUSES("[train]\n\n[modle]\n", "line 3", "no section 'modle'"); /* with no key under it, too */
     REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, examples, negatives");
     REFUSES("[train]\ndim = 3\n", "[train] has no key 'dim'", "model.dim");
     REFUSES("[train]\nqqqqqqqqqqq = 3\n", "no key 'qqqqqqqqqqq'", "help keys");
@@ -168,11 +200,12 @@ static void refuses_with_line_and_nearest_name(void **state) {
 
 static void refuses_what_is_no_ini(void **state) {
     REFUSES("epochs = 3\n[train]\n", "line 1", "'epochs' stands under no section");
-    REFUSES("[model]\ndim = 3\n[]\nx.y = 1\n", "line 4");
+    REFUSES("[model]\ndim = 3\n[]\nx.y = 1\n", "line 3: there is no section ''");
+    REFUSES("[model] dim = 3\n", "line 1: 'dim = 3' stands behind the section");
     REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
     REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
     REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
-    /* inih would take an indented line for more of the value above it, and the last one would win */
+    /* no value goes on in the next line */
     REFUSES("[corpus]\npath = a.txt\n    b.txt\n", "line 3: ", "b.txt' is neither");
     struct config c;
     assert_int_equal(config_init(&c), 0);
@@ -195,9 +228,9 @@ static void a_long_line_is_refused_like_a_short_one(void **state) {
     snprintf(text, sizeof text, "[train]\nepochs = x%01000d\n", 5);
     REFUSES(text, "line 2", "train.epochs = 'x000");
     snprintf(text, sizeof text, "[train]\n%0500d = 1\n", 5);
-    REFUSES(text, "line 2");
+    REFUSES(text, "line 2: [train] has no key '000");
     snprintf(text, sizeof text, "[%0500d]\nepochs = 1\n", 5);
-    REFUSES(text, "line 1");
+    REFUSES(text, "line 1: there is no section '000");
 }
 
 /* ---- arguments ---- */
@@ -560,6 +593,8 @@ int main(void) {
                                        TEST(choices_stand_in_the_order_of_their_enums),
                                        TEST(reads_an_ini),
                                        TEST(reads_what_editors_leave),
+                                       TEST(reads_lines_however_they_end),
+                                       TEST(blanks_take_nothing_away),
                                        TEST(reads_lines_of_any_length),
                                        TEST(refuses_with_line_and_nearest_name),
                                        TEST(refuses_what_is_no_ini),
