@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "search.h"
 #include "kernels/host_rows.h"
+#include "kernels/stores.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +18,6 @@
 #include <unistd.h>
 
 /* ---- stores ---- */
-
-static uint64_t padded(uint64_t bytes) {
-    return (bytes + 127) / 128 * 128;
-}
 
 /* A mapping of zeros: huge pages where the system has them, because a table's rows are met in no order. */
 static int map_memory(struct cpu_store *store, const char *name) {
@@ -50,13 +47,13 @@ static int map_file(struct cpu_store *store, const char *path, const char *suffi
     return 0;
 }
 
-static int store_open(struct cpu_store *store, const struct table_spec *spec, enum place place, uint64_t stride,
+static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape,
                       const char *suffix) {
-    store->stride = padded(stride);
+    store->stride = shape->stride;
     if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
         return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
                     (unsigned long long)spec->rows, (unsigned long long)store->stride);
-    if (place == PLACE_FILE) return map_file(store, spec->file_path, suffix);
+    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, suffix);
     return map_memory(store, spec->name);
 }
 
@@ -69,11 +66,6 @@ static void store_close(struct cpu_store *store) {
 
 /* ---- tables ---- */
 
-/* On this backend pinned and gpu are the same plain memory, so they share a record. */
-static int same_memory(enum place a, enum place b) {
-    return (a == PLACE_FILE) == (b == PLACE_FILE);
-}
-
 static void close_table(struct backend_table *table) {
     store_close(&table->weights);
     store_close(&table->state);
@@ -81,20 +73,17 @@ static void close_table(struct backend_table *table) {
 }
 
 static int table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **out) {
-    const struct record_layout *layout = &spec->layout;
-    uint64_t weights = layout->span * sizeof(float),
-             state = layout->slots * weights + layout->counted * sizeof(uint32_t);
+    struct table_shape shape = table_shape(spec, 0);
     struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
     table->spec = *spec;
-    int one = same_memory(spec->weights, spec->state) || !state;
-    if (store_open(&table->weights, spec, spec->weights, one ? weights + state : weights, ".weights") ||
-        (!one && store_open(&table->state, spec, spec->state, state, ".state"))) {
+    if (store_open(&table->weights, spec, &shape.store[0], ".weights") ||
+        (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1], ".state"))) {
         close_table(table);
         return -1;
     }
-    table->state_base = one ? table->weights.base + weights : table->state.base;
-    table->state_stride = one ? table->weights.stride : table->state.stride;
+    table->state_base = shape.stores == 1 ? table->weights.base + shape.weights : table->state.base;
+    table->state_stride = shape.store[shape.stores - 1].stride;
     table->next = backend->tables;
     backend->tables = table;
     *out = table;

@@ -21,6 +21,7 @@ extern "C" {
 #include "kernels/home_order.h"
 #include "kernels/host_rows.h"
 #include "kernels/sgns.h"
+#include "kernels/stores.h"
 }
 
 /* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */

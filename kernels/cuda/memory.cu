@@ -187,15 +187,14 @@ static void store_close(struct backend *b, struct store *store) {
 }
 
 /* Rows below gpu_rows on the GPU, the others in the store's place on the host. */
-static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, enum place place,
-                      uint64_t record, const char *suffix) {
-    uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
+static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape,
+                      const char *suffix) {
     char what[128];
     snprintf(what, sizeof what, "the %s table's %s", spec->name, suffix + 1);
-    store->place = place;
+    store->place = shape->place;
     store->fd = -1;
-    store->stride = round_up(record, 128);
-    store->gpu_rows = place == PLACE_GPU ? spec->rows : hot;
+    store->stride = shape->stride;
+    store->gpu_rows = shape->gpu_rows;
     if (spec->rows > (uint64_t)INT64_MAX / store->stride)
         return fail("%s of %llu rows x %llu bytes is more than any machine addresses", what, (unsigned long long)spec->rows,
                     (unsigned long long)store->stride);
@@ -203,7 +202,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     if (gpu_take(b, (void **)&store->gpu, store->gpu_rows * store->stride, what)) return -1;
     if (store->gpu) CK(cudaMemset(store->gpu, 0, store->gpu_rows * store->stride));
     if (!store->bytes) return 0;
-    if (place == PLACE_FILE) return map_file(store, spec->file_path, suffix, store->bytes);
+    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, suffix, store->bytes);
     return pinned_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
@@ -221,7 +220,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
 
 int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
     const struct record_layout *layout = &spec->layout;
-    uint64_t weights = (uint64_t)layout->span * 4, state = layout->slots * weights + layout->counted * 4;
+    struct table_shape shape = table_shape(spec, 1);
     struct backend_table *table = (struct backend_table *)mem_zalloc(1, sizeof *table, "a table");
     *out = NULL;
     if (!table) return -1;
@@ -234,11 +233,11 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     }
     table->spec.name = table->name;
     table->spec.file_path = NULL;
-    table->shared = !state || spec->weights == spec->state;
-    table->parts = table->shared ? 1 : 2;
+    table->shared = shape.stores == 1;
+    table->parts = (int)shape.stores;
     int failed = cudaSetDevice(b->device) != cudaSuccess;
-    failed = failed || store_open(b, &table->stores[0], spec, spec->weights, table->shared ? weights + state : weights, ".weights");
-    failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, spec->state, state, ".state"));
+    failed = failed || store_open(b, &table->stores[0], spec, &shape.store[0], ".weights");
+    failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, &shape.store[1], ".state"));
     if (failed) {
         cuda_table_close(b, table);
         return -1;
@@ -249,7 +248,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     table->view.slots = layout->slots;
     table->view.counted = layout->counted;
     table->view.weights = part_of(&table->stores[0], spec->rows, 0);
-    if (state) table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, weights) : part_of(&table->stores[1], spec->rows, 0);
+    if (shape.state) table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights) : part_of(&table->stores[1], spec->rows, 0);
     *out = table;
     return 0;
 }

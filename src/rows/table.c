@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include "base/memory.h"
+#include "kernels/stores.h"
 #include "normal.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -26,13 +27,10 @@ struct record_layout table_layout(const struct rule_options *rule, uint32_t dim)
     return layout;
 }
 
-static uint64_t padded(uint64_t bytes) {
-    return (bytes + 127) / 128 * 128;
-}
-
 uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state) {
-    uint64_t span = 4 * (uint64_t)layout->span, beside = layout->slots * span + 4 * layout->counted;
-    return weights == state ? padded(span + beside) : padded(span) + padded(beside);
+    struct table_spec spec = {.rows = 1, .layout = *layout, .weights = weights, .state = state};
+    struct table_shape shape = table_shape(&spec, 1);
+    return shape.store[0].stride + (shape.stores == 2 ? shape.store[1].stride : 0);
 }
 
 /* ---- opening ---- */

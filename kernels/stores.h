@@ -1,0 +1,48 @@
+/* stores: how a table's records lie in memory, one rule for the backends and for plans. Weights and state share a record
+ * where they have the same place, otherwise they are two stores with the same row numbering (backend.h draws both).
+ */
+#ifndef SPTX_STORES_H
+#define SPTX_STORES_H
+
+#include "backend.h"
+
+enum { STORE_ALIGN = 128 }; /* bytes: a record begins at a multiple of it */
+
+struct store_shape {
+    enum place place;
+    uint64_t stride;   /* bytes of a record, padded */
+    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all of the gpu place, the hot ones of the others */
+};
+
+struct table_shape {
+    unsigned stores;  /* 1, or 2: the second is the state's */
+    uint64_t weights; /* bytes of the weights alone: where the state begins in a shared record */
+    uint64_t state;   /* bytes of the state alone; 0: there is none */
+    struct store_shape store[2];
+};
+
+FN struct store_shape store_shape(const struct table_spec *spec, enum place place, uint64_t record, int gpu) {
+    struct store_shape shape;
+    uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
+    shape.place = place;
+    shape.stride = (record + STORE_ALIGN - 1) / STORE_ALIGN * STORE_ALIGN;
+    shape.gpu_rows = !gpu ? 0 : place == PLACE_GPU ? spec->rows : hot;
+    return shape;
+}
+
+/* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */
+FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
+    struct table_shape shape;
+    const struct record_layout *layout = &spec->layout;
+    enum place weights = spec->weights, state = spec->state;
+    if (!gpu && weights == PLACE_GPU) weights = PLACE_PINNED;
+    if (!gpu && state == PLACE_GPU) state = PLACE_PINNED;
+    shape.weights = layout->span * sizeof(float);
+    shape.state = layout->slots * shape.weights + layout->counted * sizeof(uint32_t);
+    shape.stores = shape.state && weights != state ? 2 : 1;
+    shape.store[0] = store_shape(spec, weights, shape.weights + (shape.stores == 1 ? shape.state : 0), gpu);
+    shape.store[1] = store_shape(spec, state, shape.state, gpu);
+    return shape;
+}
+
+#endif
