@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 
+#define NORMAL_FURTHEST 6.7
+
 /* out[i], independent standard normals, from `count` words, an even number: two of each two (Box and Muller 1958), none
- * further than 6.7 from 0. Within 1e-11 of what exact functions would give. */
+ * further than NORMAL_FURTHEST from 0. Within 1e-11 of what exact functions would give. */
 void normal_values(const uint32_t *words, uint32_t count, double *out);
 
 #endif

@@ -104,6 +104,12 @@ int table_init_law(struct init_law *out, const char *text, enum table_side side,
     return -1;
 }
 
+double table_init_reach(const struct init_law *law) {
+    if (law->kind == INIT_ZEROS) return 0;
+    if (law->kind == INIT_NORMAL) return fabs(law->a) + NORMAL_FURTHEST * law->b;
+    return fmax(fabs(law->a), fabs(law->b));
+}
+
 static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
     for (uint32_t i = 0; i < count; i++) out[i] = draw_unit(words[i]);
 }

@@ -23,6 +23,8 @@ struct init_law {
 };
 /* Reads "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". 0, or -1 (no sentence). */
 int table_init_law(struct init_law *law, const char *text, enum table_side side, uint32_t dim);
+/* No first weight is further than this from 0. A law that reaches past float32's largest number makes infinities. */
+double table_init_reach(const struct init_law *law);
 
 /* What a table is made of. */
 struct table_options {

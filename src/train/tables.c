@@ -2,6 +2,8 @@
 
 #include "base/report.h"
 
+#include <float.h>
+
 struct rule_options tables_rule(const struct config *config) {
     struct rule_options rule = {
         .rule = config->optimizer_rule,
@@ -46,9 +48,13 @@ static int choose_places(struct table_options *options, const struct config *con
 
 static int read_init(struct init_law *out, const struct config *config, enum table_side side) {
     const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
-    if (!table_init_law(out, text, side, (uint32_t)config->model_dim)) return 0;
-    return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
-                table_side_name(side), text);
+    if (table_init_law(out, text, side, (uint32_t)config->model_dim))
+        return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                    table_side_name(side), text);
+    if (!(table_init_reach(out) <= FLT_MAX))
+        return fail("model.%s_init = '%s' draws numbers up to %.3g, and float32 ends at %.3g", table_side_name(side),
+                    text, table_init_reach(out), (double)FLT_MAX);
+    return 0;
 }
 
 int tables_check_init(const struct config *config) {

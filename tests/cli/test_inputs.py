@@ -98,3 +98,12 @@ def test_a_configuration_too_long_to_be_one(sptx):
     assert len(sptx("config", "long.ini").stdout) > 16 << 20
     sptx.path("wrong.ini").write_bytes(line.replace(b"path", b"apth"))
     assert sptx.refuses("config", "wrong.ini") == "wrong.ini line 2: [corpus] has no key 'apth'; did you mean 'path'?"
+
+
+@pytest.mark.parametrize("side", ["target", "context"])
+@pytest.mark.parametrize("law, reach", [
+    ("uniform 1e39 1e39", "1e+39"), ("uniform -3.5e38 0", "3.5e+38"), ("normal 0 1e38", "6.7e+38"), ("normal 1e300 1", "1e+300")])
+def test_first_values_that_float32_cannot_hold(sptx, side, law, reach):
+    said = sptx.refuses("train", sptx.config(model={f"{side}_init": law}))
+    assert said == f"model.{side}_init = '{law}' draws numbers up to {reach}, and float32 ends at 3.4e+38"
+    assert not sptx.path("run").exists()

@@ -174,6 +174,19 @@ static void test_bad_laws(void **state) {
     assert_string_equal("", report_sentence());
 }
 
+static void test_reach(void **state) {
+    static const struct {
+        const char *text;
+        double reach;
+    } laws[] = {{"zeros", 0},          {"uniform -3 2", 3},       {"uniform 2 3", 3},          {"normal 0 1", 6.7},
+                {"normal -2 1", 8.7}, {"uniform 1e39 1e39", 1e39}, {"uniform -1e300 0", 1e300}, {"notebook 0", 0.5}};
+    struct init_law law;
+    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
+        assert_int_equal(0, table_init_law(&law, laws[i].text, TABLE_TARGET, 8));
+        assert_float_equal(laws[i].reach, table_init_reach(&law), laws[i].reach * 1e-12);
+    }
+}
+
 /* ---- first values ---- */
 
 static void test_bad_init_is_named(void **state) {
@@ -350,6 +363,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_laws, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_notebook_law, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reach, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_laws, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_init_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fill_is_a_function_of_row_and_column, set_up, tear_down),
