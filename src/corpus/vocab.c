@@ -677,16 +677,21 @@ static int take_lines(struct vocab *vocab, const char *path, const struct file_m
     return 0;
 }
 
-int vocab_read(struct vocab *vocab, const char *path) {
-    struct file_map map;
+static uint64_t count_lines(const struct file_map *map) {
     uint64_t lines = 0;
-    int result = -1;
-    *vocab = (struct vocab){0};
-    if (file_map_open(&map, path)) return -1;
-    for (const char *at = map.data, *end = at + map.size; at < end; lines++) {
+    for (const char *at = map->data, *end = at + map->size; at < end; lines++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         at = newline ? newline + 1 : end;
     }
+    return lines;
+}
+
+int vocab_read(struct vocab *vocab, const char *path) {
+    struct file_map map;
+    int result = -1;
+    *vocab = (struct vocab){0};
+    if (file_map_open(&map, path)) return -1;
+    uint64_t lines = map.size ? count_lines(&map) : 0; /* an empty file has no place in memory to count from */
     if (!lines)
         fail("vocabulary '%s' is empty; wanted lines of word TAB count", path);
     else if (lines > VOCAB_LIMIT)
