@@ -333,6 +333,11 @@ int file_exists(const char *path) {
     return !lstat(path, &about);
 }
 
+int file_absent(const char *path) {
+    struct stat about;
+    return lstat(path, &about) && (errno == ENOENT || errno == ENOTDIR);
+}
+
 int file_is_directory(const char *path) {
     struct stat about;
     return !stat(path, &about) && S_ISDIR(about.st_mode);

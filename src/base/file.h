@@ -54,6 +54,7 @@ int file_replace(const char *path, const void *data, uint64_t length);
 int file_append(const char *path, const void *data, uint64_t length);
 
 int file_exists(const char *path);
+int file_absent(const char *path); /* for certain: where it cannot be looked at, neither this nor file_exists() holds */
 int file_is_directory(const char *path);
 int64_t file_size(const char *path); /* -1 after fail() */
 

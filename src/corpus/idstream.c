@@ -118,6 +118,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .starts = (const uint64_t *)(ids + padded(header->tokens) * 4),
                                 .tokens = header->tokens,
                                 .sentences = header->sentences,
+                                .checksum = header->sum,
                                 .map = *map};
 }
 

@@ -19,6 +19,7 @@ struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
     uint64_t tokens, sentences;
+    uint64_t checksum; /* of ids and starts: the same for the same content */
     struct file_map map;
 };
 

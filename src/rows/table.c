@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include "base/floats.h"
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
@@ -231,12 +232,29 @@ struct saving {
     XXH64_state_t *hash;
     char *next, *last;                /* records that are read, and that are written */
     uint64_t first, reading, writing; /* the row where `next` begins; how many rows each has */
+    int not_finite;                   /* a row holds infinity or NaN, and that is said */
 };
+
+/* All floats of the chunk that is read. A counter at a record's end is looked at as one too, which only says that a closer
+ * look is due: its bits are a number's up to two thousand million updates. */
+static int check_finite(struct saving *saving) {
+    const struct table *table = saving->table;
+    const float *records = (const float *)(const void *)saving->next;
+    uint64_t width = table->spec.layout.packed / 4, floats = width - (table->spec.layout.counted != 0);
+    if (floats_finite(records, saving->reading * width)) return 0;
+    for (uint64_t row = 0; row < saving->reading; row++)
+        if (!floats_finite(records + row * width, floats)) {
+            saving->not_finite = 1;
+            return fail("row %" PRIu64 " of the %s table holds infinity or NaN", saving->first + row, table->spec.name);
+        }
+    return 0;
+}
 
 static int read_next(struct saving *saving) {
     struct table *table = saving->table;
     if (!saving->reading) return 0;
     if (table->ops->table_read(table->backend, table->store, saving->first, saving->reading, saving->next)) return -1;
+    if (check_finite(saving)) return -1;
     XXH64_update(saving->hash, saving->next, saving->reading * table->spec.layout.packed);
     return 0;
 }
@@ -269,7 +287,7 @@ static int save_rows(struct table *table, struct file_writer *writer, XXH64_stat
     int result = pool ? save_chunks(&saving, pool) : -1;
     pool_close(pool);
     free(records);
-    return result;
+    return saving.not_finite ? TABLE_NOT_FINITE : result;
 }
 
 int table_save(struct table *table, const char *path, uint64_t *checksum) {
@@ -286,7 +304,8 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
         goto abandon;
     }
     XXH64_update(hash, writer.buffer, writer.used);
-    if (save_rows(table, &writer, hash)) goto abandon;
+    result = save_rows(table, &writer, hash);
+    if (result) goto abandon;
     result = file_commit(&writer);
     *checksum = XXH64_digest(hash);
     goto out;

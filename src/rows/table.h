@@ -63,7 +63,9 @@ void table_release(struct table *table); /* harmless on a zeroed one */
 /* First weights from draws alone (seed, row, column), first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);
 
-/* To and from a structured .npy; *checksum is XXH64 of the whole file. Loading verifies names, rows and columns. */
+/* To and from a structured .npy; *checksum is XXH64 of the whole file. Loading verifies names, rows and columns. A table
+ * that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1. */
+enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
 

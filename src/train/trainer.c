@@ -32,7 +32,7 @@ struct trainer {
     struct backend *backend;
     struct table *target, *context;
     struct progress_state state;
-    uint64_t vocab_fingerprint;
+    struct corpus_identity corpus;
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
     double began, began_training, last_checkpoint, seconds_before;
     uint64_t last_checkpoint_step;
@@ -104,11 +104,15 @@ static int report_untrained(struct trainer *t, const struct step_result *first) 
     return metrics_untrained(&t->metrics, first, &start);
 }
 
-static int check_loss(const struct trainer *t, double loss) {
-    if (isfinite(loss)) return 0;
-    char *kept = checkpoint_newest(t->run, &(struct progress_state){0}, &(uint64_t){0}, &(int){0});
-    fail("the loss is %s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s",
-         isnan(loss) ? "not a number" : "infinite", t->state.step, t->config->optimizer_lr,
+/* `what` was seen: that the weights have diverged, what to change, and where the last good ones are. */
+static int say_diverged(const struct trainer *t, const char *what) {
+    char seen[256];
+    snprintf(seen, sizeof seen, "%s", what);
+    report_clear();
+    char *kept = checkpoint_newest(t->run, NULL, &(int){0});
+    report_clear();
+    fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
+         t->state.step, t->config->optimizer_lr,
          t->config->train_update == UPDATE_BATCH && t->config->train_reduction == REDUCTION_SUM
              ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)"
              : "",
@@ -117,13 +121,20 @@ static int check_loss(const struct trainer *t, double loss) {
     return -1;
 }
 
+static int check_loss(const struct trainer *t, double loss) {
+    if (isfinite(loss)) return 0;
+    return say_diverged(t, isnan(loss) ? "the loss is not a number" : "the loss is infinite");
+}
+
 /* ---- checkpoints ---- */
 
 static int write_checkpoint(struct trainer *t) {
     t->state.seconds = seconds_trained(t);
-    if (t->ops->drain(t->backend) ||
-        checkpoint_write(t->run, t->target, t->context, &t->state, t->vocab_fingerprint, t->config->run_keep))
-        return -1;
+    if (t->ops->drain(t->backend)) return -1;
+    struct checkpoint what = {t->target, t->context, t->state, t->corpus};
+    int result = checkpoint_write(t->run, &what, t->config->run_keep);
+    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
+    if (result) return -1;
     t->last_checkpoint = progress_now();
     t->last_checkpoint_step = t->state.step;
     return 0;
@@ -293,15 +304,35 @@ static int prepare(struct trainer *t) {
     t->target = &s->target;
     t->context = &s->context;
     t->batch = s->plan.batch;
-    t->vocab_fingerprint = vocab_fingerprint(&s->vocab);
+    t->corpus = (struct corpus_identity){vocab_fingerprint(&s->vocab), s->stream.checksum};
     t->examples_per_epoch = example_count(&s->examples.source);
     return count_run(t);
 }
 
 /* ---- a run that goes on ---- */
 
-/* A resumed run must be the same run: the same keys where they change numbers, the same words. */
-static int check_same_run(struct trainer *t, const char *checkpoint, uint64_t fingerprint) {
+/* The checkpoint counts examples of the corpus that it was trained on. */
+static int check_same_corpus(const struct trainer *t, const char *checkpoint, const struct run_state *older) {
+    uint64_t position = older->progress.position;
+    if (older->corpus.vocab != t->corpus.vocab)
+        return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
+                    checkpoint);
+    if (older->corpus.stream && older->corpus.stream != t->corpus.stream)
+        return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
+                    "--overwrite starts over",
+                    checkpoint, t->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists");
+    if (position >= t->examples_per_epoch || older->progress.epoch > UINT32_MAX)
+        return fail("'%s' stands at example %" PRIu64 " of epoch %" PRIu64 ", and an epoch of this corpus has %" PRIu64
+                    " examples: the corpus has changed since; --overwrite starts over",
+                    checkpoint, position, older->progress.epoch, t->examples_per_epoch);
+    if (!older->corpus.stream)
+        warn("'%s' was written by an earlier version, which did not note the corpus' order: the run goes on as it was only "
+             "if the corpus has not changed since", checkpoint);
+    return 0;
+}
+
+/* A resumed run must be the same run: the same keys where they change numbers, the same corpus. */
+static int check_same_run(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     struct config before;
     char *path = file_join(t->run, "config.ini");
     int result = -1;
@@ -311,12 +342,7 @@ static int check_same_run(struct trainer *t, const char *checkpoint, uint64_t fi
         fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", t->run, key, path);
         goto out;
     }
-    if (fingerprint != t->vocab_fingerprint) {
-        fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
-             checkpoint);
-        goto out;
-    }
-    result = 0;
+    result = check_same_corpus(t, checkpoint, older);
 out:
     free(path);
     config_release(&before);
@@ -388,24 +414,23 @@ static int refuse_older(const char *run, const struct progress_state *state) {
 
 int trainer_run(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .run = config->run_dir, .began = progress_now()};
-    struct progress_state older = {0};
-    uint64_t fingerprint = 0;
+    struct run_state older = {.progress = {0}};
     int found = 0, result = -1, begun = 0, existed = file_exists(config->run_dir);
     char *checkpoint = existed && !(options->overwrite && !options->resume)
-                           ? checkpoint_newest(t.run, &older, &fingerprint, &found)
+                           ? checkpoint_newest(t.run, &older, &found)
                            : NULL;
     if (found < 0) goto out;
     if (checkpoint && !options->resume) {
-        refuse_older(t.run, &older);
+        refuse_older(t.run, &older.progress);
         goto out;
     }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
     if (file_make_directory(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
     if (checkpoint) {
-        t.state = older;
-        if (check_same_run(&t, checkpoint, fingerprint)) goto out;
-        if (older.finished && examples_done(&t) >= t.total) {
-            note("'%s' is finished already, after %" PRIu64 " steps", t.run, older.step);
+        t.state = older.progress;
+        if (check_same_run(&t, checkpoint, &older)) goto out;
+        if (t.state.finished && examples_done(&t) >= t.total) {
+            note("'%s' is finished already, after %" PRIu64 " steps", t.run, t.state.step);
             result = 0;
             goto out;
         }

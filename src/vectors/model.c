@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "train/checkpoint.h"
+#include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -36,10 +37,9 @@ static int read_words(struct model *model) {
 
 /* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
 static int verify(const struct model *model, const char *checkpoint) {
-    struct progress_state state;
-    uint64_t fingerprint;
-    if (checkpoint_verify(checkpoint, &state, &fingerprint)) return -1;
-    if (fingerprint != vocab_fingerprint(&model->vocab))
+    struct run_state state;
+    if (checkpoint_verify(checkpoint, &state)) return -1;
+    if (state.corpus.vocab != vocab_fingerprint(&model->vocab))
         return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
     return 0;
 }
@@ -112,15 +112,6 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
     }
 }
 
-static int all_finite(const float *row, uint32_t dim) {
-    uint32_t bits, bad = 0;
-    for (uint32_t i = 0; i < dim; i++) {
-        memcpy(&bits, row + i, sizeof bits);
-        bad |= (bits & 0x7F800000u) == 0x7F800000u; /* an exponent of ones: infinity and NaN have it, no number does */
-    }
-    return !bad;
-}
-
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit) {
     uint64_t room;
     if (!rows || rows > model->rows) rows = model->rows;
@@ -129,7 +120,7 @@ float *model_matrix(const struct model *model, enum model_view view, uint64_t ro
     for (uint64_t row = 0; matrix && row < rows; row++) {
         float *at = matrix + row * model->dim;
         model_rows(model, view, row, 1, at);
-        if (!all_finite(at, model->dim)) {
+        if (!floats_finite(at, model->dim)) {
             fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
                  model->directory);
             free(matrix);

@@ -193,7 +193,7 @@ def flip_a_bit(path):
 @pytest.mark.parametrize("harm", [truncate, flip_a_bit, os.remove])
 def test_a_broken_checkpoint_is_passed_over(killed, name, harm):
     sptx = killed
-    broken = sptx.checkpoint()
+    broken = sptx.path("run", max(checkpoints(sptx), key=lambda found: int(found.split("-")[1])))
     harm(broken / name)
     done = sptx("train", "run.ini", "--resume")
     assert "warning" in done.stderr and broken.name in done.stderr
@@ -210,6 +210,64 @@ def test_resume_refuses_another_corpus(killed):
     sptx.path("corpus.txt").write_text("\n".join(sentences(20000, seed=2)) + "\n")
     said = sptx.refuses("train", "run.ini", "--resume")
     assert "vocab" in said or "corpus" in said
+
+
+def shuffle_words(lines):
+    """The last lines with their words in another order: the vocabulary, by frequency and first mention, stays."""
+    rng = random.Random(5)
+    return lines[:-500] + [" ".join(rng.sample(line.split(), len(line.split()))) for line in lines[-500:]]
+
+
+def join_lines(lines):
+    return lines[:-500] + [" ".join(pair) for pair in zip(lines[-500::2], lines[-499::2])]
+
+
+@pytest.mark.parametrize("change", [shuffle_words, join_lines])
+def test_resume_refuses_the_same_words_in_another_order(killed, change):
+    sptx = killed
+    lines = sptx.path("corpus.txt").read_text().splitlines()
+    sptx.path("corpus.txt").write_text("\n".join(change(lines)) + "\n")
+    said = sptx.refuses("train", "run.ini", "--resume")
+    assert re.fullmatch(r"'run/checkpoint-\d+' was trained on the same words in another order or other sentences: the corpus "
+                        r"has changed since; --overwrite starts over", said)
+    sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
+    sptx("train", "run.ini", "--resume")
+    assert sptx.tables() == sptx.tables("whole")
+
+
+def forget_the_stream(checkpoint):
+    """state.ini as versions wrote it that did not note the id stream."""
+    kept = re.sub(rb"stream_xxh3 = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
+    xxhash = ctypes.CDLL("libxxhash.so.0")
+    xxhash.XXH64.restype = ctypes.c_uint64
+    xxhash.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
+    (checkpoint / "state.ini").write_bytes(kept + b"state_xxh64 = %016x\n" % xxhash.XXH64(kept, len(kept), 0))
+
+
+def test_a_checkpoint_of_an_earlier_version_is_resumed_with_a_warning(killed):
+    sptx = killed
+    for name in checkpoints(sptx):
+        forget_the_stream(sptx.path("run", name))
+    done = sptx("train", "run.ini", "--resume")
+    assert "was written by an earlier version, which did not note the corpus' order" in done.stderr
+    assert sptx.tables() == sptx.tables("whole")
+    again = sptx("train", "run.ini", "--resume", "--train.epochs=9")
+    assert "warning" not in again.stderr
+
+
+def test_a_place_behind_the_epoch_is_refused(sptx):
+    """Lists regrouped into fewer than the epoch had done: what is shuffled has no such place."""
+    words = [sentence.split() for sentence in sentences(800)]
+    sptx.path("corpus.txt").write_text("".join(f"u{i} {' '.join(line)}\n" for i, line in enumerate(words)))
+    config = sptx.config(corpus={"format": "lists"}, examples={"targets": "one"},
+                         train={"batch": "50", "epochs": "2", "steps": "31"})  # 15 x 50 examples into the second epoch
+    sptx("train", config)
+    forget_the_stream(sptx.checkpoint())
+    sptx.path("corpus.txt").write_text("".join(
+        f"u{i} {' '.join(words[2 * i] + words[2 * i + 1])}\n" for i in range(400)))
+    said = sptx.refuses("train", config, "--resume", "--train.steps=32", timeout=60)
+    assert said == (f"'run/{sptx.checkpoint().name}' stands at example 750 of epoch 1, and an epoch of this corpus has 400 "
+                    "examples: the corpus has changed since; --overwrite starts over")
 
 
 def test_resume_takes_other_threads(killed):
@@ -232,6 +290,17 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx,
         assert f"the last good checkpoint is 'run/{sptx.checkpoint().name}'" in done.stderr
         for name in ("target.npy", "context.npy"):
             assert numpy.isfinite(numpy.load(sptx.checkpoint() / name)["weights"]).all()
+
+
+@pytest.mark.parametrize("every", ["end", "1 steps"])
+def test_what_a_last_step_breaks_is_not_a_checkpoint(sptx, every):
+    """The loss of a step is that of the rows before it: what the last one did is seen in the tables alone."""
+    config = sptx.config(model={"target_init": "uniform 1e38 1e38"}, optimizer={"lr": "1e3"}, train={"epochs": "0", "steps": "1"},
+                         run={"checkpoint_every": every})
+    said = sptx.refuses("train", config)
+    assert re.match(r"row \d+ of the context table holds infinity or NaN at step 1: the weights have diverged; lower "
+                    r"optimizer\.lr \(now 1000\).*; no checkpoint had been written$", said)
+    assert not sptx.path("run", "latest").exists() and not checkpoints(sptx)
 
 
 def test_hogwild_learns(sptx):

@@ -70,13 +70,13 @@ __attribute__((unused)) static void small_run_make(struct small_run *run, const 
                                                    uint32_t dim, const float *target, const float *context) {
     struct small_store stores[2] = {{target, dim}, {context, dim}};
     struct table tables[2] = {small_table(&stores[0], "target", rows), small_table(&stores[1], "context", rows)};
-    struct progress_state state = {.step = 7, .finished = 1};
     struct vocab vocab = {.size = 0};
     assert_int_equal(fresh_directory(run->directory, sizeof run->directory, "test"), 0);
     small_write(run->directory, "vocab.tsv", vocabulary, strlen(vocabulary));
     char *path = small_path(run->directory, "vocab.tsv");
     assert_int_equal(vocab_read(&vocab, path), 0);
-    assert_int_equal(checkpoint_write(run->directory, &tables[0], &tables[1], &state, vocab_fingerprint(&vocab), 2), 0);
+    struct checkpoint what = {&tables[0], &tables[1], {.step = 7, .finished = 1}, {vocab_fingerprint(&vocab), 0}};
+    assert_int_equal(checkpoint_write(run->directory, &what, 2), 0);
     run->checkpoint = small_path(run->directory, "checkpoint-7");
     vocab_release(&vocab);
     free(path);

@@ -354,6 +354,34 @@ static void test_failed_read_leaves_no_file(void **state) {
     table_release(&table);
 }
 
+/* The first and the last float of rows in each of three chunks; a counter may have any bits. */
+static void test_what_is_no_number_is_not_saved(void **state) {
+    enum { ROWS = 300000, WIDTH = 31 };
+    static const uint64_t rows[] = {0, 1, 135300, 200000, ROWS - 1};
+    struct config config = plain_config();
+    struct table table;
+    uint64_t checksum;
+    char *path = file_join(directory, "target.npy"), wanted[96];
+    config.optimizer_rule = RULE_ADAM;
+    make_filled(&table, TABLE_TARGET, &config, ROWS, 2);
+    for (int i = 0; i < 5; i++)
+        for (int column = 0; column < WIDTH - 1; column += 29) {
+            uint32_t *at = (uint32_t *)table.store->packed + rows[i] * WIDTH + column, kept = *at;
+            *at = column ? 0x7F800000u : 0xFFC00001u; /* infinity, a NaN */
+            snprintf(wanted, sizeof wanted, "row %d of the target table holds infinity or NaN", (int)rows[i]);
+            report_clear();
+            assert_int_equal(TABLE_NOT_FINITE, table_save(&table, path, &checksum));
+            assert_string_equal(wanted, report_sentence());
+            assert_false(file_exists(path));
+            *at = kept;
+        }
+    report_clear();
+    ((uint32_t *)table.store->packed)[rows[3] * WIDTH + WIDTH - 1] = 0x7F800000u;
+    assert_int_equal(0, table_save(&table, path, &checksum));
+    free(path);
+    table_release(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rule_order),
@@ -372,6 +400,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_no_number_is_not_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_read_leaves_no_file, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

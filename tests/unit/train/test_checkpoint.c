@@ -7,6 +7,7 @@
 #include "tests/unit/fake_tables.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -47,9 +48,14 @@ static struct progress_state at_step(uint64_t step) {
     return (struct progress_state){.step = step, .epoch = 2, .position = 12345678901, .words = 1ull << 60, .pairs = 77,
                                    .seconds = 1.0 / 3, .finished = 0};
 }
+static const struct corpus_identity corpus = {0xFEDCBA9876543210, 0xABCDEF0123456789};
+static int write_state(const struct progress_state *state, uint64_t keep) {
+    struct checkpoint what = {&target, &context, *state, corpus};
+    return checkpoint_write(run, &what, keep);
+}
 static int write_step(uint64_t step, uint64_t keep) {
     struct progress_state state = at_step(step);
-    return checkpoint_write(run, &target, &context, &state, 0xFEDCBA9876543210, keep);
+    return write_state(&state, keep);
 }
 
 /* A path below the run directory, in one of four buffers that take turns. */
@@ -77,14 +83,13 @@ static void expect_names(const char *wanted) {
 }
 
 static void expect_newest(uint64_t step) {
-    struct progress_state state = {0};
+    struct run_state state = {.progress = {0}};
     int found;
-    uint64_t vocab = 0;
-    char *path = checkpoint_newest(run, &state, &vocab, &found);
+    char *path = checkpoint_newest(run, &state, &found);
     assert_non_null(path);
     assert_int_equal(1, found);
-    assert_int_equal(step, state.step);
-    assert_true(vocab == 0xFEDCBA9876543210);
+    assert_int_equal(step, state.progress.step);
+    assert_true(state.corpus.vocab == corpus.vocab && state.corpus.stream == corpus.stream);
     assert_string_equal("", report_sentence());
     free(path);
 }
@@ -103,11 +108,12 @@ static void flip(const char *path, long at) { /* the lowest bit of one byte, fro
 
 static void test_round_trip(void **state) {
     struct progress_state written = at_step(40), read = {0};
-    uint64_t vocab = 0;
+    struct run_state whole;
     written.finished = 1;
-    assert_int_equal(0, checkpoint_write(run, &target, &context, &written, 0xABCDEF0123456789, 2));
+    assert_int_equal(0, write_state(&written, 2));
     expect_names("checkpoint-40 latest");
-    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-40"), &read, &vocab));
+    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-40"), &whole));
+    read = whole.progress;
     assert_int_equal(40, read.step);
     assert_int_equal(2, read.epoch);
     assert_true(read.position == 12345678901);
@@ -115,11 +121,11 @@ static void test_round_trip(void **state) {
     assert_int_equal(77, read.pairs);
     assert_true(read.seconds == 1.0 / 3); /* to the bit */
     assert_int_equal(1, read.finished);
-    assert_true(vocab == 0xABCDEF0123456789);
+    assert_true(whole.corpus.vocab == corpus.vocab && whole.corpus.stream == corpus.stream);
     char *latest = file_read(in_run("latest"), NULL);
     assert_string_equal("checkpoint-40\n", latest);
     free(latest);
-    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-40"), NULL, NULL));
+    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-40"), NULL));
     assert_int_equal(0, table_load(&target, in_run("checkpoint-40/target.npy")));
 }
 
@@ -141,21 +147,40 @@ static void test_other_files_stay(void **state) {
     expect_names("checkpoint- checkpoint-2 checkpoint-notes.txt config.ini latest");
 }
 
+/* Names like a checkpoint's that no checkpoint has, and a directory of such a name that holds none. */
+static void test_what_is_not_ours_stays(void **state) {
+    static const char *const directories[] = {"checkpoint-007",         "checkpoint-3",     "checkpoint-5.bak",
+                                              "checkpoint-best.partial", "checkpoint-+6", "checkpoint-99999999999999999999"};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(0, file_make_directory(in_run(directories[i])));
+        assert_int_equal(0, file_replace(in_run("%s/own", directories[i]), "x", 1));
+    }
+    assert_int_equal(0, file_replace(in_run("checkpoint-007/state.ini"), "x", 1));
+    assert_int_equal(0, file_replace(in_run("checkpoint-4"), "x", 1));
+    assert_int_equal(0, file_replace(in_run("checkpoint-2.partial"), "x", 1));
+    assert_int_equal(0, write_step(8, 1));
+    assert_int_equal(0, write_step(9, 1));
+    expect_names("checkpoint-+6 checkpoint-007 checkpoint-2.partial checkpoint-3 checkpoint-4 checkpoint-5.bak checkpoint-9 "
+                 "checkpoint-99999999999999999999 checkpoint-best.partial latest");
+    expect_newest(9);
+}
+
 static void test_same_step_again(void **state) {
-    struct progress_state again = at_step(5), read;
+    struct progress_state again = at_step(5);
+    struct run_state read;
     assert_int_equal(0, write_step(5, 2));
     again.finished = 1;
-    assert_int_equal(0, checkpoint_write(run, &target, &context, &again, 1, 2));
+    assert_int_equal(0, write_state(&again, 2));
     expect_names("checkpoint-5 latest");
-    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-5"), &read, NULL));
-    assert_int_equal(1, read.finished);
+    assert_int_equal(0, checkpoint_verify(in_run("checkpoint-5"), &read));
+    assert_int_equal(1, read.progress.finished);
 }
 
 static void test_none(void **state) {
     int found = 5;
-    assert_null(checkpoint_newest(run, NULL, NULL, &found));
+    assert_null(checkpoint_newest(run, NULL, &found));
     assert_int_equal(0, found);
-    assert_null(checkpoint_newest(in_run("absent"), NULL, NULL, &found));
+    assert_null(checkpoint_newest(in_run("absent"), NULL, &found));
     assert_int_equal(0, found);
     assert_string_equal("", report_sentence());
 }
@@ -164,7 +189,7 @@ static void test_none(void **state) {
 
 static void expect_broken(const char *part) {
     report_clear();
-    assert_int_equal(-1, checkpoint_verify(in_run("checkpoint-20"), NULL, NULL));
+    assert_int_equal(-1, checkpoint_verify(in_run("checkpoint-20"), NULL));
     assert_non_null(strstr(report_sentence(), part));
     report_clear();
 }
@@ -220,7 +245,7 @@ static void test_all_broken(void **state) {
     assert_int_equal(0, write_step(20, 2));
     flip(in_run("checkpoint-10/target.npy"), -3);
     flip(in_run("checkpoint-20/context.npy"), -3);
-    assert_null(checkpoint_newest(run, NULL, NULL, &found));
+    assert_null(checkpoint_newest(run, NULL, &found));
     assert_int_equal(-1, found);
     assert_non_null(strstr(report_sentence(), "none of the 2 checkpoints"));
 }
@@ -233,6 +258,36 @@ static void test_going_back_past_a_broken_one(void **state) {
     assert_int_equal(0, write_step(20, 1)); /* keep 1: the broken, higher one must not outlive it */
     expect_names("checkpoint-20 latest");
     expect_newest(20);
+}
+
+/* A directory in the place of a table stands for a disk that does not answer: what lies there may well be whole. */
+static void test_one_that_cannot_be_read_now_is_kept(void **state) {
+    assert_int_equal(0, write_step(10, 1));
+    assert_int_equal(0, write_step(30, 2));
+    assert_int_equal(0, rename(in_run("checkpoint-30/context.npy"), in_run("away")));
+    assert_int_equal(0, file_make_directory(in_run("checkpoint-30/context.npy")));
+    expect_newest(10);
+    assert_int_equal(0, write_step(20, 1));
+    expect_names("away checkpoint-20 checkpoint-30 latest");
+    assert_int_equal(0, rmdir(in_run("checkpoint-30/context.npy")));
+    assert_int_equal(0, rename(in_run("away"), in_run("checkpoint-30/context.npy")));
+    expect_newest(30);
+    assert_int_equal(0, write_step(25, 1)); /* by a run that went on from 20 and does not know that 30 is whole */
+    expect_names("checkpoint-25 checkpoint-30 latest");
+    assert_int_equal(0, write_step(31, 1));
+    expect_names("checkpoint-31 latest");
+}
+
+static void test_diverged_tables_are_not_written(void **state) {
+    float *rows = (float *)(void *)context.store->packed, kept = rows[3 * 12 + 5];
+    assert_int_equal(0, write_step(10, 1));
+    rows[3 * 12 + 5] = INFINITY;
+    assert_int_equal(TABLE_NOT_FINITE, write_step(20, 1));
+    assert_string_equal("row 3 of the context table holds infinity or NaN", report_sentence());
+    report_clear();
+    expect_names("checkpoint-10 latest");
+    expect_newest(10);
+    rows[3 * 12 + 5] = kept;
 }
 
 /* ---- leftovers ---- */
@@ -248,8 +303,8 @@ static void test_latest_missing_or_wrong(void **state) {
     expect_newest(10);
     assert_int_equal(0, file_replace(in_run("latest"), "../../etc\n", 10));
     expect_newest(10);
-    assert_int_equal(0, file_replace(in_run("latest"), "checkpoint-9\r\n", 14));
-    expect_newest(9);
+    assert_int_equal(0, file_replace(in_run("latest"), "checkpoint-9\n", 13)); /* killed before it was written again */
+    expect_newest(10);
 }
 
 static void test_partial_is_ignored_and_removed(void **state) {
@@ -264,7 +319,7 @@ static void test_partial_is_ignored_and_removed(void **state) {
 static void test_only_a_partial(void **state) {
     int found = 5;
     assert_int_equal(0, file_make_directory(in_run("checkpoint-99.partial")));
-    assert_null(checkpoint_newest(run, NULL, NULL, &found));
+    assert_null(checkpoint_newest(run, NULL, &found));
     assert_int_equal(0, found);
 }
 
@@ -279,11 +334,10 @@ static void test_moved_aside_is_found(void **state) { /* killed between the two 
 }
 
 static void test_failed_write_keeps_the_older(void **state) {
-    struct progress_state next = at_step(20);
     assert_int_equal(0, write_step(10, 1));
     device.reads = 0;
     device.fail_read_at = 2; /* the context table */
-    assert_int_equal(-1, checkpoint_write(run, &target, &context, &next, 1, 1));
+    assert_int_equal(-1, write_step(20, 1));
     assert_string_equal("the device is gone", report_sentence());
     report_clear();
     expect_names("checkpoint-10 latest");
@@ -321,12 +375,12 @@ static void test_killed_at_any_moment(void **state) {
         usleep((useconds_t)(200 + round * 173 % 4000));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        struct progress_state now = {0};
+        struct run_state now = {.progress = {0}};
         int found;
-        char *path = checkpoint_newest(run, &now, NULL, &found);
+        char *path = checkpoint_newest(run, &now, &found);
         assert_int_equal(1, found);
-        assert_true(now.step >= known);
-        known = now.step;
+        assert_true(now.progress.step >= known);
+        known = now.progress.step;
         free(path);
         report_clear();
     }
@@ -359,6 +413,8 @@ static void test_locate(void **state) {
     expect_located(run, in_run("checkpoint-10"), run);
     expect_located(in_run("checkpoint-9"), in_run("checkpoint-9"), run);
     expect_located(in_run("checkpoint-9/"), in_run("checkpoint-9"), run);
+    assert_int_equal(0, file_replace(in_run("latest"), "checkpoint-9\n", 13));
+    expect_located(run, in_run("checkpoint-10"), run);
     assert_int_equal(0, unlink(in_run("checkpoint-10/state.ini")));
     expect_located(run, in_run("checkpoint-9"), run);
     char old[4096];
@@ -387,6 +443,7 @@ int main(void) {
         TEST(test_round_trip),
         TEST(test_only_the_newest_stay),
         TEST(test_other_files_stay),
+        TEST(test_what_is_not_ours_stays),
         TEST(test_same_step_again),
         TEST(test_none),
         TEST(test_every_flipped_byte_is_seen),
@@ -394,6 +451,8 @@ int main(void) {
         TEST(test_longer_file),
         TEST(test_all_broken),
         TEST(test_going_back_past_a_broken_one),
+        TEST(test_one_that_cannot_be_read_now_is_kept),
+        TEST(test_diverged_tables_are_not_written),
         TEST(test_latest_missing_or_wrong),
         TEST(test_partial_is_ignored_and_removed),
         TEST(test_only_a_partial),

@@ -2,6 +2,7 @@
 #include "base/npy.h"
 #include "tests/unit/small_run.h"
 
+#include <fcntl.h>
 #include <math.h>
 
 static const char words[] = "the\t40\nGeneral\t30\n\xD1\x81\xD0\xBB\xD0\xBE\t20\n";
@@ -71,9 +72,14 @@ static void names(void **state) {
 static void not_a_number(void **state) {
     struct model model;
     struct small_run broken;
-    float rows[6] = {1, 2, 3, NAN, 5, 6};
-    small_run_make(&broken, words, 3, 2, targets, rows);
+    const float nan = NAN;
+    small_run_make(&broken, words, 3, 2, targets, contexts);
     assert_int_equal(model_open(&model, broken.directory), 0);
+    char *path = small_path(broken.checkpoint, "context.npy");
+    int fd = file_open(path, O_WRONLY); /* no checkpoint is written with one, so it comes into the file that is mapped */
+    assert_int_equal(pwrite(fd, &nan, sizeof nan, (off_t)(model.context.data + model.context.record + 4)), sizeof nan);
+    close(fd);
+    free(path);
     float *matrix = model_matrix(&model, VIEW_TARGET, 0, 1);
     assert_non_null(matrix);
     free(matrix);

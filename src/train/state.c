@@ -1,0 +1,124 @@
+#include "state.h"
+
+#include "base/file.h"
+#include "base/report.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* A line of state.ini: a number of struct run_state. */
+static const struct key {
+    const char *name;
+    size_t offset;
+    enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS } kind;
+    int may_lack; /* 1: earlier versions did not write it */
+} keys[] = {
+    {"step", offsetof(struct run_state, progress.step), DECIMAL, 0},
+    {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, 0},
+    {"position", offsetof(struct run_state, progress.position), DECIMAL, 0},
+    {"words", offsetof(struct run_state, progress.words), DECIMAL, 0},
+    {"pairs", offsetof(struct run_state, progress.pairs), DECIMAL, 0},
+    {"seconds", offsetof(struct run_state, progress.seconds), SECONDS, 0},
+    {"finished", offsetof(struct run_state, progress.finished), TRUTH, 0},
+    {"target_bytes", offsetof(struct run_state, target.bytes), DECIMAL, 0},
+    {"target_xxh64", offsetof(struct run_state, target.xxh64), HEXADECIMAL, 0},
+    {"context_bytes", offsetof(struct run_state, context.bytes), DECIMAL, 0},
+    {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, 0},
+    {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, 0},
+    {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, 1},
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+static const char last_key[] = "state_xxh64"; /* of all bytes before its line */
+
+static int print_value(char *out, size_t room, const struct key *key, const struct run_state *state) {
+    const void *value = (const char *)state + key->offset;
+    switch (key->kind) {
+    case HEXADECIMAL:
+        return snprintf(out, room, "%016" PRIx64, *(const uint64_t *)value);
+    case TRUTH:
+        return snprintf(out, room, "%d", *(const int *)value != 0);
+    case SECONDS:
+        return snprintf(out, room, "%.17g", *(const double *)value);
+    default:
+        return snprintf(out, room, "%" PRIu64, *(const uint64_t *)value);
+    }
+}
+
+int state_write(const char *directory, const struct run_state *state) {
+    char text[2048], *path = file_join(directory, "state.ini"); /* 14 lines of at most 40 bytes, and a comment */
+    int n = snprintf(text, sizeof text, "; where a run of sptx-w2v stands, and what its files must be\n[state]\n");
+    for (int i = 0; i < KEYS; i++) {
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s = ", keys[i].name);
+        n += print_value(text + n, sizeof text - (size_t)n, &keys[i], state);
+        text[n++] = '\n';
+    }
+    n += snprintf(text + n, sizeof text - (size_t)n, "%s = %016" PRIx64 "\n", last_key, XXH64(text, (size_t)n, 0));
+    int result = path ? file_replace(path, text, (uint64_t)n) : -1;
+    free(path);
+    return result;
+}
+
+struct reading {
+    struct run_state state;
+    unsigned seen; /* a bit a key */
+};
+
+static int parse_value(const struct key *key, const char *text, struct run_state *state) {
+    void *place = (char *)state + key->offset;
+    char *end;
+    errno = 0;
+    if (key->kind == SECONDS) *(double *)place = strtod(text, &end);
+    else if (key->kind == TRUTH) *(int *)place = strtol(text, &end, 10) != 0;
+    else *(uint64_t *)place = strtoull(text, &end, key->kind == DECIMAL ? 10 : 16);
+    return end == text || *end || errno ? -1 : 0;
+}
+
+/* inih's handler: 1 for a line that is understood. Lines of keys that a later version adds are not a fault. */
+static int take_line(void *user, const char *section, const char *name, const char *value) {
+    struct reading *reading = user;
+    if (strcmp(section, "state")) return 1;
+    for (unsigned i = 0; i < KEYS; i++)
+        if (!strcmp(name, keys[i].name)) {
+            reading->seen |= 1u << i;
+            return !parse_value(&keys[i], value, &reading->state);
+        }
+    return 1;
+}
+
+/* Whether the text ends with the line that state_write() ends it with, to the byte. */
+static int own_checksum(const char *text, uint64_t length) {
+    char line[64];
+    int start = snprintf(line, sizeof line, "\n%s", last_key);
+    const char *last = strstr(text, line);
+    if (!last++ || start < 0) return 0;
+    uint64_t before = (uint64_t)(last - text);
+    uint64_t n = (uint64_t)snprintf(line, sizeof line, "%s = %016" PRIx64 "\n", last_key, XXH64(text, before, 0));
+    return length == before + n && !memcmp(last, line, n);
+}
+
+static int parse(const char *text, uint64_t length, const char *path, struct reading *reading) {
+    int line = ini_parse_string(text, take_line, reading);
+    if (line) return fail("'%s' line %d is damaged", path, line);
+    for (unsigned i = 0; i < KEYS; i++)
+        if (!(reading->seen >> i & 1) && !keys[i].may_lack) return fail("'%s' has no key '%s'", path, keys[i].name);
+    if (own_checksum(text, length)) return 0;
+    return fail("'%s' was changed: its bytes do not have the checksum that it ends with", path);
+}
+
+int state_read(const char *directory, struct run_state *state, int *broken) {
+    struct reading reading = {.seen = 0};
+    uint64_t length;
+    char *path = file_join(directory, "state.ini"), *text = path ? file_read(path, &length) : NULL;
+    *broken = path && (text || file_absent(path));
+    int result = text ? parse(text, length, path, &reading) : -1;
+    if (!result) *state = reading.state;
+    free(text);
+    free(path);
+    return result;
+}

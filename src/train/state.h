@@ -1,0 +1,45 @@
+/* state: state.ini of a checkpoint: where a run stands, what it trains on, and what the checkpoint's tables must be.
+ *
+ * Every draw is a function of the position, so this is small. It ends with its own checksum. Keys that a later version adds
+ * are passed over, and `stream_xxh3`, which earlier versions did not write, may be missing.
+ */
+#ifndef SPTX_STATE_H
+#define SPTX_STATE_H
+
+#include <stdint.h>
+
+/* Where a run stands. */
+struct progress_state {
+    uint64_t step;     /* batches done (batch), or work pieces done (hogwild) */
+    uint64_t epoch;    /* the epoch that goes on */
+    uint64_t position; /* examples of it that are done; below what an epoch has */
+    uint64_t words, pairs; /* trained in the whole run */
+    double seconds;    /* spent training, earlier parts of the run counted */
+    int finished;      /* 1: the run ended as configured */
+};
+
+/* What a run trains on, by content. A run that goes on must find the same: its position counts examples of this corpus. */
+struct corpus_identity {
+    uint64_t vocab;  /* XXH3 of vocab.tsv's bytes: words, counts and their order */
+    uint64_t stream; /* checksum of the id stream, ids and where sentences begin; 0: not known, of an earlier version */
+};
+
+/* A table's file: its size, and XXH64 of all its bytes. */
+struct table_file {
+    uint64_t bytes, xxh64;
+};
+
+struct run_state {
+    struct progress_state progress;
+    struct corpus_identity corpus;
+    struct table_file target, context;
+};
+
+/* DIRECTORY/state.ini, atomically. */
+int state_write(const char *directory, const struct run_state *state);
+
+/* 0, or -1 after fail(). *broken: 1 where the file is missing or damaged for certain, 0 where the system could not read
+ * it, which may be so for this once. */
+int state_read(const char *directory, struct run_state *state, int *broken);
+
+#endif
