@@ -2,6 +2,8 @@
 #ifndef SPTX_TESTS_FRESH_DIRECTORY_H
 #define SPTX_TESTS_FRESH_DIRECTORY_H
 
+#include "base/directory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,10 +1,11 @@
 #define _GNU_SOURCE
 #include "file.h"
 
+#include "directory.h"
 #include "memory.h"
+#include "path.h"
 #include "report.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -156,25 +157,10 @@ char *file_join(const char *directory, const char *name) {
     return path;
 }
 
-/* The directory that holds `path`, in memory that the caller frees. */
-static char *parent(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (!slash) return mem_text(".", 1, "a path");
-    return mem_text(path, slash == path ? 1 : (uint64_t)(slash - path), "a path");
-}
-
-int file_sync_directory(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return refuse("open directory", path);
-    int result = fsync(fd);
-    close(fd);
-    return result ? refuse("sync directory", path) : 0;
-}
-
 int file_rename(const char *from, const char *to) {
     if (rename(from, to)) return refuse("rename to", to);
-    char *directory = parent(to);
-    int result = directory ? file_sync_directory(directory) : -1;
+    char *directory = path_parent(to);
+    int result = directory ? directory_sync(directory) : -1;
     free(directory);
     return result;
 }
@@ -330,17 +316,8 @@ int file_append(const char *path, const void *data, uint64_t length) {
 
 int file_exists(const char *path) {
     struct stat about;
-    return !lstat(path, &about);
-}
-
-int file_absent(const char *path) {
-    struct stat about;
-    return lstat(path, &about) && (errno == ENOENT || errno == ENOTDIR);
-}
-
-int file_is_directory(const char *path) {
-    struct stat about;
-    return !stat(path, &about) && S_ISDIR(about.st_mode);
+    if (!lstat(path, &about)) return 1;
+    return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 0 : refuse("look at", path);
 }
 
 int64_t file_size(const char *path) {
@@ -349,68 +326,7 @@ int64_t file_size(const char *path) {
     return (int64_t)about.st_size;
 }
 
-int file_make_directory(const char *path) {
-    char *copy = mem_text(path, strlen(path), "a path");
-    int result = 0;
-    if (!copy) return -1;
-    for (char *at = copy + 1; !result; at++) {
-        char kept = *at;
-        if (kept && kept != '/') continue;
-        *at = 0;
-        if (mkdir(copy, 0777) && errno != EEXIST) result = refuse("make directory", copy);
-        *at = kept;
-        if (!kept) break;
-    }
-    free(copy);
-    if (!result && !file_is_directory(path)) return fail("'%s' is there and is not a directory", path);
-    return result;
-}
-
 int file_remove(const char *path) {
     if (unlink(path) && errno != ENOENT) return refuse("remove", path);
     return 0;
-}
-
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int64_t file_list(const char *path, char ***names) {
-    struct dirent **entries;
-    *names = NULL;
-    int n = scandir(path, &entries, NULL, NULL);
-    if (n < 0) return refuse("read directory", path);
-    char **list = mem_zalloc((uint64_t)n + 1, sizeof *list, "a directory's names");
-    int64_t kept = list ? 0 : -1;
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        if (kept >= 0 && strcmp(name, ".") && strcmp(name, "..")) {
-            list[kept] = mem_text(name, strlen(name), "a directory's names");
-            if (list[kept]) kept++;
-            else kept = -1;
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    if (kept > 1) qsort(list, (size_t)kept, sizeof *list, by_bytes);
-    *names = list;
-    return kept;
-}
-
-int file_remove_tree(const char *path) {
-    struct stat about;
-    if (lstat(path, &about)) return errno == ENOENT ? 0 : refuse("look at", path);
-    if (!S_ISDIR(about.st_mode)) return file_remove(path);
-    char **names;
-    int64_t n = file_list(path, &names);
-    int result = n < 0 ? -1 : 0;
-    for (int64_t i = 0; i < n; i++) {
-        char *inner = file_join(path, names[i]);
-        if (!inner || file_remove_tree(inner)) result = -1;
-        free(inner);
-        free(names[i]);
-    }
-    free(names);
-    if (!result && rmdir(path)) result = refuse("remove directory", path);
-    return result;
 }

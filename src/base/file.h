@@ -1,4 +1,4 @@
-/* file: files and directories, every error said once with the path and the system's reason.
+/* file: files, every error said once with the path and the system's reason.
  *
  * Writing is atomic: a file_writer fills PATH.partial and file_commit() syncs it, renames it to PATH and syncs the
  * directory, so PATH holds either what it held before or all of the new. A writer that is not committed leaves nothing.
@@ -53,20 +53,12 @@ int file_replace(const char *path, const void *data, uint64_t length);
 /* Appends one piece to a file that is made where absent; for logs. Where it fails the file is as long as it was. */
 int file_append(const char *path, const void *data, uint64_t length);
 
+/* 1: something has this name, be it a link to nothing; 0: nothing has; -1 after fail() where it cannot be told. */
 int file_exists(const char *path);
-int file_absent(const char *path); /* for certain: where it cannot be looked at, neither this nor file_exists() holds */
-int file_is_directory(const char *path);
 int64_t file_size(const char *path); /* -1 after fail() */
 
-/* The directory and those above it. Not an error where it is there. */
-int file_make_directory(const char *path);
 int file_remove(const char *path);                 /* not an error where it is absent */
-int file_remove_tree(const char *path);            /* likewise; never follows a link */
 int file_rename(const char *from, const char *to); /* syncs the directory that holds `to` */
-int file_sync_directory(const char *path);
-
-/* Names in a directory but for . and .., sorted by bytes. free each and the array. -1 after fail(). */
-int64_t file_list(const char *path, char ***names);
 
 /* "directory/name" in memory that the caller frees; NULL after fail(). */
 char *file_join(const char *directory, const char *name);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "corpus.h"
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -102,7 +103,7 @@ static int add_entry(struct corpus *corpus, const char *path) {
 
 static int add_directory(struct corpus *corpus, const char *path) {
     char **names;
-    int64_t count = file_list(path, &names);
+    int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
         char *inner = result ? NULL : file_join(path, names[i]);

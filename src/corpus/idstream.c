@@ -126,8 +126,9 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     struct header header;
     struct file_map map;
     *stream = (struct idstream){0};
-    if (!file_exists(path)) return 0;
-    if (file_map_open(&map, path)) {
+    int there = file_exists(path);
+    if (!there) return 0;
+    if (there < 0 || file_map_open(&map, path)) {
         report_clear(); /* it is made anew, and that says what is wrong with the place */
         return 0;
     }

@@ -7,6 +7,7 @@
  */
 #include "checkpoint.h"
 
+#include "base/directory.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -71,13 +72,16 @@ static int candidates_find(const char *run, struct candidates *all) {
     char **names;
     int result = 0;
     *all = (struct candidates){0};
-    if (!file_is_directory(run)) return 0;
-    int64_t n = file_list(run, &names);
+    int there = directory_exists(run);
+    if (there != 1) return there;
+    int64_t n = directory_list(run, &names);
     if (n < 0) return -1;
     for (int64_t i = 0; i < n; i++) {
         struct candidate one = {.name = names[i]};
         char *path = !result && parse_name(names[i], &one) ? file_join(run, names[i]) : NULL;
-        if (path && file_is_directory(path)) {
+        there = path ? directory_exists(path) : 0;
+        if (there < 0) result = -1;
+        if (there == 1) {
             result = mem_grow(&all->list, &all->room, all->count + 1, sizeof one, "the list of checkpoints");
             if (!result) all->list[all->count++] = one, names[i] = NULL;
         }
@@ -99,9 +103,10 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* ---- verifying ---- */
 
+/* 1, 0, or -1 after fail() where it cannot be told. */
 static int has_state(const char *directory) {
     char *path = file_join(directory, "state.ini");
-    int has = path && file_exists(path);
+    int has = path ? file_exists(path) : -1;
     free(path);
     return has;
 }
@@ -144,7 +149,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
     int fd = path ? file_open(path, O_RDONLY) : -1;
     int result = fd < 0 ? -1 : check_open(fd, path, wanted, broken);
     if (fd >= 0) close(fd);
-    else if (path && file_absent(path)) *broken = 1;
+    else if (path && file_exists(path) == 0) *broken = 1;
     free(path);
     return result;
 }
@@ -200,7 +205,7 @@ static int remove_partial(const char *run) {
     int result = candidates_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++) {
         char *path = all.list[i].kind == PARTIAL ? file_join(run, all.list[i].name) : NULL;
-        if (all.list[i].kind == PARTIAL) result = path ? file_remove_tree(path) : -1;
+        if (all.list[i].kind == PARTIAL) result = path ? directory_remove_tree(path) : -1;
         free(path);
     }
     candidates_release(&all);
@@ -218,18 +223,20 @@ static int save_one(const char *directory, const char *name, struct table *table
 
 static int fill_directory(const char *directory, const struct checkpoint *what) {
     struct run_state state = {.progress = what->progress, .corpus = what->corpus};
-    int result = file_make_directory(directory);
+    int result = directory_make(directory);
     if (!result) result = save_one(directory, "target.npy", what->target, &state.target);
     if (!result) result = save_one(directory, "context.npy", what->context, &state.context);
     if (!result) result = state_write(directory, &state);
-    return result ? result : file_sync_directory(directory);
+    return result ? result : directory_sync(directory);
 }
 
 /* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
  * before the new one stands. */
 static int put_in_place(const char *filled, const char *final, const char *aside) {
-    if (file_exists(final)) {
-        if (file_remove_tree(aside) || file_rename(final, aside)) return -1;
+    int there = file_exists(final);
+    if (there < 0) return -1;
+    if (there) {
+        if (directory_remove_tree(aside) || file_rename(final, aside)) return -1;
     }
     return file_rename(filled, final);
 }
@@ -260,9 +267,9 @@ static int prune(const char *run, uint64_t step, uint64_t keep) {
     for (uint64_t i = 0; i < all.count && !result; i++) {
         const struct candidate *one = &all.list[i];
         char *path = file_join(run, one->name);
-        int ours = path && has_state(path), goes = ours && can_go(path, one, step, kept, keep);
-        kept += ours && one->step <= step && !goes;
-        result = !path || (goes && file_remove_tree(path)) ? -1 : 0;
+        int ours = path ? has_state(path) : -1, goes = ours == 1 && can_go(path, one, step, kept, keep);
+        kept += ours == 1 && one->step <= step && !goes;
+        result = ours < 0 || (goes && directory_remove_tree(path)) ? -1 : 0;
         free(path);
     }
     candidates_release(&all);
@@ -280,7 +287,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     if (remove_partial(run)) goto out;
     result = fill_directory(paths[PARTIAL], what);
     if (!result) result = put_in_place(paths[PARTIAL], paths[IN_PLACE], paths[ASIDE]);
-    if (result) file_remove_tree(paths[PARTIAL]); /* gives a full disk its room back; the first sentence stands */
+    if (result) directory_remove_tree(paths[PARTIAL]); /* gives a full disk its room back; the first sentence stands */
     else result = point_latest(run, names[IN_PLACE]);
     if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
 out:
@@ -294,17 +301,19 @@ out:
 static char *newest_present(const char *run) {
     struct candidates all;
     char *path = NULL;
+    int has = 0;
     if (candidates_find(run, &all)) return NULL;
-    for (uint64_t i = 0; i < all.count && !path; i++) {
+    for (uint64_t i = 0; i < all.count && !has; i++) {
         if (all.list[i].kind == PARTIAL) continue;
         path = file_join(run, all.list[i].name);
-        if (path && !has_state(path)) {
+        has = path ? has_state(path) : -1;
+        if (has != 1) {
             free(path);
             path = NULL;
         }
     }
     candidates_release(&all);
-    if (!path) fail("'%s' holds no checkpoint: it is no run directory, or its run has not written one yet", run);
+    if (!has) fail("'%s' holds no checkpoint: it is no run directory, or its run has not written one yet", run);
     return path;
 }
 
@@ -322,8 +331,12 @@ static char *parent_of(const char *directory) {
 
 int checkpoint_locate(const char *run, char **checkpoint, char **run_directory) {
     *checkpoint = *run_directory = NULL;
-    if (!file_is_directory(run)) return fail("there is no run directory '%s'", run);
-    if (has_state(run)) {
+    int there = directory_exists(run);
+    if (there < 0) return -1;
+    if (!there) return fail("there is no run directory '%s'", run);
+    int has = has_state(run);
+    if (has < 0) return -1;
+    if (has) {
         *checkpoint = mem_text(run, strlen(run), "a path");
         *run_directory = parent_of(run);
     } else {

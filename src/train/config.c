@@ -866,7 +866,8 @@ static int split_paths(const char *text, char ***paths, int64_t *count) {
     for (const char *at = text;;) {
         while (separates(*at)) at++;
         if (!*at) return 0;
-        int whole = at == text && file_exists(text), quoted = !whole && *at == '"';
+        int there = at == text ? file_exists(text) : 0, whole = there == 1, quoted = !whole && *at == '"';
+        if (there < 0) return -1;
         const char *first = at + quoted, *end = first;
         while (*end && (whole || (quoted ? *end != '"' : !separates(*end)))) end++;
         if (quoted && !*end) return fail("corpus.path = '%.200s': a double quote is not closed", text);

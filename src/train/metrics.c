@@ -1,5 +1,6 @@
 #include "metrics.h"
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -188,7 +189,8 @@ int metrics_held_out(struct metrics *metrics, const struct step_result *sum, con
 
 int metrics_cut(struct metrics *metrics, uint64_t last) {
     uint64_t length;
-    if (!file_exists(metrics->path)) return 0;
+    int there = file_exists(metrics->path);
+    if (there != 1) return there;
     char *text = file_read(metrics->path, &length);
     if (!text) return -1;
     char *to = text;

@@ -1,5 +1,6 @@
 #include "run_directory.h"
 
+#include "base/directory.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -24,13 +25,13 @@ out:
 
 int run_directory_clear(const char *run) {
     char **names;
-    int64_t count = file_list(run, &names);
+    int64_t count = directory_list(run, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
         int old =
             !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
         char *path = old ? file_join(run, names[i]) : NULL;
-        if (path && file_remove_tree(path)) result = -1;
+        if (path && directory_remove_tree(path)) result = -1;
         free(path);
         free(names[i]);
     }

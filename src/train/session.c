@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "base/directory.h"
 #include "base/report.h"
 #include "tables.h"
 
@@ -56,7 +57,9 @@ static int open_corpus(struct session *s) {
 static int reuse_corpus(struct session *s, const char *ids, const char *words) {
     const struct corpus_options options = config_corpus(s->config);
     const char *given = options.vocab; /* may have changed since: it is read, not our copy of it */
-    if (!file_exists(ids) || !file_exists(words)) return 0;
+    int there = file_exists(ids) == 1 && file_exists(words) == 1;
+    if (!there) report_clear(); /* what cannot be looked at is made anew, and that says what is wrong with the place */
+    if (!there) return 0;
     if (!vocab_read(&s->vocab, *given ? given : words) &&
         idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, &options)))
         return 1;
@@ -75,7 +78,7 @@ static int read_corpus(struct session *s) {
     if (!ids || !words || open_corpus(s)) goto out;
     s->reused = reuse_corpus(s, ids, words);
     if (!s->reused &&
-        (file_make_directory(directory) || vocab_build(&s->vocab, s->corpus, &options, s->pool) ||
+        (directory_make(directory) || vocab_build(&s->vocab, s->corpus, &options, s->pool) ||
          vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, &options, s->pool, &mapped)))
         goto out;
     result = 0;

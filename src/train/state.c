@@ -115,7 +115,7 @@ int state_read(const char *directory, struct run_state *state, int *broken) {
     struct reading reading = {.seen = 0};
     uint64_t length;
     char *path = file_join(directory, "state.ini"), *text = path ? file_read(path, &length) : NULL;
-    *broken = path && (text || file_absent(path));
+    *broken = path && (text || file_exists(path) == 0);
     int result = text ? parse(text, length, path, &reading) : -1;
     if (!result) *state = reading.state;
     free(text);

@@ -4,6 +4,7 @@
 
 #include "checkpoint.h"
 #include "examples.h"
+#include "base/directory.h"
 #include "base/memory.h"
 #include "metrics.h"
 #include "pipeline.h"
@@ -425,7 +426,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         goto out;
     }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
-    if (file_make_directory(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
+    if (directory_make(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
     if (checkpoint) {
         t.state = older.progress;
         if (check_same_run(&t, checkpoint, &older)) goto out;
@@ -450,6 +451,6 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
 out:
     free(checkpoint);
     release(&t);
-    if (!existed && !begun && result) file_remove_tree(t.run); /* nothing half-written stays */
+    if (!existed && !begun && result) directory_remove_tree(t.run); /* nothing half-written stays */
     return result;
 }

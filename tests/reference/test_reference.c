@@ -334,7 +334,7 @@ out:
         if (run.table[side]) ops->table_close(run.backend, run.table[side]);
     if (run.backend) ops->close(run.backend);
     release_known(&known);
-    if (made) file_remove_tree(directory);
+    if (made) directory_remove_tree(directory);
     return result;
 }
 

@@ -26,7 +26,7 @@ static int scratch_make(void **state) {
 static int scratch_remove(void **state) {
     (void)state;
     report_clear();
-    return file_remove_tree(scratch);
+    return directory_remove_tree(scratch);
 }
 
 /* A path below the directory, in memory that lasts as long as the test. */

@@ -83,7 +83,7 @@ __attribute__((unused)) static void small_run_make(struct small_run *run, const 
 }
 
 __attribute__((unused)) static void small_run_remove(struct small_run *run) {
-    file_remove_tree(run->directory);
+    directory_remove_tree(run->directory);
     free(run->checkpoint);
     report_clear();
 }

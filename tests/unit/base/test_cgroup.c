@@ -12,7 +12,7 @@ static void put(const char *name, const char *text) {
     snprintf(path, sizeof path, "%s", name);
     for (char *at = path; (at = strchr(at, '/')); *at++ = '/') {
         *at = 0;
-        if (mkdir(in_scratch(path), 0777) && !file_is_directory(in_scratch(path))) abort();
+        if (mkdir(in_scratch(path), 0777) && !directory_exists(in_scratch(path))) abort();
     }
     scratch_text(name, text);
 }

@@ -28,7 +28,7 @@ static void assert_holds(const char *path, const char *bytes, uint64_t length) {
 
 static int files_in_scratch(void) {
     char **names;
-    int64_t count = file_list(scratch, &names);
+    int64_t count = directory_list(scratch, &names);
     for (int64_t i = 0; i < count; i++) free(names[i]);
     free(names);
     return (int)count;
@@ -62,7 +62,7 @@ static void says_what_cannot_be_read(void **state) {
     assert_said("not a plain file", scratch);
     assert_int_equal(file_size(absent), -1);
     assert_said("No such file", absent);
-    assert_int_equal(file_list(absent, &names), -1);
+    assert_int_equal(directory_list(absent, &names), -1);
     assert_said("cannot read directory", absent);
     char *looped = in_scratch("loop");
     assert_int_equal(symlink("loop", looped), 0);
@@ -224,7 +224,7 @@ static void says_where_it_cannot_write(void **state) {
     assert_int_equal(file_append(path, "x", 1), -1);
     assert_said("cannot write", path);
     char *directory = in_scratch("directory"), *inner = in_scratch("directory/file");
-    assert_int_equal(file_make_directory(inner), 0);
+    assert_int_equal(directory_make(inner), 0);
     assert_int_equal(file_replace(directory, "x", 1), -1); /* onto a directory that is not empty */
     assert_said("cannot rename to", directory);
     assert_int_equal(files_in_scratch(), 1); /* no partial file stays */
@@ -282,7 +282,7 @@ static void an_append_that_fails_leaves_the_file_as_it_was(void **state) {
     assert_holds(path, "a\nbc\n", 5);
 }
 
-/* ---- directories ---- */
+/* ---- names ---- */
 
 static void joins_paths(void **state) {
     static const char *const all[][3] = {
@@ -294,64 +294,41 @@ static void joins_paths(void **state) {
     }
 }
 
-static void makes_directories(void **state) {
-    char *deep = in_scratch("a/b/c"), *slashed = in_scratch("x//y/"), *file = scratch_text("file", ""),
-         *below = in_scratch("file/d");
-    assert_int_equal(file_make_directory(deep), 0);
-    assert_int_equal(file_make_directory(deep), 0);
-    assert_true(file_is_directory(deep));
-    assert_int_equal(file_make_directory(slashed), 0);
-    assert_true(file_is_directory(in_scratch("x/y")));
-    assert_int_equal(file_make_directory(file), -1);
-    assert_said("not a directory", file);
-    assert_int_equal(file_make_directory(below), -1);
-    assert_said("irectory", file);
-    assert_true(file_exists(file) && !file_is_directory(file));
-    assert_false(file_exists(in_scratch("absent")));
-    assert_int_equal(file_sync_directory(deep), 0);
-    assert_int_equal(file_sync_directory(file), -1);
-    assert_said("open directory", file);
+static int looks_at(const char *path) {
+    return file_exists(path);
 }
 
-static void lists_by_bytes(void **state) {
-    char **names;
-    scratch_text("b", "");
-    scratch_text("B", "");
-    scratch_text("a10", "");
-    scratch_text("a9", "");
-    scratch_text(".hidden", "");
-    scratch_text("\xC3\xA4", "");
-    assert_int_equal(file_list(scratch, &names), 6);
-    static const char *const wanted[] = {".hidden", "B", "a10", "a9", "b", "\xC3\xA4"};
-    for (int i = 0; i < 6; i++) {
-        assert_string_equal(names[i], wanted[i]);
-        free(names[i]);
-    }
-    free(names);
-    char *empty = in_scratch("empty");
-    assert_int_equal(file_make_directory(empty), 0);
-    assert_int_equal(file_list(empty, &names), 0);
-    free(names);
+/* Absent is what the system says is absent, and nothing else. */
+static void tells_absent_from_unknown(void **state) {
+    char *file = scratch_text("file", ""), *loop = in_scratch("loop"), *closed = in_scratch("closed"), part[300];
+    assert_int_equal(symlink("nowhere", in_scratch("broken")), 0);
+    assert_int_equal(symlink("loop", loop), 0);
+    assert_int_equal(file_exists(file), 1);
+    assert_int_equal(file_exists(scratch), 1);
+    assert_int_equal(file_exists(in_scratch("broken")), 1);
+    assert_int_equal(file_exists(loop), 1);
+    assert_int_equal(file_exists(in_scratch("absent")), 0);
+    assert_int_equal(file_exists(in_scratch("absent/x")), 0);
+    assert_int_equal(file_exists(in_scratch("file/x")), 0);
+    memset(part, 'x', sizeof part - 1);
+    part[sizeof part - 1] = 0;
+    assert_int_equal(file_exists(part), 0); /* nothing can have such a name */
+    assert_int_equal(file_exists(in_scratch("loop/x")), -1);
+    assert_said("cannot look at", loop);
+    assert_int_equal(mkdir(closed, 0), 0);
+    assert_int_equal(chmod(scratch, 0755), 0);
+    assert_int_equal(without_rights(looks_at, in_scratch("closed/x")), -1);
+    assert_said("ermission", closed);
+    chmod(closed, 0700);
 }
 
-static void removes_and_never_follows_a_link(void **state) {
-    char *tree = in_scratch("tree"), *kept = in_scratch("kept"), *file = in_scratch("kept/file");
-    assert_int_equal(file_make_directory(in_scratch("tree/inner")), 0);
-    assert_int_equal(file_make_directory(kept), 0);
-    scratch_text("tree/inner/x", "x");
-    scratch_text("kept/file", "x");
-    assert_int_equal(symlink("../kept", in_scratch("tree/link")), 0);
-    assert_int_equal(symlink("nowhere", in_scratch("tree/broken")), 0);
-    assert_true(file_exists(in_scratch("tree/broken")));
-    assert_int_equal(file_remove_tree(tree), 0);
-    assert_false(file_exists(tree));
-    assert_true(file_exists(file));
-    assert_int_equal(file_remove_tree(tree), 0); /* absent: not an error */
-    assert_int_equal(file_remove(tree), 0);
+static void removes_a_file(void **state) {
+    char *file = scratch_text("file", "x");
     assert_int_equal(file_remove(file), 0);
     assert_false(file_exists(file));
-    assert_int_equal(file_remove(kept), -1);
-    assert_said("cannot remove", kept);
+    assert_int_equal(file_remove(file), 0); /* absent: not an error */
+    assert_int_equal(file_remove(scratch), -1);
+    assert_said("cannot remove", scratch);
 }
 
 static void renames(void **state) {
@@ -378,9 +355,8 @@ int main(void) {
                                        TEST(replaces_and_appends),
                                        TEST(an_append_that_fails_leaves_the_file_as_it_was),
                                        TEST(joins_paths),
-                                       TEST(makes_directories),
-                                       TEST(lists_by_bytes),
-                                       TEST(removes_and_never_follows_a_link),
+                                       TEST(tells_absent_from_unknown),
+                                       TEST(removes_a_file),
                                        TEST(renames)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

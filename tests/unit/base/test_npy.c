@@ -23,7 +23,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     free(path);
-    return file_remove_tree(directory);
+    return directory_remove_tree(directory);
 }
 
 /* A file of version `version` whose header is `header`, padded as NumPy pads it, and `data` bytes of 0x3F behind it. */

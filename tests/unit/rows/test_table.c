@@ -24,7 +24,7 @@ static int set_up(void **state) {
     return fresh_directory(directory, sizeof directory, "table");
 }
 static int tear_down(void **state) {
-    return file_remove_tree(directory);
+    return directory_remove_tree(directory);
 }
 
 static struct config plain_config(void) {
@@ -348,7 +348,7 @@ static void test_failed_read_leaves_no_file(void **state) {
     device.fail_read_at = 2;
     assert_int_equal(-1, table_save(&table, path, &checksum));
     assert_string_equal("the device is gone", report_sentence());
-    assert_int_equal(0, file_list(directory, &names));
+    assert_int_equal(0, directory_list(directory, &names));
     free(names);
     free(path);
     table_release(&table);

@@ -41,7 +41,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     table_release(&target);
     table_release(&context);
-    return file_remove_tree(run);
+    return directory_remove_tree(run);
 }
 
 static struct progress_state at_step(uint64_t step) {
@@ -73,7 +73,7 @@ static char *in_run(const char *format, ...) {
 
 static void expect_names(const char *wanted) {
     char seen[1024] = "", **names;
-    int64_t n = file_list(run, &names);
+    int64_t n = directory_list(run, &names);
     for (int64_t i = 0; i < n; i++) {
         strcat(strcat(seen, i ? " " : ""), names[i]);
         free(names[i]);
@@ -141,7 +141,7 @@ static void test_only_the_newest_stay(void **state) {
 static void test_other_files_stay(void **state) {
     assert_int_equal(0, file_replace(in_run("checkpoint-notes.txt"), "x", 1));
     assert_int_equal(0, file_replace(in_run("config.ini"), "x", 1));
-    assert_int_equal(0, file_make_directory(in_run("checkpoint-")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-")));
     assert_int_equal(0, write_step(1, 1));
     assert_int_equal(0, write_step(2, 1));
     expect_names("checkpoint- checkpoint-2 checkpoint-notes.txt config.ini latest");
@@ -152,7 +152,7 @@ static void test_what_is_not_ours_stays(void **state) {
     static const char *const directories[] = {"checkpoint-007",         "checkpoint-3",     "checkpoint-5.bak",
                                               "checkpoint-best.partial", "checkpoint-+6", "checkpoint-99999999999999999999"};
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(0, file_make_directory(in_run(directories[i])));
+        assert_int_equal(0, directory_make(in_run(directories[i])));
         assert_int_equal(0, file_replace(in_run("%s/own", directories[i]), "x", 1));
     }
     assert_int_equal(0, file_replace(in_run("checkpoint-007/state.ini"), "x", 1));
@@ -265,7 +265,7 @@ static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, write_step(30, 2));
     assert_int_equal(0, rename(in_run("checkpoint-30/context.npy"), in_run("away")));
-    assert_int_equal(0, file_make_directory(in_run("checkpoint-30/context.npy")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-30/context.npy")));
     expect_newest(10);
     assert_int_equal(0, write_step(20, 1));
     expect_names("away checkpoint-20 checkpoint-30 latest");
@@ -309,7 +309,7 @@ static void test_latest_missing_or_wrong(void **state) {
 
 static void test_partial_is_ignored_and_removed(void **state) {
     assert_int_equal(0, write_step(10, 2));
-    assert_int_equal(0, file_make_directory(in_run("checkpoint-99.partial")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-99.partial")));
     assert_int_equal(0, file_replace(in_run("checkpoint-99.partial/target.npy"), "junk", 4));
     expect_newest(10);
     assert_int_equal(0, write_step(11, 2));
@@ -318,7 +318,7 @@ static void test_partial_is_ignored_and_removed(void **state) {
 
 static void test_only_a_partial(void **state) {
     int found = 5;
-    assert_int_equal(0, file_make_directory(in_run("checkpoint-99.partial")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-99.partial")));
     assert_null(checkpoint_newest(run, NULL, &found));
     assert_int_equal(0, found);
 }
@@ -326,7 +326,7 @@ static void test_only_a_partial(void **state) {
 static void test_moved_aside_is_found(void **state) { /* killed between the two renames of a step written again */
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, rename(in_run("checkpoint-10"), in_run("checkpoint-10.replaced")));
-    assert_int_equal(0, file_make_directory(in_run("checkpoint-10.partial")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-10.partial")));
     expect_newest(10);
     assert_int_equal(0, write_step(10, 1));
     expect_names("checkpoint-10 latest");

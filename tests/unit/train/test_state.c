@@ -97,7 +97,7 @@ static void damage_is_told_from_what_cannot_be_read(void **state) {
     assert_int_equal(1, broken);
     sentence_holds("state.ini' line 2 is damaged");
     assert_int_equal(0, file_remove(in_scratch("state.ini")));
-    assert_int_equal(0, file_make_directory(in_scratch("state.ini")));
+    assert_int_equal(0, directory_make(in_scratch("state.ini")));
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(0, broken);
     sentence_holds("state.ini' is not a plain file");

@@ -128,7 +128,7 @@ static void projector_is_atomic(void **state) {
     assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "/out': it is there");
     assert_int_equal(rmdir(out), 0);
     char **names;
-    int64_t count = file_list(run.directory, &names);
+    int64_t count = directory_list(run.directory, &names);
     for (int64_t i = 0; i < count; i++) {
         assert_int_not_equal(strncmp(names[i], "out", 3), 0);
         free(names[i]);

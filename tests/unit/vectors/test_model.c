@@ -97,7 +97,7 @@ static void nothing_there(void **state) {
     refused("/nonexistent/run", "/nonexistent/run");
     assert_int_equal(fresh_directory(empty, sizeof empty, "test"), 0);
     refused(empty, empty);
-    file_remove_tree(empty);
+    directory_remove_tree(empty);
     char *path = small_path(run.checkpoint, "context.npy");
     file_remove(path);
     refused(run.directory, "context.npy");

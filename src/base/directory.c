@@ -1,0 +1,146 @@
+#define _GNU_SOURCE
+#include "directory.h"
+
+#include "file.h"
+#include "memory.h"
+#include "path.h"
+#include "report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int refuse(const char *doing, const char *path) {
+    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
+}
+
+int directory_exists(const char *path) {
+    struct stat about;
+    if (!stat(path, &about)) return S_ISDIR(about.st_mode);
+    return errno == ENOENT || errno == ENOTDIR ? 0 : refuse("look at", path);
+}
+
+/* ---- making ---- */
+
+/* One directory below one that is there. Another process may make it first: then it is not counted. */
+static int make_one(const char *path, unsigned *made) {
+    int there = directory_exists(path);
+    if (there < 0) return -1;
+    if (!there && !mkdir(path, 0777)) {
+        ++*made;
+        return 0;
+    }
+    if (!there && errno != EEXIST) return refuse("make directory", path);
+    *made = 0; /* only those below it may be this call's own, without a gap */
+    return 0;
+}
+
+/* `path` is resolved, and taken apart meanwhile. */
+static int make_all(char *path, unsigned *made) {
+    for (char *at = path;; at++) {
+        char kept = *at;
+        if (at == path || (kept && kept != '/')) continue;
+        *at = 0;
+        if (make_one(path, made)) {
+            char *slash = strrchr(path, '/');
+            if (slash) *slash = 0;
+            directory_unmake(path, *made);
+            return -1;
+        }
+        *at = kept;
+        if (!kept) break;
+    }
+    int there = directory_exists(path);
+    if (!there) fail("'%s' is there and is not a directory", path);
+    return there == 1 ? 0 : -1;
+}
+
+int directory_make_counted(const char *path, unsigned *made) {
+    char *resolved = path_resolve(path);
+    *made = 0;
+    int result = resolved ? make_all(resolved, made) : -1;
+    free(resolved);
+    return result;
+}
+
+int directory_make(const char *path) {
+    return directory_make_counted(path, &(unsigned){0});
+}
+
+void directory_unmake(const char *path, unsigned made) {
+    char *copy = mem_text(path, strlen(path), "a path");
+    while (copy && made-- && !rmdir(copy)) {
+        char *slash = strrchr(copy, '/');
+        if (!slash) break;
+        *slash = 0;
+    }
+    free(copy);
+}
+
+int directory_sync(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return refuse("open directory", path);
+    int result = fsync(fd);
+    if (result) refuse("sync directory", path);
+    close(fd);
+    return result;
+}
+
+/* ---- what is in it ---- */
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void directory_list_free(char **names, int64_t count) {
+    for (int64_t i = 0; i < count; i++) free(names[i]);
+    free(names);
+}
+
+int64_t directory_list(const char *path, char ***names) {
+    struct dirent **entries;
+    *names = NULL;
+    int n = scandir(path, &entries, NULL, NULL);
+    if (n < 0) return refuse("read directory", path);
+    char **list = mem_zalloc((uint64_t)n + 1, sizeof *list, "a directory's names");
+    int64_t kept = 0;
+    int failed = !list;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        if (!failed && strcmp(name, ".") && strcmp(name, "..")) {
+            list[kept] = mem_text(name, strlen(name), "a directory's names");
+            if (list[kept]) kept++;
+            else failed = 1;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (failed) {
+        directory_list_free(list, kept);
+        return -1;
+    }
+    if (kept > 1) qsort(list, (size_t)kept, sizeof *list, by_bytes);
+    *names = list;
+    return kept;
+}
+
+int directory_remove_tree(const char *path) {
+    struct stat about;
+    if (lstat(path, &about)) return errno == ENOENT ? 0 : refuse("look at", path);
+    if (!S_ISDIR(about.st_mode)) return file_remove(path);
+    char **names;
+    int64_t n = directory_list(path, &names);
+    int result = n < 0 ? -1 : 0;
+    for (int64_t i = 0; i < n; i++) {
+        char *inner = file_join(path, names[i]);
+        if (!inner || directory_remove_tree(inner)) result = -1;
+        free(inner);
+    }
+    directory_list_free(names, n);
+    if (!result && rmdir(path)) result = refuse("remove directory", path);
+    return result;
+}

@@ -1,0 +1,114 @@
+#define _GNU_SOURCE
+#include "lock.h"
+
+#include "memory.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char mark[] = "sptx-w2v lock\n"; /* what a lock file begins with */
+
+static int refuse(const char *doing, const char *path) {
+    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
+}
+
+/* ---- who has it ---- */
+
+static int write_holder(const struct lock *lock) {
+    char text[LOCK_HOLDER], host[128] = "?", since[64] = "?";
+    time_t now = time(NULL);
+    struct tm parts;
+    gethostname(host, sizeof host - 1);
+    if (gmtime_r(&now, &parts)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts);
+    int n = snprintf(text, sizeof text, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
+    if (pwrite(lock->fd, text, (size_t)n, 0) != n || ftruncate(lock->fd, n)) return refuse("write", lock->path);
+    return 0;
+}
+
+/* Whether the open file is a lock file: empty (just made) or with our mark, and then its second line in `holder`. */
+static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
+    char text[LOCK_HOLDER];
+    struct stat about;
+    if (fstat(fd, &about)) return refuse("look at", path);
+    ssize_t n = S_ISREG(about.st_mode) ? pread(fd, text, sizeof text - 1, 0) : 0;
+    if (n < 0) return refuse("read", path);
+    text[n] = 0;
+    if (!S_ISREG(about.st_mode) || (n && strncmp(text, mark, sizeof mark - 1)))
+        return fail("'%s' is in the way: a lock file has this name, and this is none", path);
+    snprintf(holder, LOCK_HOLDER, "%s", n ? text + sizeof mark - 1 : "another process");
+    holder[strcspn(holder, "\n")] = 0;
+    return 0;
+}
+
+/* ---- taking it ---- */
+
+static int open_file(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    return fd < 0 ? refuse("write", path) : fd;
+}
+
+/* Whether `path` still names the open file: who gives a lock back takes its file away, which another may have opened just
+ * before. 1 or 0. */
+static int still_there(int fd, const char *path) {
+    struct stat own, named;
+    return !fstat(fd, &own) && !lstat(path, &named) && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it; GONE: the file went meanwhile */
+
+static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
+    if (read_holder(fd, path, holder)) return FAILED;
+    while (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB))) {
+        if (errno == EWOULDBLOCK) return read_holder(fd, path, holder) ? FAILED : HELD; /* by now it has a name in it */
+        if (errno == EINTR) continue;
+        if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) return (enum attempt)refuse("lock", path);
+        warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
+        break;
+    }
+    return still_there(fd, path) ? TAKEN : GONE;
+}
+
+static int take(struct lock *lock, const char *path, int wait, char holder[LOCK_HOLDER]) {
+    enum attempt result = GONE;
+    *lock = (struct lock){NULL, -1};
+    while (result == GONE) {
+        lock->fd = open_file(path);
+        if (lock->fd < 0) return -1;
+        result = attempt(lock->fd, path, wait, holder);
+        if (result == TAKEN) {
+            lock->path = mem_text(path, strlen(path), "a path");
+            if (lock->path && !write_holder(lock)) return 0;
+            result = FAILED;
+            unlink(path);
+        }
+        close(lock->fd);
+    }
+    free(lock->path);
+    *lock = (struct lock){NULL, -1};
+    return result == HELD ? 1 : -1;
+}
+
+int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]) {
+    return take(lock, path, 0, holder);
+}
+
+int lock_wait(struct lock *lock, const char *path) {
+    char holder[LOCK_HOLDER];
+    return take(lock, path, 1, holder);
+}
+
+void lock_give(struct lock *lock) {
+    if (!lock->path) return;
+    unlink(lock->path);
+    close(lock->fd);
+    free(lock->path);
+    *lock = (struct lock){NULL, -1};
+}

@@ -1,0 +1,146 @@
+#include "tests/unit/scratch.h"
+#include "base/file.h"
+#include "base/lock.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static char holder[LOCK_HOLDER];
+
+static void assert_said(const char *part) {
+    if (!strstr(report_sentence(), part)) fail_msg("wanted \"%s\" in \"%s\"", part, report_sentence());
+    report_clear();
+}
+
+/* A process that takes the lock and keeps it until it is killed. */
+static pid_t start_holder(const char *path) {
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        struct lock lock;
+        byte = lock_try(&lock, path, holder) ? 'n' : 'y';
+        if (write(ready[1], &byte, 1) == 1) pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void end(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void one_at_a_time(void **state) {
+    struct lock first, second;
+    char *path = in_scratch("lock"), wanted[64];
+    assert_int_equal(lock_try(&first, path, holder), 0);
+    assert_int_equal(lock_try(&second, path, holder), 1);
+    snprintf(wanted, sizeof wanted, "process %ld of ", (long)getpid());
+    assert_ptr_equal(strstr(holder, wanted), holder);
+    assert_non_null(strstr(holder, ", since 2"));
+    lock_give(&second); /* harmless: it was not had */
+    assert_int_equal(lock_try(&second, path, holder), 1);
+    lock_give(&first);
+    lock_give(&first);
+    assert_false(file_exists(path));
+    assert_int_equal(lock_try(&second, path, holder), 0);
+    lock_give(&second);
+}
+
+/* However a process ends, its lock ends with it; the file that it leaves names the next one. */
+static void a_killed_process_has_nothing(void **state) {
+    struct lock lock;
+    char *path = in_scratch("lock"), wanted[64];
+    pid_t child = start_holder(path);
+    assert_int_equal(lock_try(&lock, path, holder), 1);
+    snprintf(wanted, sizeof wanted, "process %ld of ", (long)child);
+    assert_ptr_equal(strstr(holder, wanted), holder);
+    end(child);
+    assert_true(file_exists(path));
+    assert_int_equal(lock_try(&lock, path, holder), 0);
+    char *text = file_read(path, NULL);
+    snprintf(wanted, sizeof wanted, "sptx-w2v lock\nprocess %ld of ", (long)getpid());
+    assert_ptr_equal(strstr(text, wanted), text);
+    free(text);
+    lock_give(&lock);
+}
+
+static void waits_for_the_other(void **state) {
+    struct lock lock;
+    char *path = in_scratch("lock");
+    pid_t child = start_holder(path);
+    assert_int_equal(lock_try(&lock, path, holder), 1);
+    pid_t killer = fork();
+    if (!killer) {
+        usleep(100000);
+        kill(child, SIGKILL);
+        _exit(0);
+    }
+    assert_int_equal(lock_wait(&lock, path), 0);
+    waitpid(killer, NULL, 0);
+    waitpid(child, NULL, 0);
+    lock_give(&lock);
+}
+
+/* Two at a time are never inside, also while files of the lock come and go. */
+static void many_take_turns(void **state) {
+    enum { PROCESSES = 6, ROUNDS = 300 };
+    char *path = in_scratch("lock"), *inside = in_scratch("inside");
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        for (int round = 0; !children[i] && round < ROUNDS; round++) {
+            struct lock lock;
+            int taken = round % 2 ? lock_wait(&lock, path) : lock_try(&lock, path, holder);
+            if (taken < 0 || (!taken && (mkdir(inside, 0777) || rmdir(inside)))) _exit(1);
+            lock_give(&lock);
+        }
+        if (!children[i]) _exit(0);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_false(file_exists(path));
+}
+
+/* A file of that name that is something else stays as it is. */
+static void what_is_no_lock_file_stays(void **state) {
+    struct lock lock;
+    char *path = scratch_text("notes", "of mine\n"), *link = in_scratch("link"), *pipe_path = in_scratch("pipe");
+    assert_int_equal(lock_try(&lock, path, holder), -1);
+    assert_said("notes' is in the way");
+    char *text = file_read(path, NULL);
+    assert_string_equal(text, "of mine\n");
+    free(text);
+    assert_int_equal(symlink("absent", link), 0);
+    assert_int_equal(lock_try(&lock, link, holder), -1);
+    assert_said("link'");
+    assert_false(file_exists(in_scratch("absent")));
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(lock_try(&lock, pipe_path, holder), -1);
+    assert_said("pipe' is in the way");
+    assert_int_equal(lock_try(&lock, scratch, holder), -1);
+    assert_said(scratch);
+    assert_int_equal(lock_try(&lock, in_scratch("no/lock"), holder), -1);
+    assert_said("No such file");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(one_at_a_time), TEST(a_killed_process_has_nothing), TEST(waits_for_the_other),
+                                       TEST(many_take_turns), TEST(what_is_no_lock_file_stays)};
+    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}
