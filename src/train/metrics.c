@@ -33,6 +33,10 @@ void metrics_start(struct metrics *metrics) {
     metrics->tally = (struct tally){.began = progress_now()};
 }
 
+void metrics_leave_out(struct metrics *metrics, double seconds) {
+    metrics->tally.began += seconds;
+}
+
 void metrics_add_step(struct metrics *metrics, const struct step_result *r) {
     struct tally *tally = &metrics->tally;
     tally->loss += r->loss;
@@ -110,6 +114,19 @@ void metrics_note_loss(const struct metrics *metrics) {
     if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
     note("loss       %.4f (%.4f a pair, %.4f a term)%s", metrics->last.example, metrics->last.pair, metrics->last.term,
          from);
+}
+
+/* ---- a loss that leaves all bounds ---- */
+
+const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_ROOM]) {
+    double term = loss / (double)terms;
+    if (isnan(loss)) return "the loss is not a number";
+    if (isinf(loss)) return "the loss is infinite";
+    if (!terms) return NULL;
+    if (!(metrics->began_term > 0)) metrics->began_term = term;
+    if (term <= METRICS_DIVERGED * fmax(1, metrics->began_term)) return NULL;
+    snprintf(out, METRICS_ROOM, "the loss is %.3g a term (it began at %.3g)", term, metrics->began_term);
+    return out;
 }
 
 /* ---- reports ---- */

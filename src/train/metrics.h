@@ -28,6 +28,7 @@ struct metrics {
     char *path; /* RUN/metrics.jsonl, owned */
     struct tally tally;
     struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
+    double began_term; /* loss a term of the first batch or piece; 0: none yet */
     uint64_t reports;
     int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
 };
@@ -45,6 +46,8 @@ void metrics_close(struct metrics *metrics);
 
 /* Forgets what was added: rates count from now. */
 void metrics_start(struct metrics *metrics);
+/* These seconds since the last report were not training: rates leave them out. */
+void metrics_leave_out(struct metrics *metrics, double seconds);
 void metrics_add_step(struct metrics *metrics, const struct step_result *result);
 void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *result);
 
@@ -61,6 +64,12 @@ int metrics_held_out(struct metrics *metrics, const struct step_result *sum, con
  * left its untrained value. */
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
+
+/* What is wrong with the loss of a batch or piece whose weights have diverged ("the loss is infinite"), perhaps in `out`; NULL where
+ * nothing is. Diverging weights grow by a factor a step: long before they are infinite their loss is one that no data has,
+ * METRICS_DIVERGED times that of the beginning. */
+enum { METRICS_ROOM = 96, METRICS_DIVERGED = 1000000 };
+const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_ROOM]);
 
 /* Takes away the lines behind `step`: a resumed run makes them again. */
 int metrics_cut(struct metrics *metrics, uint64_t step);

@@ -36,6 +36,7 @@ struct trainer {
     struct corpus_identity corpus;
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
     double began, began_training, last_checkpoint, seconds_before;
+    double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
     uint64_t last_checkpoint_step;
     struct metrics metrics;
 };
@@ -62,7 +63,17 @@ static double share_done(const struct trainer *t) {
 }
 
 static double seconds_trained(const struct trainer *t) {
-    return t->seconds_before + (progress_now() - t->began_training);
+    return t->seconds_before + (progress_now() - t->began_training) - t->beside;
+}
+
+/* Does what is no training, and leaves its time out of the run's. */
+static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
+    double began = progress_now();
+    int result = work(t);
+    double spent = progress_now() - began;
+    t->beside += spent;
+    metrics_leave_out(&t->metrics, spent);
+    return result;
 }
 
 /* How many examples the run has: epochs and steps, whichever ends first. An epoch's last batch may be short. */
@@ -105,6 +116,17 @@ static int report_untrained(struct trainer *t, const struct step_result *first) 
     return metrics_untrained(&t->metrics, first, &start);
 }
 
+/* What holds a diverging run, beside a lower rate, that this one has not tried. */
+static const char *other_ways(const struct config *c) {
+    int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
+    int has_lock_free = c->optimizer_rule == RULE_ADAGRAD || (c->optimizer_rule == RULE_SGD && !c->optimizer_momentum);
+    if (!summed) return "";
+    if (c->optimizer_clip > 0) return " or train.batch, whose gradients are summed, or optimizer.clip";
+    return has_lock_free ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
+                           "train.update = hogwild, which adds them one by one"
+                         : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
+}
+
 /* `what` was seen: that the weights have diverged, what to change, and where the last good ones are. */
 static int say_diverged(const struct trainer *t, const char *what) {
     char seen[256];
@@ -113,18 +135,16 @@ static int say_diverged(const struct trainer *t, const char *what) {
     char *kept = checkpoint_newest(t->run, NULL, &(int){0});
     report_clear();
     fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
-         t->state.step, t->config->optimizer_lr,
-         t->config->train_update == UPDATE_BATCH && t->config->train_reduction == REDUCTION_SUM
-             ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)"
-             : "",
+         t->state.step, t->config->optimizer_lr, other_ways(t->config),
          kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
     free(kept);
     return -1;
 }
 
-static int check_loss(const struct trainer *t, double loss) {
-    if (isfinite(loss)) return 0;
-    return say_diverged(t, isnan(loss) ? "the loss is not a number" : "the loss is infinite");
+static int check_loss(struct trainer *t, double loss, uint64_t terms) {
+    char room[METRICS_ROOM];
+    const char *wrong = metrics_diverged(&t->metrics, loss, terms, room);
+    return wrong ? say_diverged(t, wrong) : 0;
 }
 
 /* ---- checkpoints ---- */
@@ -186,10 +206,10 @@ static int measure_held_out(struct trainer *t) {
 static int between_pieces(struct trainer *t, int epoch_ended) {
     int finished = examples_done(t) >= t->total;
     if (epoch_ended || finished) {
-        if (t->ops->drain(t->backend) || measure_held_out(t)) return -1;
+        if (t->ops->drain(t->backend) || do_beside(t, measure_held_out)) return -1;
     }
     if (asked_to_stop && !finished) return 1;
-    if (!finished && checkpoint_due(t, epoch_ended)) return write_checkpoint(t);
+    if (!finished && checkpoint_due(t, epoch_ended)) return do_beside(t, write_checkpoint);
     return 0;
 }
 
@@ -200,7 +220,7 @@ static int take_result(struct trainer *t, const struct step_result *r) {
     if (!t->state.pairs && r->pairs && report_untrained(t, r)) return -1;
     t->state.words += r->words;
     t->state.pairs += r->pairs;
-    return check_loss(t, r->loss);
+    return check_loss(t, r->loss, r->terms);
 }
 
 static int empty_pipeline(struct trainer *t, struct pipeline *pipeline) {
@@ -259,7 +279,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
     metrics_add_piece(&t->metrics, &r);
     t->state.words += r.words;
     t->state.pairs += r.pairs;
-    return check_loss(t, r.loss);
+    return check_loss(t, r.loss, r.sampled_terms);
 }
 
 static int train_hogwild(struct trainer *t) {

@@ -1,0 +1,73 @@
+#include "train/metrics.h"
+#include "base/progress.h"
+#include "tests/unit/scratch.h"
+
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static struct metrics metrics;
+static struct config config;
+
+static int set_up(void **state) {
+    if (scratch_make(state) || config_init(&config)) return -1;
+    return metrics_open(&metrics, &config, scratch);
+}
+
+static int tear_down(void **state) {
+    metrics_close(&metrics);
+    config_release(&config);
+    return scratch_remove(state);
+}
+
+static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
+    static const struct { double first, most; /* a term */ } runs[] = {{0.7, 1e6}, {1, 1e6}, {3, 3e6}, {2e5, 2e11}};
+    char room[METRICS_ROOM];
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        metrics.began_term = 0;
+        assert_null(metrics_diverged(&metrics, 0, 0, room)); /* a batch without terms begins nothing */
+        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, room));
+        assert_null(metrics_diverged(&metrics, 1e-3, 64, room));
+        assert_null(metrics_diverged(&metrics, runs[i].most * 0.999 * 64, 64, room));
+        assert_non_null(metrics_diverged(&metrics, runs[i].most * 1.001 * 64, 64, room));
+        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, room)); /* the beginning is kept */
+    }
+    metrics.began_term = 0.7;
+    assert_string_equal(metrics_diverged(&metrics, 4e7, 10, room), "the loss is 4e+06 a term (it began at 0.7)");
+    assert_string_equal(metrics_diverged(&metrics, NAN, 10, room), "the loss is not a number");
+    assert_string_equal(metrics_diverged(&metrics, INFINITY, 10, room), "the loss is infinite");
+    assert_string_equal(metrics_diverged(&metrics, NAN, 0, room), "the loss is not a number");
+}
+
+/* What a run does beside training is not in its rates, and puts no report forward. */
+static void time_beside_training_is_left_out(void **state) {
+    struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
+    struct progress_state at = {.step = 1};
+    struct standing now = {.state = &at, .done = 0.5, .seconds = 1};
+    double rate;
+    report_quiet(1);
+    metrics_start(&metrics);
+    metrics_add_step(&metrics, &step);
+    metrics.tally.began -= 1000; /* a thousand seconds ago */
+    assert_true(metrics_due(&metrics));
+    metrics_leave_out(&metrics, 990);
+    assert_true(metrics_due(&metrics));
+    assert_int_equal(metrics_report(&metrics, &now), 0);
+    char *text = file_read(metrics.path, NULL), *found = strstr(text, "\"pairs_per_second\": ");
+    assert_non_null(found);
+    assert_int_equal(sscanf(found, "\"pairs_per_second\": %lf", &rate), 1);
+    assert_true(rate > 1 && rate <= 10); /* 100 in 10 s and a little more, not in 1,000 */
+    free(text);
+    metrics_start(&metrics);
+    metrics.tally.began -= 1000;
+    metrics_leave_out(&metrics, 1000);
+    assert_true(metrics.tally.began <= progress_now());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(a_loss_diverges_beyond_a_million_times_its_beginning),
+                                       TEST(time_beside_training_is_left_out)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
