@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_list(void) {
-    printf("sptx-w2v trains skip-gram embeddings with negative sampling, tables on the GPU, in pinned memory or in "
-           "files.\n\n");
-    for (const struct command *c = commands; c->name; c++) printf("  %-10s %s\n", c->name, c->summary);
-    printf("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration.\n"
-           "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
-           "Exit codes: 0 done, 1 failed, 2 called wrongly.\n");
+void command_list(FILE *out) {
+    fputs("sptx-w2v trains skip-gram embeddings with negative sampling, tables on the GPU, in pinned memory or in "
+          "files.\n\n",
+          out);
+    for (const struct command *c = commands; c->name; c++) fprintf(out, "  %-10s %s\n", c->name, c->summary);
+    fputs("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration.\n"
+          "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
+          "Exit codes: 0 done, 1 failed, 2 called wrongly.\n",
+          out);
 }
 
 static int print_command(const char *name) {
@@ -24,7 +26,7 @@ static int print_command(const char *name) {
 int cmd_help(int argc, char **argv) {
     if (argc > 2) return fail_usage("help takes one command, or keys; %d given", argc - 1);
     if (argc < 2)
-        print_list();
+        command_list(stdout);
     else if (!strcmp(argv[1], "keys"))
         config_print_help();
     else

@@ -21,7 +21,7 @@ static int print_plan(struct config *config, int json) {
     return result;
 }
 
-/* sptx-w2v plan CONFIG.ini [--section.key=value ...] [--json] */
+/* sptx-w2v plan [CONFIG.ini] [--section.key=value ...] [--json] */
 int cmd_plan(int argc, char **argv) {
     int json = 0;
     const struct option options[] = {{.name = "json", .flag = &json}, {0}};
@@ -31,11 +31,7 @@ int cmd_plan(int argc, char **argv) {
     if (!texts) return -1;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
-    if (given != 1) {
-        fail_usage("plan wants one configuration file, %d given; see 'sptx-w2v help plan'", given);
-        goto out;
-    }
-    if (command_config(&config, texts[0], settings, setting_count)) goto out;
+    if (command_config_wanted(&config, argv[0], texts, given, settings, setting_count)) goto out;
     result = print_plan(&config, json);
 out:
     free(texts);

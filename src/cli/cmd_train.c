@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* sptx-w2v train CONFIG.ini [--section.key=value ...] [--resume | --overwrite] */
+/* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite] */
 int cmd_train(int argc, char **argv) {
     struct trainer_options how = {0};
     const struct option options[] = {
@@ -16,15 +16,11 @@ int cmd_train(int argc, char **argv) {
     if (!texts) return -1;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
-    if (given != 1) {
-        fail_usage("train wants one configuration file, %d given; see 'sptx-w2v help train'", given);
-        goto out;
-    }
     if (how.resume && how.overwrite) {
         fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
         goto out;
     }
-    if (command_config(&config, texts[0], settings, setting_count)) goto out;
+    if (command_config_wanted(&config, argv[0], texts, given, settings, setting_count)) goto out;
     result = trainer_run(&config, &how);
 out:
     free(texts);

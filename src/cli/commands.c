@@ -7,12 +7,12 @@
 #include <string.h>
 
 #define KEYS_HELP                                                                                                      \
-    "--section.key=value sets any key of the configuration over the file; 'sptx-w2v help keys' lists them."
+    "--section.key=value sets any key of the configuration, over the file or without one; 'sptx-w2v help keys' lists them."
 #define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 const struct command commands[] = {
-    {"train", cmd_train, "train CONFIG.ini [--section.key=value ...] [--resume | --overwrite]",
+    {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite]",
      "train; write the run directory",
      "Counts the corpus, encodes it beside the run, trains, and writes run.dir (runs/NAME by default): config.ini,\n"
      "vocab.tsv, metrics.jsonl, and checkpoint-<step>/ with target.npy, context.npy and state.ini.\n"
@@ -21,7 +21,7 @@ const struct command commands[] = {
      "  --overwrite   replace an older run in run.dir; without it an older run is never touched\n"
      "\n" KEYS_HELP "\n"
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
-    {"plan", cmd_plan, "plan CONFIG.ini [--section.key=value ...] [--json]",
+    {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
      "and\n"
@@ -234,6 +234,16 @@ int command_config(struct config *config, const char *path, const char **setting
         if (result) return -1;
     }
     return config_resolve(config);
+}
+
+int command_config_wanted(struct config *config, const char *command, const char **paths, int given,
+                          const char **settings, int setting_count) {
+    if (given > 1)
+        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, given, command);
+    if (!given && !setting_count)
+        return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
+                          command, command);
+    return command_config(config, given ? paths[0] : NULL, settings, setting_count);
 }
 
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,

@@ -4,14 +4,19 @@
 
 #include "train/config.h"
 
+#include <stdio.h>
+
 struct command {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; 0, or -1 after fail() */
-    const char *usage;                 /* "train CONFIG.ini [--section.key=value ...] [--resume]" */
+    const char *usage;                 /* "train [CONFIG.ini] [--section.key=value ...] [--resume]" */
     const char *summary;               /* one line */
     const char *help;                  /* paragraphs: every option, exit codes where they differ */
 };
 extern const struct command commands[]; /* ended by a NULL name */
+
+/* All commands with their summaries, and what holds for each: what help prints, and a call without a command. */
+void command_list(FILE *out);
 
 /* The command of that name, or NULL after fail_usage() with the nearest one. */
 const struct command *command_find(const char *name);
@@ -49,6 +54,10 @@ int command_arguments(int argc, char **argv, const struct option *options, const
 
 /* A resolved config from a file (NULL: defaults only) and settings. 0, or -1 after fail(). The caller releases always. */
 int command_config(struct config *config, const char *path, const char **settings, int setting_count);
+
+/* The same for a command that wants one file, or settings instead. given: how many files there are. */
+int command_config_wanted(struct config *config, const char *command, const char **paths, int given, const char **settings,
+                          int setting_count);
 
 /* A whole number option: -1 after fail_usage() naming the option. NULL text leaves *value. */
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);

@@ -41,11 +41,12 @@ static int take_flag(int *argc, char **argv, const char *flag) {
 }
 
 static int run(int argc, char **argv) {
-    int help = take_flag(&argc, argv, "--help");
-    if (take_flag(&argc, argv, "--quiet")) report_quiet(1);
+    int help = take_flag(&argc, argv, "--help"), quiet = take_flag(&argc, argv, "--quiet");
+    if (quiet) report_quiet(1);
     if (argc < 2) {
         if (help) return cmd_help(1, argv);
-        return fail_usage("which command? 'sptx-w2v help' lists them");
+        if (!quiet) command_list(stderr);
+        return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
     if (is_first_word(argv[1], "--version", "version")) {
         puts(version);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 /* ---- the table of keys ---- */
 
@@ -367,8 +368,6 @@ int config_argument(struct config *config, const char *argument) {
 
 int config_init(struct config *config) {
     *config = (struct config){.min_rating = -INFINITY};
-    config->name = mem_text("run", 3, "the configuration");
-    if (!config->name) return -1;
     for (int i = 0; i < KEYS; i++)
         if (set_value(config, &keys[i], keys[i].fallback, "default", fail)) return -1;
     return 0;
@@ -461,16 +460,46 @@ static int take_lines(struct ini_source *source) {
     return 0;
 }
 
-/* "runs/Gowalla.ini" -> "Gowalla". */
-static int take_name(struct config *config, const char *path) {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t length = strlen(base);
-    if (length > 4 && !strcmp(base + length - 4, ".ini")) length -= 4;
-    char *name = mem_text(base, length, "the configuration");
+/* ---- what a run is called ---- */
+
+static int ends_with(const char *text, size_t length, const char *ending) {
+    size_t n = strlen(ending);
+    return length > n && !strncmp(text + length - n, ending, n);
+}
+
+/* Names the config by the last part of `path`, without these endings. A name that would lead out of runs/ is none. */
+static int take_name(struct config *config, const char *path, const char *const *endings) {
+    size_t end = strlen(path), start;
+    while (end && path[end - 1] == '/') end--;
+    for (start = end; start && path[start - 1] != '/';) start--;
+    for (; *endings; endings++)
+        if (ends_with(path + start, end - start, *endings)) end -= strlen(*endings);
+    size_t length = end - start;
+    if (!length || (length < 3 && strspn(path + start, ".") >= length)) return 0;
+    char *name = mem_text(path + start, length, "the configuration");
     if (!name) return -1;
     free(config->name);
     config->name = name;
     return 0;
+}
+
+/* "configs/Gowalla.ini" -> "Gowalla". A pipe has a number for a name. */
+static int take_file_name(struct config *config, const char *path) {
+    static const char *const endings[] = {".ini", NULL};
+    struct stat about;
+    return stat(path, &about) || !S_ISREG(about.st_mode) ? 0 : take_name(config, path, endings);
+}
+
+/* Without a file the corpus names the run: "data/books.csv.gz" -> "books". */
+static int take_corpus_name(struct config *config) {
+    static const char *const endings[] = {".gz", ".zst", ".txt", ".csv", ".tsv", ".ids", NULL};
+    char **paths;
+    int64_t count = config_paths(config->corpus_path, &paths);
+    int result = count < 0 ? -1 : 0;
+    if (count > 0) result = take_name(config, paths[0], endings);
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+    return result;
 }
 
 int config_read(struct config *config, const char *path) {
@@ -484,7 +513,7 @@ int config_read(struct config *config, const char *path) {
                                         : fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path,
                                                (uint64_t)strlen(text));
     free(text);
-    return result ? -1 : take_name(config, path);
+    return result ? -1 : take_file_name(config, path);
 }
 
 /* ---- out ---- */
@@ -732,7 +761,8 @@ static int resolve_run(struct config *c) {
     c->checkpoint_steps = times.steps;
     c->checkpoint_epochs = times.epochs;
     if (*c->run_dir) return 0;
-    char *directory = file_join("runs", c->name);
+    if (!c->name && take_corpus_name(c)) return -1;
+    char *directory = file_join("runs", c->name ? c->name : "run");
     if (!directory) return -1;
     free(c->run_dir);
     c->run_dir = directory;

@@ -45,7 +45,7 @@ struct config {
 #undef BYTES
 #undef TRUTH
 #undef CHOICE
-    char *name; /* of the file, without directory and .ini; "run" where there is none */
+    char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;
     uint64_t checkpoint_steps;

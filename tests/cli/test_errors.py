@@ -35,10 +35,12 @@ def test_version(sptx):
     assert done.stderr == ""
 
 
-def test_no_command(sptx):
+def test_no_command_shows_all(sptx):
     done = sptx(expect=2)
+    sentence = "sptx-w2v: which command? 'sptx-w2v help' tells of each\n"
     assert done.stdout == ""
-    assert "sptx-w2v help" in done.stderr
+    assert done.stderr == sptx("help").stdout + sentence
+    assert sptx("--quiet", expect=2).stderr == sentence
 
 
 @pytest.mark.parametrize("arguments, sentence", [
@@ -49,7 +51,9 @@ def test_no_command(sptx):
     (["train", "run.ini", "--optimizer.rule=adagard"],
      "command line: optimizer.rule = 'adagard' is not sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse-adam, adamax, "
      "asgd, rprop or auto; did you mean 'adagrad'?"),
-    (["train"], "train wants one configuration file, 0 given; see 'sptx-w2v help train'"),
+    (["train"], "train wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help train'"),
+    (["plan"], "plan wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help plan'"),
+    (["train", "run.ini", "two.ini"], "train wants one configuration file, 2 given; see 'sptx-w2v help train'"),
     (["nearest", "run"], "nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'"),
     (["export", "run", "--format=x", "--out=y"],
      "'x' is not a format of export; wanted word2vec-bin, word2vec-text, glove-text, npy, fvecs, fbin, safetensors or "

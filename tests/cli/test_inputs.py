@@ -107,3 +107,25 @@ def test_first_values_that_float32_cannot_hold(sptx, side, law, reach):
     said = sptx.refuses("train", sptx.config(model={f"{side}_init": law}))
     assert said == f"model.{side}_init = '{law}' draws numbers up to {reach}, and float32 ends at 3.4e+38"
     assert not sptx.path("run").exists()
+
+
+# ---- a run without a file ----
+
+def test_keys_alone_train(sptx):
+    keys = ["--corpus.path=corpus.txt", "--corpus.min_count=1", "--model.dim=8", "--train.epochs=1", "--device.backend=cpu"]
+    sptx("plan", *keys)
+    sptx("train", *keys)
+    assert sptx("nearest", "runs/corpus", "t1w0", "--k=3").stdout.count("\n") == 3
+    assert sptx.refuses("train", *keys).startswith("'runs/corpus' holds a finished run")
+    sptx("train", *keys, "--run.dir=own")
+    assert sptx.path("own", "latest").exists()
+
+
+def test_a_configuration_from_a_pipe_has_no_name(sptx):
+    sptx.config("file.ini", run={"dir": None})
+    text = sptx.path("file.ini").read_text()
+    os.mkfifo(sptx.path("63"))
+    writer = feed(sptx.path("63"), text)
+    assert "\ndir = runs/corpus\n" in sptx("config", "63", **QUICK).stdout
+    writer.join()
+    assert "\ndir = runs/file\n" in sptx("config", "file.ini").stdout

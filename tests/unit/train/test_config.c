@@ -58,7 +58,7 @@ static void defaults_are_what_is_promised(void **state) {
     assert_int_equal(c.memory_target, CONFIG_PINNED);
     assert_int_equal(c.memory_context_state, CONFIG_GPU);
     assert_true(c.memory_gpu_budget == COUNT_AUTO);
-    assert_string_equal(c.name, "run");
+    assert_null(c.name);
     config_release(&c);
     config_release(&c); /* harmless on a released one */
 }
@@ -319,6 +319,38 @@ static void auto_on_lists(void **state) {
     assert_int_equal(config.examples_shuffle_items, 1);
     assert_int_equal(config.negatives_per, PER_PAIR);
     config_release(&config);
+}
+
+/* By the file, or else by the corpus; never by what would lead out of runs/. */
+static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
+    static const char *const corpora[][2] = {
+        {"", "runs/run"},           {"books", "runs/books"},       {"a/b/books.csv.gz", "runs/books"},
+        {"x.txt y.txt", "runs/x"},  {"texts/", "runs/texts"},      {"\"my books.tsv\"", "runs/my books"},
+        {"a.b.txt.zst", "runs/a.b"}, {".", "runs/run"},             {"..", "runs/run"},
+        {"../..", "runs/run"},      {"/", "runs/run"},             {"...txt", "runs/run"},
+        {".gz", "runs/.gz"},        {"papers.ids", "runs/papers"}, {"...", "runs/..."}};
+    static const char *const files[][2] = {{"one.ini", "runs/one"}, {"two", "runs/two"},      {"..ini", "runs/run"},
+                                           {"...ini", "runs/run"},  {".ini", "runs/.ini"}};
+    struct config c;
+    for (size_t i = 0; i < sizeof corpora / sizeof *corpora; i++) {
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_set(&c, "corpus", "path", corpora[i][0], "here"), 0);
+        assert_int_equal(config_resolve(&c), 0);
+        assert_string_equal(c.run_dir, corpora[i][1]);
+        config_release(&c);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_read(&c, scratch_text(files[i][0], "")), 0);
+        assert_int_equal(config_resolve(&c), 0);
+        assert_string_equal(c.run_dir, files[i][1]);
+        config_release(&c);
+    }
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_read(&c, scratch_text("one.ini", "[corpus]\npath = books.txt\n[run]\ndir = own\n")), 0);
+    assert_int_equal(config_resolve(&c), 0);
+    assert_string_equal(c.run_dir, "own");
+    config_release(&c);
 }
 
 static void auto_of_the_rules(void **state) {
@@ -602,6 +634,7 @@ int main(void) {
                                        TEST(arguments_set_keys),
                                        TEST(auto_on_text),
                                        TEST(auto_on_lists),
+                                       TEST(a_run_is_called_by_its_file_or_its_corpus),
                                        TEST(auto_of_the_rules),
                                        TEST(a_named_rule_brings_its_own_rate),
                                        TEST(a_rate_that_is_set_stays_with_any_rule),
