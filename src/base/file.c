@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,6 +166,121 @@ int file_rename(const char *from, const char *to) {
     return result;
 }
 
+/* ---- writing: where to ---- */
+
+/* Behind the name of the file that is replaced: who fills it, and a number that nobody else has. */
+enum { PARTIAL_ROOM = 64, NAME_MOST = 255 };
+static const char partial_end[] = ".partial";
+
+static int name_partial(struct file_writer *writer) {
+    const char *slash = strrchr(writer->target, '/'), *name = slash ? slash + 1 : writer->target;
+    int before = (int)(name - writer->target), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM);
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) return refuse("name a file for", writer->path);
+    snprintf(writer->partial, (size_t)before + NAME_MOST + 1, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, writer->target,
+             length, name, (long)getpid(), number, partial_end);
+    return 0;
+}
+
+int file_is_partial(const char *name, const char *of) {
+    size_t length = strlen(of), digits, number;
+    if (strncmp(name, of, length) || name[length] != '.') return 0;
+    name += length + 1;
+    digits = strspn(name, "0123456789");
+    if (!digits || name[digits] != '-') return 0;
+    name += digits + 1;
+    number = strspn(name, "0123456789abcdef");
+    return number == 16 && !strcmp(name + number, partial_end);
+}
+
+/* What replaces a file belongs to whom that belonged to, as far as this process may say so, and nobody gets rights that he
+ * did not have. */
+static int keep_rights(struct file_writer *writer, const struct stat *old) {
+    mode_t mode = old->st_mode & 0777;
+    struct stat own;
+    if (fstat(writer->fd, &own)) return refuse("look at", writer->path);
+    int other = own.st_uid != old->st_uid || own.st_gid != old->st_gid;
+    if (other && fchown(writer->fd, old->st_uid, old->st_gid) && fchown(writer->fd, (uid_t)-1, old->st_gid))
+        mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+    return fchmod(writer->fd, mode) ? refuse("set the rights of", writer->path) : 0;
+}
+
+static int open_partial(struct file_writer *writer, const struct stat *old) {
+    writer->partial = mem_alloc(strlen(writer->target) + NAME_MOST + 1, 1, "a path");
+    if (!writer->partial) return -1;
+    do {
+        if (name_partial(writer)) return -1;
+        writer->fd = open(writer->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (writer->fd < 0 && errno == EEXIST);
+    if (writer->fd < 0) return refuse("write", writer->path);
+    return old ? keep_rights(writer, old) : 0;
+}
+
+/* A pipe without a reader is no place to write to; one may come yet. */
+static int open_pipe(const char *path) {
+    for (int waited = 0;; waited++) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0 || errno != ENXIO) return fd < 0 ? refuse("write", path) : fd;
+        if (waited * LOOK_MILLISECONDS >= PIPE_SECONDS * 1000)
+            return fail("'%s' is a pipe that nothing reads: start its reader first", path);
+        poll(NULL, 0, LOOK_MILLISECONDS);
+    }
+}
+
+/* What this process has open has a name in /proc that leads to it: -1, or its number. */
+static int own_file(const char *target) {
+    static const char own[] = "/proc/self/fd/";
+    return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
+}
+
+/* One's own open file is written where it stands: opening it anew would begin at its first byte. */
+static int open_stream(struct file_writer *writer, mode_t mode) {
+    int own = own_file(writer->target);
+    if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
+    writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : fcntl(own, F_DUPFD_CLOEXEC, 0);
+    return writer->fd < 0 ? refuse("write", writer->path) : 0;
+}
+
+/* Names that only a directory can have. */
+static int ends_as_directory(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return !*name || !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static int open_target(struct file_writer *writer, int stream_too) {
+    struct stat about;
+    int there = !stat(writer->target, &about);
+    if (!there && errno == ENOENT && ends_as_directory(writer->path)) errno = EISDIR;
+    if (!there && errno != ENOENT) return refuse("write", writer->path);
+    if (!there) return open_partial(writer, NULL);
+    int own = own_file(writer->target) >= 0;
+    if (S_ISREG(about.st_mode) && !own) {
+        if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS)) return refuse("write", writer->path);
+        return open_partial(writer, &about);
+    }
+    if (stream_too && (own || S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)))
+        return open_stream(writer, about.st_mode);
+    return fail("cannot write '%s': it is no plain file but %s", writer->path, kind_of(about.st_mode));
+}
+
+static int open_writer(struct file_writer *writer, const char *path, int stream_too) {
+    *writer = (struct file_writer){.fd = -1};
+    writer->path = mem_text(path, strlen(path), "a path");
+    writer->buffer = mem_alloc(FILE_BUFFER, 1, "a write buffer");
+    writer->target = path_resolve(path);
+    if (writer->path && writer->buffer && writer->target && !open_target(writer, stream_too)) return 0;
+    file_abandon(writer);
+    return -1;
+}
+
+int file_writer_open(struct file_writer *writer, const char *path) {
+    return open_writer(writer, path, 0);
+}
+
+int file_writer_open_given(struct file_writer *writer, const char *path) {
+    return open_writer(writer, path, 1);
+}
+
 /* ---- writing ---- */
 
 /* The disk begins with what the system has so far: a large file is then nearly there when it is committed. A hint only,
@@ -180,6 +296,10 @@ static int write_all(int fd, const char *data, uint64_t length) {
     while (length) {
         ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) { /* a pipe that was opened without waiting */
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+            continue;
+        }
         if (n == 0) errno = EIO;
         if (n <= 0) return -1;
         data += n;
@@ -195,26 +315,6 @@ static int write_out(struct file_writer *writer, const char *data, uint64_t leng
     }
     writer->sent += length;
     start_disk(writer);
-    return 0;
-}
-
-int file_writer_open(struct file_writer *writer, const char *path) {
-    uint64_t n = strlen(path);
-    *writer = (struct file_writer){.fd = -1};
-    writer->path = mem_text(path, n, "a path");
-    writer->partial = mem_alloc(n + sizeof ".partial", 1, "a path");
-    writer->buffer = mem_alloc(FILE_BUFFER, 1, "a write buffer");
-    if (!writer->path || !writer->partial || !writer->buffer) {
-        file_abandon(writer);
-        return -1;
-    }
-    sprintf(writer->partial, "%s.partial", path);
-    writer->fd = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0) {
-        refuse("write", path);
-        file_abandon(writer);
-        return -1;
-    }
     return 0;
 }
 
@@ -268,25 +368,30 @@ int file_print(struct file_writer *writer, const char *format, ...) {
 }
 
 void file_abandon(struct file_writer *writer) {
-    if (writer->fd >= 0 && writer->partial) {
+    if (writer->fd >= 0) {
         close(writer->fd);
-        unlink(writer->partial);
+        if (writer->partial) unlink(writer->partial);
     }
     free(writer->path);
+    free(writer->target);
     free(writer->partial);
     free(writer->buffer);
     *writer = (struct file_writer){.fd = -1};
 }
 
+static int put_in_place(struct file_writer *writer) {
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd)) return refuse("close", writer->path);
+    return writer->partial ? file_rename(writer->partial, writer->target) : 0;
+}
+
 int file_commit(struct file_writer *writer) {
     int result = writer->failed ? -1 : write_out(writer, writer->buffer, writer->used);
-    if (!result && fsync(writer->fd)) result = refuse("sync", writer->path);
+    if (!result && writer->partial && fsync(writer->fd)) result = refuse("sync", writer->path);
     if (!result) {
-        int fd = writer->fd;
-        writer->fd = -1;
-        if (close(fd)) result = refuse("close", writer->path);
-        if (!result) result = file_rename(writer->partial, writer->path);
-        if (result) unlink(writer->partial);
+        result = put_in_place(writer);
+        if (result && writer->partial) unlink(writer->partial);
     }
     file_abandon(writer);
     return result;

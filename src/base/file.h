@@ -1,7 +1,9 @@
 /* file: files, every error said once with the path and the system's reason.
  *
- * Writing is atomic: a file_writer fills PATH.partial and file_commit() syncs it, renames it to PATH and syncs the
- * directory, so PATH holds either what it held before or all of the new. A writer that is not committed leaves nothing.
+ * Writing is atomic: a file_writer fills a file of its own beside PATH (PATH.<process>-<random>.partial), and file_commit()
+ * syncs it, renames it to PATH and syncs the directory, so PATH holds either what it held before or all of the new. A writer
+ * that is not committed leaves nothing. Where PATH is a link, what it leads to is replaced and the link stays; a file that is
+ * replaced gives its owner and rights to the new one.
  */
 #ifndef SPTX_FILE_H
 #define SPTX_FILE_H
@@ -29,7 +31,8 @@ char *file_read_given(const char *path, uint64_t most, uint64_t *length);
 enum { PIPE_SECONDS = 3 };
 
 struct file_writer {
-    char *path, *partial;   /* owned; NULL when closed */
+    char *path;             /* as it was given; owned, as the next three; NULL when closed */
+    char *target, *partial; /* what path stands for, and the file beside it; NULL where bytes go straight to a stream */
     char *buffer;           /* FILE_BUFFER bytes */
     uint64_t used;          /* bytes waiting in the buffer */
     uint64_t written;       /* bytes given so far, the waiting ones counted */
@@ -40,12 +43,19 @@ struct file_writer {
 enum { FILE_BUFFER = 1 << 20, DISK_PIECE = 16 << 20 };
 
 int file_writer_open(struct file_writer *writer, const char *path);
+/* The same, but `path` may be a pipe or a character device too (/dev/stdout, >(command), /dev/null): bytes go there as they
+ * come, and stay there where the writer is abandoned. A pipe that nothing reads is refused after PIPE_SECONDS. */
+int file_writer_open_given(struct file_writer *writer, const char *path);
 int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes over bytes given earlier: for a header whose numbers are known at the end. */
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
 int file_commit(struct file_writer *writer);   /* closes the writer in either case */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
+
+/* Whether `name` is that of the file which a writer fills for one named `of` in the same directory: what a killed process may
+ * have left. */
+int file_is_partial(const char *name, const char *of);
 
 /* A whole small file, atomically. */
 int file_replace(const char *path, const void *data, uint64_t length);

@@ -48,7 +48,8 @@ const struct command commands[] = {
      "                projector      the Embedding Projector: FILE has the vectors, FILE.metadata.tsv beside it\n"
      "                               word and count\n"
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
-     "  --out=FILE    written beside and renamed: FILE is never half there\n"
+     "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
+     "                /dev/stdout and pipes get the bytes as they come\n"
      "  --table=T     target (default), context, their sum, or normsum (each of unit length first; a row of\n"
      "                zeros stays zeros)"},
     {"nearest", cmd_nearest,

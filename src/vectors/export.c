@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { CHUNK_BYTES = 4 << 20, NUMBER_ROOM = 24, FILES = 2, NAMES_ROOM = 256, HEADER_ROOM = 512 };
 
@@ -161,21 +160,14 @@ static int check_words(const struct model *model, const struct format *format) {
 
 /* ---- writing ---- */
 
-/* The file is replaced by a rename: that must not take away a device or a directory. */
-static int check_place(const char *path) {
-    struct stat about;
-    if (!stat(path, &about) && !S_ISREG(about.st_mode))
-        return fail("cannot export to '%s': it is there and is not a plain file", path);
-    return 0;
-}
-
-static int open_part(struct file_writer *writer, const struct part *part, const char *path) {
+/* A format of one file can go down a pipe as well. */
+static int open_part(struct file_writer *writer, const struct part *part, const char *path, int files) {
     uint64_t room = strlen(path) + strlen(part->suffix) + 1;
     char *name = mem_alloc(room, 1, "a path");
     int result = -1;
     if (name) {
         snprintf(name, room, "%s%s", path, part->suffix);
-        result = check_place(name) || file_writer_open(writer, name) ? -1 : 0;
+        result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
     free(name);
     return result;
@@ -214,7 +206,7 @@ int export_write(const struct model *model, enum model_view view, enum export_fo
     int files = 0, opened = 0;
     while (files < FILES && parts[files].row) files++;
     int result = check_words(model, &formats[format]);
-    while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path))) opened++;
+    while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
     if (!result) result = write_parts(model, view, parts, files, writers);
     /* The file that was asked for comes last: where it is, the one beside it is. */
     while (!result && opened) result = file_commit(&writers[--opened]);

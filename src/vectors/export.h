@@ -1,6 +1,7 @@
 /* export: a model's vectors in the formats that other programs read, a row at a time, atomically.
  *
- * All of a format's files (most have one, projector a second beside it) are written whole before the first is renamed.
+ * All of a format's files (most have one, projector a second beside it) are written whole before the first is renamed. A
+ * format of one file can go to a pipe or a device as well, which get the bytes as they come.
  */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H
@@ -19,8 +20,8 @@ enum export_format {
 };
 
 int export_format_named(const char *name); /* -1 after fail_usage() that lists the names */
-/* Refuses a word that the format cannot hold, and a path that is no plain file; then and after any failure what was at
- * the path is there still. */
+/* Refuses a word that the format cannot hold, and a path that cannot be written so; then and after any failure a file that
+ * was at the path is there still. */
 int export_write(const struct model *model, enum model_view view, enum export_format format, const char *path);
 
 #endif

@@ -223,11 +223,158 @@ static void says_where_it_cannot_write(void **state) {
     assert_said("No such file", path);
     assert_int_equal(file_append(path, "x", 1), -1);
     assert_said("cannot write", path);
-    char *directory = in_scratch("directory"), *inner = in_scratch("directory/file");
-    assert_int_equal(directory_make(inner), 0);
-    assert_int_equal(file_replace(directory, "x", 1), -1); /* onto a directory that is not empty */
-    assert_said("cannot rename to", directory);
+    char *directory = in_scratch("directory"), *slashed = in_scratch("new/");
+    assert_int_equal(directory_make(directory), 0);
+    assert_int_equal(file_replace(directory, "x", 1), -1);
+    assert_said("no plain file but a directory", directory);
+    assert_int_equal(file_replace(slashed, "x", 1), -1);
+    assert_said("Is a directory", slashed);
+    assert_int_equal(file_replace("", "x", 1), -1);
+    assert_said("empty", "");
     assert_int_equal(files_in_scratch(), 1); /* no partial file stays */
+}
+
+/* Two that write the same file at once, and a file of the user's that is named as a piece could be. */
+static void pieces_are_ones_own(void **state) {
+    struct file_writer first, second;
+    char *path = in_scratch("out"), *users = scratch_text("out.partial", "the user's");
+    assert_int_equal(file_writer_open(&first, path), 0);
+    assert_int_equal(file_writer_open(&second, path), 0);
+    assert_string_not_equal(first.partial, second.partial);
+    assert_true(file_is_partial(strrchr(first.partial, '/') + 1, "out"));
+    assert_int_equal(file_write(&first, "first", 5), 0);
+    assert_int_equal(file_write(&second, "second", 6), 0);
+    file_abandon(&first);
+    assert_int_equal(file_commit(&second), 0);
+    assert_holds(path, "second", 6);
+    assert_holds(users, "the user's", 10);
+    assert_int_equal(files_in_scratch(), 2);
+}
+
+static void knows_its_pieces(void **state) {
+    static const char *const none[] = {"out", "out.partial", "out.1.partial", "out.1-0123456789abcde.partial",
+                                       "out.-0123456789abcdef.partial", "out.1-0123456789abcdef.partial2",
+                                       "out2.1-0123456789abcdef.partial", "out.1-0123456789abcdeg.partial", "out.", ""};
+    assert_true(file_is_partial("out.1-0123456789abcdef.partial", "out"));
+    assert_true(file_is_partial("a.b.77777-0000000000000000.partial", "a.b"));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
+}
+
+/* The longest name that a file may have leaves no room behind it. */
+static void names_of_any_length(void **state) {
+    char name[256] = "";
+    for (size_t length = 150; length < 256; length += length < 180 || length > 200 ? 15 : 1) {
+        memset(name, 'n', length);
+        name[length] = 0;
+        assert_int_equal(file_replace(in_scratch(name), "x", 1), 0);
+        assert_holds(in_scratch(name), "x", 1);
+        assert_int_equal(file_remove(in_scratch(name)), 0);
+    }
+    assert_int_equal(files_in_scratch(), 0);
+}
+
+/* A link stays, and what it leads to is what is written, be it there or not. */
+static void writes_through_links(void **state) {
+    char *target = scratch_text("target", "old"), *link = in_scratch("link"), *broken = in_scratch("broken"), seen[32];
+    assert_int_equal(mkdir(in_scratch("elsewhere"), 0777), 0);
+    assert_int_equal(symlink("target", link), 0);
+    assert_int_equal(symlink("elsewhere/new", broken), 0);
+    for (int times = 0; times < 2; times++) {
+        assert_int_equal(file_replace(link, "new", 3), 0);
+        assert_int_equal(file_replace(broken, "made", 4), 0);
+        assert_int_equal(readlink(link, seen, sizeof seen), 6);
+        assert_int_equal(readlink(broken, seen, sizeof seen), 13);
+        assert_holds(target, "new", 3);
+        assert_holds(in_scratch("elsewhere/new"), "made", 4);
+    }
+    assert_int_equal(files_in_scratch(), 4);
+}
+
+static mode_t mode_of(const char *path) {
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 07777;
+}
+
+static int replace_it(const char *path) {
+    return file_replace(path, "x", 1);
+}
+
+static void rights_stay(void **state) {
+    static const mode_t modes[] = {0600, 0640, 0644, 0666, 0755};
+    char *path = in_scratch("file");
+    struct stat about;
+    mode_t mask = umask(027);
+    assert_int_equal(file_replace(path, "x", 1), 0);
+    assert_int_equal(mode_of(path), 0640); /* a new one has what the mask leaves */
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_int_equal(file_replace(path, "y", 1), 0);
+        assert_int_equal(mode_of(path), modes[i]);
+    }
+    umask(mask);
+    if (geteuid()) return;
+    assert_int_equal(chown(path, 12345, 54321), 0);
+    assert_int_equal(file_replace(path, "z", 1), 0);
+    assert_int_equal(stat(path, &about), 0);
+    assert_true(about.st_uid == 12345 && about.st_gid == 54321 && (about.st_mode & 07777) == 0755);
+    /* Of a group that this process cannot give it: its rights are those of everybody. */
+    assert_int_equal(chmod(scratch, 0777), 0);
+    assert_int_equal(chown(path, 65534, 54321), 0);
+    assert_int_equal(chmod(path, 0664), 0);
+    assert_int_equal(without_rights(replace_it, path), 0);
+    assert_int_equal(stat(path, &about), 0);
+    assert_true(about.st_uid == 65534 && about.st_gid != 54321 && (about.st_mode & 07777) == 0644);
+    assert_int_equal(chmod(path, 0444), 0); /* who protects a file from writing means it */
+    assert_int_equal(without_rights(replace_it, path), -1);
+    assert_said("ermission", path);
+}
+
+static void streams_take_bytes_as_they_come(void **state) {
+    struct file_writer writer;
+    char *path = in_scratch("pipe"), got[8] = "";
+    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* not where it was not asked for */
+    assert_said("no plain file but a device", "/dev/null");
+    assert_int_equal(file_writer_open_given(&writer, "/dev/null"), 0);
+    assert_int_equal(file_write(&writer, "x", 1), 0);
+    assert_int_equal(file_commit(&writer), 0);
+    assert_int_equal(file_writer_open_given(&writer, "/dev/full"), 0);
+    assert_int_equal(file_write(&writer, "x", 1), 0);
+    assert_int_equal(file_commit(&writer), -1);
+    assert_said("No space left", "/dev/full");
+    assert_int_equal(file_exists("/dev/full"), 1);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(file_writer_open_given(&writer, path), -1);
+    assert_said("is a pipe that nothing reads", path);
+    pid_t reader = fork();
+    if (!reader) {
+        int fd = open(path, O_RDONLY);
+        ssize_t n = read(fd, got, sizeof got);
+        _exit(n == 5 && !memcmp(got, "bytes", 5) && read(fd, got, 1) == 0 ? 0 : 1);
+    }
+    assert_int_equal(file_writer_open_given(&writer, path), 0);
+    assert_int_equal(file_write(&writer, "bytes", 5), 0);
+    assert_int_equal(file_commit(&writer), 0);
+    int status;
+    waitpid(reader, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(file_writer_open_given(&writer, scratch), -1);
+    assert_said("no plain file but a directory", scratch);
+    assert_int_equal(files_in_scratch(), 1);
+}
+
+/* What is open already goes on where it stands, behind what others have written there. */
+static void an_open_file_is_appended_to(void **state) {
+    char *path = scratch_text("log", "before\n"), name[64];
+    int fd = open(path, O_WRONLY | O_APPEND);
+    struct file_writer writer;
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    assert_int_equal(file_writer_open_given(&writer, name), 0);
+    assert_int_equal(file_write(&writer, "after\n", 6), 0);
+    assert_int_equal(file_commit(&writer), 0);
+    close(fd);
+    assert_holds(path, "before\nafter\n", 13);
+    assert_int_equal(files_in_scratch(), 1);
 }
 
 /* A full disk, as a limit on the size of a file has it. */
@@ -351,6 +498,13 @@ int main(void) {
                                        TEST(pieces_of_any_size_arrive_in_order),
                                        TEST(prints_lines_of_any_length),
                                        TEST(says_where_it_cannot_write),
+                                       TEST(pieces_are_ones_own),
+                                       TEST(knows_its_pieces),
+                                       TEST(names_of_any_length),
+                                       TEST(writes_through_links),
+                                       TEST(rights_stay),
+                                       TEST(streams_take_bytes_as_they_come),
+                                       TEST(an_open_file_is_appended_to),
                                        TEST(a_full_disk_leaves_the_old_file),
                                        TEST(replaces_and_appends),
                                        TEST(an_append_that_fails_leaves_the_file_as_it_was),
