@@ -1,28 +1,22 @@
-/* Encoding: every worker turns blocks into ids; what it made waits in a ring until its number is up, and whoever brings
- * the block that is next commits it and those that wait behind it. So the file is the same for any number of threads,
- * and only the commit knows what crosses blocks: how long the open sentence is, whether the open line has its target,
- * and which number a list has.
- */
 #include "idstream.h"
 
 #include "base/memory.h"
-#include "base/progress.h"
 #include "base/report.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+/* sum: from version 2 on XXH3 of the XXH3s of all pieces, so that threads can share the checking; in version 1 XXH3 of all
+ * bytes at once. Both of all that follows the header. */
 struct header {
     char magic[8];
     uint32_t version, unused;
     uint64_t fingerprint, tokens, sentences, sum;
     char rest[IDSTREAM_HEADER - 48];
 };
-enum { VERSION = 1 };
+enum { VERSION = 2, PIECE = 1 << 18 };
 _Static_assert(sizeof(struct header) == IDSTREAM_HEADER, "ids start at byte 128");
 
 static uint64_t padded(uint64_t tokens) {
@@ -35,9 +29,11 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
     static const struct header none;
     *writer = (struct idstream_writer){.file.fd = -1};
     if (file_writer_open(&writer->file, path)) return -1;
+    writer->piece = XXH3_createState();
     writer->sum = XXH3_createState();
-    if (!writer->sum) fail("not enough memory for a checksum");
-    if (!writer->sum || XXH3_64bits_reset(writer->sum) != XXH_OK ||
+    if (!writer->piece || !writer->sum) fail("not enough memory for a checksum");
+    if (!writer->piece || !writer->sum || XXH3_64bits_reset(writer->piece) != XXH_OK ||
+        XXH3_64bits_reset(writer->sum) != XXH_OK ||
         mem_grow(&writer->starts, &writer->room, 1, sizeof *writer->starts, "the sentences' starts") ||
         file_write(&writer->file, &none, sizeof none)) {
         idstream_writer_abandon(writer);
@@ -47,18 +43,30 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
     return 0;
 }
 
+static void end_piece(struct idstream_writer *writer) {
+    uint64_t sum = XXH3_64bits_digest(writer->piece);
+    XXH3_64bits_update(writer->sum, &sum, sizeof sum);
+    XXH3_64bits_reset(writer->piece);
+    writer->in_piece = 0;
+}
+
 static int put(struct idstream_writer *writer, const void *data, uint64_t length) {
-    if (length) XXH3_64bits_update(writer->sum, data, length);
+    const char *bytes = data;
+    for (uint64_t at = 0, n; at < length; at += n) {
+        n = PIECE - writer->in_piece < length - at ? PIECE - writer->in_piece : length - at;
+        XXH3_64bits_update(writer->piece, bytes + at, n);
+        writer->in_piece += n;
+        if (writer->in_piece == PIECE) end_piece(writer);
+    }
     return length ? file_write(&writer->file, data, length) : 0;
 }
 
-static int put_ids(struct idstream_writer *writer, const uint32_t *ids, uint64_t count) {
+int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count) {
     writer->tokens += count;
     return put(writer, ids, count * sizeof *ids);
 }
 
-/* The sentence ends before token `end`. */
-static int end_sentence(struct idstream_writer *writer, uint64_t end) {
+int idstream_end_sentence(struct idstream_writer *writer, uint64_t end) {
     if (mem_grow(&writer->starts, &writer->room, writer->sentences + 2, sizeof *writer->starts,
                  "the sentences' starts"))
         return -1;
@@ -68,13 +76,14 @@ static int end_sentence(struct idstream_writer *writer, uint64_t end) {
 
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count) {
     if (!count) return 0;
-    return put_ids(writer, ids, count) || end_sentence(writer, writer->tokens) ? -1 : 0;
+    return idstream_put(writer, ids, count) || idstream_end_sentence(writer, writer->tokens) ? -1 : 0;
 }
 
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
     static const uint32_t padding;
     int result = put(writer, &padding, (padded(writer->tokens) - writer->tokens) * sizeof padding);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
+    if (writer->in_piece) end_piece(writer);
     struct header header = {.version = VERSION,
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
@@ -89,12 +98,13 @@ int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint)
 
 void idstream_writer_abandon(struct idstream_writer *writer) {
     file_abandon(&writer->file);
+    XXH3_freeState(writer->piece);
     XXH3_freeState(writer->sum);
     free(writer->starts);
     *writer = (struct idstream_writer){.file.fd = -1};
 }
 
-/* ---- reading ---- */
+/* ---- checking ---- */
 
 /* Whether the header's numbers are those of a file of this size, without a sum that could overflow. */
 static int sizes_agree(const struct header *header, uint64_t size) {
@@ -103,14 +113,100 @@ static int sizes_agree(const struct header *header, uint64_t size) {
     return sizeof *header + padded(header->tokens) * 4 + (header->sentences + 1) * 8 == size;
 }
 
-/* 1 where the map holds a whole and undamaged stream. */
-static int whole(const struct file_map *map, struct header *header) {
+static int header_fits(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
-    return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version == VERSION &&
-           sizes_agree(header, map->size) &&
-           XXH3_64bits(map->data + sizeof *header, map->size - sizeof *header) == header->sum;
+    return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
+           header->version <= VERSION && sizes_agree(header, map->size);
 }
+
+/* A file that is looked at by all threads, piece by piece: its sums, and whether what it says can be meant. Bytes that
+ * have the right sum may still be ids without a row, or sentences that end before they begin. */
+struct checking {
+    const struct idstream *stream;
+    const char *bytes; /* [size], behind the header */
+    uint64_t size, rows;
+    uint64_t *sums;    /* [pieces] */
+    _Atomic uint64_t next;
+    atomic_int senseless;
+};
+
+static int ids_have_rows(const struct idstream *stream, uint64_t first, uint64_t end, uint64_t rows) {
+    uint32_t highest = 0;
+    for (uint64_t i = first; i < end; i++) highest = stream->ids[i] > highest ? stream->ids[i] : highest;
+    return first >= end || highest < rows;
+}
+
+/* Sentences first..end-1 have a token or more each; the last of all ends with the last token. */
+static int sentences_follow(const struct idstream *stream, uint64_t first, uint64_t end) {
+    const uint64_t *starts = stream->starts;
+    int fall = (first == 0 && starts[0] != 0) || starts[stream->sentences] != stream->tokens;
+    for (uint64_t i = first; i < end; i++) fall |= starts[i] >= starts[i + 1];
+    return !fall;
+}
+
+/* The part of items [first, end) of `size` bytes each that bytes [from, to) hold, `from` counted from the first item. */
+static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
+    *first = from / size < most ? from / size : most;
+    *end = to / size < most ? to / size : most;
+}
+
+static int check_pieces(void *context, unsigned worker) {
+    struct checking *c = context;
+    const struct idstream *stream = c->stream;
+    uint64_t from, to, first, end, ids = padded(stream->tokens) * 4;
+    while (pool_take(&c->next, c->size, PIECE, &from, &to)) {
+        c->sums[from / PIECE] = XXH3_64bits(c->bytes + from, to - from);
+        items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
+        int sense = ids_have_rows(stream, first, end, c->rows);
+        items_between(from > ids ? from - ids : 0, to > ids ? to - ids : 0, sizeof *stream->starts, stream->sentences, &first,
+                      &end);
+        if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
+    }
+    return 0;
+}
+
+/* What the first thing is that cannot be meant: for a stream that is known to hold one. */
+static int say_senseless(const struct idstream *stream, const char *path, uint64_t rows) {
+    for (uint64_t i = 0; i < stream->tokens; i++)
+        if (stream->ids[i] >= rows)
+            return fail("id stream '%s' holds id %" PRIu32 " as token %" PRIu64 ", and the vocabulary has %" PRIu64
+                        " words, the first of id 0",
+                        path, stream->ids[i], i, rows);
+    for (uint64_t i = 0; i < stream->sentences; i++)
+        if (stream->starts[i] >= stream->starts[i + 1] || (i == 0 && stream->starts[0]))
+            return fail("id stream '%s': sentence %" PRIu64 " goes from token %" PRIu64 " to %" PRIu64
+                        ", where each begins at the end of the one before and has a token or more",
+                        path, i, stream->starts[i], stream->starts[i + 1]);
+    return fail("id stream '%s': its sentences end at token %" PRIu64 ", and it has %" PRIu64, path,
+                stream->starts[stream->sentences], stream->tokens);
+}
+
+static int say_damaged(const char *path, uint64_t size) {
+    return fail("id stream '%s' is damaged or of another version: %" PRIu64 " bytes do not hold what its header says", path,
+                size);
+}
+
+/* Reads all of it once. The stream's checksum is by pieces whatever its version, so that it stands for the content. */
+static int check(struct idstream *stream, const struct header *header, const char *path, uint64_t rows, struct pool *pool) {
+    struct checking c = {.stream = stream,
+                         .bytes = stream->map.data + sizeof *header,
+                         .size = stream->map.size - sizeof *header,
+                         .rows = rows};
+    uint64_t pieces = (c.size + PIECE - 1) / PIECE;
+    c.sums = mem_alloc(pieces, sizeof *c.sums, "checking an id stream");
+    int result = c.sums ? pool_run(pool, check_pieces, &c) : -1;
+    if (!result) {
+        stream->checksum = XXH3_64bits(c.sums, pieces * sizeof *c.sums);
+        uint64_t sum = header->version == 1 ? XXH3_64bits(c.bytes, c.size) : stream->checksum;
+        if (sum != header->sum) result = say_damaged(path, stream->map.size);
+        else if (c.senseless) result = say_senseless(stream, path, rows);
+    }
+    free(c.sums);
+    return result;
+}
+
+/* ---- reading ---- */
 
 static void view(struct idstream *stream, const struct file_map *map, const struct header *header) {
     const char *ids = map->data + sizeof *header;
@@ -118,476 +214,51 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .starts = (const uint64_t *)(ids + padded(header->tokens) * 4),
                                 .tokens = header->tokens,
                                 .sentences = header->sentences,
-                                .checksum = header->sum,
                                 .map = *map};
 }
 
-int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint) {
+int idstream_open(struct idstream *stream, const char *path, const struct vocab *vocab, struct pool *pool) {
     struct header header;
     struct file_map map;
     *stream = (struct idstream){0};
-    int there = file_exists(path);
-    if (!there) return 0;
-    if (there < 0 || file_map_open(&map, path)) {
-        report_clear(); /* it is made anew, and that says what is wrong with the place */
-        return 0;
-    }
-    if (map.size < sizeof header || memcmp(map.data + 16, &fingerprint, sizeof fingerprint) || !whole(&map, &header)) {
-        file_map_close(&map);
-        return 0;
-    }
-    view(stream, &map, &header);
-    return 1;
-}
-
-void idstream_close(struct idstream *stream) {
-    file_map_close(&stream->map);
-    *stream = (struct idstream){0};
-}
-
-uint64_t idstream_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
-    if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
-    int has_vocab = options->vocab && *options->vocab;
-    uint64_t facts[] = {VERSION,
-                        corpus_fingerprint(corpus),
-                        vocab_fingerprint(vocab),
-                        (uint64_t)options->format,
-                        options->format == FORMAT_TEXT ? options->max_sentence : 0,
-                        (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        has_vocab ? 0 : options->min_count,
-                        has_vocab ? 0 : options->max_vocab,
-                        has_vocab ? 0 : (uint64_t)options->order,
-                        0};
-    if (options->format == FORMAT_PAIRS) memcpy(&facts[9], &options->min_rating, sizeof options->min_rating);
-    return XXH3_64bits(facts, sizeof facts);
-}
-
-/* ---- encoding one block ---- */
-
-struct name {
-    uint64_t at, length; /* of a list's name in the block */
-};
-
-struct encoded {
-    struct corpus_block block;
-    uint32_t *ids;
-    uint64_t count, ids_room;
-    uint64_t *ends; /* [lines]: the ids of a line that ends in this block end here */
-    uint64_t lines, ends_room;
-    struct name *names; /* [count], pairs only */
-    uint64_t names_room;
-    int target_lost; /* adjacency: the line left open began in this block and its target is not in the vocabulary */
-    int ready;       /* in the ring: waits for its turn */
-};
-
-static void encoded_release(struct encoded *encoded) {
-    corpus_block_release(&encoded->block);
-    free(encoded->ids);
-    free(encoded->ends);
-    free(encoded->names);
-}
-
-/* The tokens on their way into one block's ids. A query without a word stands for a line's end. */
-struct encoder {
-    const struct vocab *vocab;
-    struct encoded *out;
-    int given, adjacency;
-    struct vocab_query queries[VOCAB_BATCH];
-    uint32_t ids[VOCAB_BATCH];
-    unsigned waiting;
-    uint64_t line_start; /* in out->ids */
-    int line_began;      /* in this block, not in an earlier one */
-    int has_target;      /* adjacency: the line's first token has come by */
-};
-
-static void look_up(struct encoder *encoder) {
-    if (!encoder->given) {
-        vocab_find_batch(encoder->vocab, encoder->queries, encoder->waiting, encoder->ids);
-        return;
-    }
-    for (unsigned i = 0; i < encoder->waiting; i++) {
-        uint64_t id;
-        int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) &&
-                    id < encoder->vocab->size && encoder->vocab->counts[id];
-        encoder->ids[i] = known ? (uint32_t)id : VOCAB_ABSENT;
-    }
-}
-
-static int take_line_end(struct encoder *encoder) {
-    struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* a target alone is no line */
-    if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
-    if (!encoder->line_began || out->count > encoder->line_start) {
-        if (mem_grow(&out->ends, &out->ends_room, out->lines + 1, sizeof *out->ends, "the lines of a block")) return -1;
-        out->ends[out->lines++] = out->count;
-    }
-    encoder->line_start = out->count;
-    encoder->line_began = 1;
-    encoder->has_target = 0;
-    out->target_lost = 0;
-    return 0;
-}
-
-/* The room for ids is there: a block has at most as many tokens as bytes, and flush() makes room for a batch. */
-static void take_id(struct encoder *encoder, uint32_t id) {
-    struct encoded *out = encoder->out;
-    int target = encoder->adjacency && !encoder->has_target;
-    encoder->has_target = 1;
-    if (target && id == VOCAB_ABSENT) out->target_lost = 1;
-    if (id != VOCAB_ABSENT && !out->target_lost) out->ids[out->count++] = id;
-}
-
-static int flush(struct encoder *encoder) {
-    struct encoded *out = encoder->out;
-    if (mem_grow(&out->ids, &out->ids_room, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
-        return -1;
-    look_up(encoder);
-    for (unsigned i = 0; i < encoder->waiting; i++)
-        if (encoder->queries[i].word)
-            take_id(encoder, encoder->ids[i]);
-        else if (take_line_end(encoder))
-            return -1;
-    encoder->waiting = 0;
-    return 0;
-}
-
-static int ask(struct encoder *encoder, const char *word, uint64_t length) {
-    vocab_ask(encoder->vocab, &encoder->queries[encoder->waiting++], word, length);
-    return encoder->waiting == VOCAB_BATCH ? flush(encoder) : 0;
-}
-
-static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
-                          struct encoded *out) {
-    *encoder = (struct encoder){.vocab = vocab, .out = out};
-    encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
-    encoder->adjacency = options->format == FORMAT_ADJACENCY;
-    encoder->line_began = encoder->has_target = 0;
-    encoder->line_began = !out->block.continues;
-    encoder->has_target = out->block.continues;
-    out->count = out->lines = 0;
-    out->target_lost = 0;
-}
-
-static int encode_tokens(struct encoder *encoder, int format) {
-    struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    uint64_t index = (uint64_t)out->block.continues, length = 0;
-    const char *word;
-    int kind;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE) {
-            index = 0;
-            word = NULL;
-            length = 0;
-        } else if (vocab_part(format, index++) != PART_WORD)
-            continue;
-        if (ask(encoder, word, length)) return -1;
-    }
-    if (flush(encoder)) return -1;
-    return out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
-}
-
-static int encode_pairs(struct encoder *encoder, double min_rating) {
-    struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    struct corpus_pair pair;
-    int more;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((more = corpus_next_pair(&cursor, &out->block, min_rating, &pair)) > 0) {
-        vocab_ask(encoder->vocab, &encoder->queries[0], pair.item, pair.item_length);
-        encoder->waiting = 1;
-        uint64_t before = out->count;
-        if (flush(encoder)) return -1;
-        if (out->count == before) continue;
-        if (mem_grow(&out->names, &out->names_room, out->count, sizeof *out->names, "the lists of a block")) return -1;
-        out->names[before] = (struct name){(uint64_t)(pair.list - out->block.bytes), pair.list_length};
-    }
-    return more;
-}
-
-/* ---- committing blocks in order ---- */
-
-struct encoding {
-    struct corpus *corpus;
-    const struct vocab *vocab;
-    const struct corpus_options *options;
-    struct progress progress;
-    struct idstream_writer writer;
-    uint64_t open_start; /* token at which the open sentence began */
-    int line_lost;       /* adjacency: the open line has no target */
-    int held;            /* adjacency: the open line is its target alone, and that is not written yet */
-    uint32_t held_id;
-    struct word_set lists;     /* pairs: the lists' names; a count is a list's items */
-    struct file_writer places; /* pairs: (list, id), to be put together by list */
-
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    struct encoded *ring; /* [ring_size]: block n waits in place n % ring_size */
-    uint64_t ring_size, committed;
-    int committing, failed;
-};
-
-/* A pair as it lies in the working file. */
-struct place {
-    uint32_t list, id;
-};
-
-/* Ends sentences every max_sentence tokens up to token `end`, and there too where the line ends. */
-static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
-    int text = encoding->options->format == FORMAT_TEXT;
-    uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
-    while (end - encoding->open_start >= most) {
-        encoding->open_start += most;
-        if (end_sentence(&encoding->writer, encoding->open_start)) return -1;
-    }
-    if (!line_ends || end == encoding->open_start) return 0;
-    encoding->open_start = end;
-    return end_sentence(&encoding->writer, end);
-}
-
-static int commit_lines(struct encoding *encoding, const struct encoded *block) {
-    uint64_t before = encoding->writer.tokens;
-    for (uint64_t i = 0; i < block->lines; i++)
-        if (cut_sentences(encoding, before + block->ends[i], 1)) return -1;
-    if (cut_sentences(encoding, before + block->count, 0)) return -1;
-    return put_ids(&encoding->writer, block->ids, block->count);
-}
-
-/* Ids of the line that an earlier block left open: they count only where its target was known. */
-static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
-    if (encoding->line_lost || !count) return 0;
-    if (encoding->held && put_ids(&encoding->writer, &encoding->held_id, 1)) return -1;
-    encoding->held = 0;
-    return put_ids(&encoding->writer, ids, count);
-}
-
-static int commit_adjacency(struct encoding *encoding, const struct encoded *block) {
-    uint64_t from = 0, line = 0;
-    if (block->block.continues) {
-        from = block->lines ? block->ends[0] : block->count;
-        if (commit_rest_of_line(encoding, block->ids, from)) return -1;
-        if (!block->lines && block->block.line_open) return 0;
-        if (cut_sentences(encoding, encoding->writer.tokens, 1)) return -1;
-        line = 1;
-    }
-    encoding->held = 0;
-    uint64_t base = encoding->writer.tokens - from;
-    for (; line < block->lines; line++)
-        if (cut_sentences(encoding, base + block->ends[line], 1)) return -1;
-    encoding->line_lost = block->target_lost;
-    uint64_t closed = block->lines ? block->ends[block->lines - 1] : from, end = block->count;
-    if (end - closed == 1) {
-        encoding->held = 1;
-        encoding->held_id = block->ids[--end];
-    }
-    return put_ids(&encoding->writer, block->ids + from, end - from);
-}
-
-static int commit_pairs(struct encoding *encoding, const struct encoded *block) {
-    for (uint64_t i = 0; i < block->count; i++) {
-        const char *name = block->block.bytes + block->names[i].at;
-        uint64_t length = block->names[i].length;
-        int64_t list = word_set_add(&encoding->lists, word_hash(name, length), name, length, 1, 0);
-        struct place place = {(uint32_t)list, block->ids[i]};
-        if (list < 0 || file_write(&encoding->places, &place, sizeof place)) return -1;
-    }
-    return 0;
-}
-
-static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    switch (encoding->options->format) {
-    case FORMAT_ADJACENCY:
-        return commit_adjacency(encoding, block);
-    case FORMAT_PAIRS:
-        return commit_pairs(encoding, block);
-    default:
-        return commit_lines(encoding, block);
-    }
-}
-
-static void give_up(struct encoding *encoding) {
-    encoding->failed = 1;
-    pthread_cond_broadcast(&encoding->moved);
-}
-
-/* Puts a block into the ring (taking the empty one there for its own) and commits what is next, if nobody does yet. */
-static int hand_over(struct encoding *encoding, struct encoded *mine) {
-    uint64_t number = mine->block.number;
-    pthread_mutex_lock(&encoding->lock);
-    while (!encoding->failed && number >= encoding->committed + encoding->ring_size)
-        pthread_cond_wait(&encoding->moved, &encoding->lock);
-    struct encoded *place = &encoding->ring[number % encoding->ring_size], empty = *place;
-    if (!encoding->failed) {
-        *place = *mine;
-        place->ready = 1;
-        *mine = empty;
-    }
-    while (!encoding->failed && !encoding->committing) {
-        struct encoded *next = &encoding->ring[encoding->committed % encoding->ring_size];
-        if (!next->ready) break;
-        encoding->committing = 1;
-        pthread_mutex_unlock(&encoding->lock);
-        int result = commit_block(encoding, next);
-        pthread_mutex_lock(&encoding->lock);
-        encoding->committing = 0;
-        next->ready = 0;
-        encoding->committed++;
-        if (result) encoding->failed = 1;
-        pthread_cond_broadcast(&encoding->moved);
-    }
-    int result = encoding->failed ? -1 : 0;
-    pthread_mutex_unlock(&encoding->lock);
-    return result;
-}
-
-static int encode_blocks(void *context, unsigned worker) {
-    struct encoding *encoding = context;
-    struct encoded mine = {0};
-    struct encoder encoder;
-    int more;
-    while ((more = corpus_next(encoding->corpus, &mine.block)) > 0) {
-        encoder_start(&encoder, encoding->vocab, encoding->options, &mine);
-        int pairs = encoding->options->format == FORMAT_PAIRS;
-        more = pairs ? encode_pairs(&encoder, encoding->options->min_rating)
-                     : encode_tokens(&encoder, encoding->options->format);
-        if (!more) more = hand_over(encoding, &mine);
-        if (more) break;
-        progress_show(&encoding->progress, corpus_done(encoding->corpus), corpus_size(encoding->corpus), "B");
-    }
-    if (more) {
-        pthread_mutex_lock(&encoding->lock);
-        give_up(encoding);
-        pthread_mutex_unlock(&encoding->lock);
-    }
-    encoded_release(&mine);
-    return more;
-}
-
-/* ---- pairs: items together by list ---- */
-
-enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
-
-/* Lists first..*end: as many as fit, and one at least. Each list's `first` becomes where its next item goes. */
-static uint64_t choose_lists(struct word_set *lists, uint64_t first, uint64_t *end) {
-    uint64_t ids = 0;
-    for (*end = first; *end < lists->size; ++*end) {
-        struct word_entry *list = &lists->entries[*end];
-        if (*end > first && ids + list->count > GROUP_IDS) break;
-        list->first = ids;
-        ids += list->count;
-    }
-    return ids;
-}
-
-/* A counting sort in as many passes over the working file as memory makes necessary. */
-static int group_pairs(struct encoding *encoding, const char *path) {
-    struct word_set *lists = &encoding->lists;
-    struct file_map map;
-    uint32_t *ids = NULL;
-    uint64_t room = 0, end;
-    int result = -1;
     if (file_map_open(&map, path)) return -1;
-    const struct place *places = (const struct place *)map.data;
-    for (uint64_t first = 0; first < lists->size; first = end) {
-        uint64_t count = choose_lists(lists, first, &end);
-        if (mem_grow(&ids, &room, count, sizeof *ids, "the items of lists")) goto out;
-        for (uint64_t i = 0; i < map.size / sizeof *places; i++)
-            if (places[i].list - first < end - first) ids[lists->entries[places[i].list].first++] = places[i].id;
-        if (put_ids(&encoding->writer, ids, count)) goto out;
-        uint64_t at = encoding->writer.tokens - count;
-        for (uint64_t list = first; list < end; list++)
-            if (end_sentence(&encoding->writer, at += lists->entries[list].count)) goto out;
-    }
-    result = 0;
-out:
-    free(ids);
-    file_map_close(&map);
-    return result;
-}
-
-/* ---- the whole corpus ---- */
-
-static int encode_corpus(struct encoding *encoding, struct pool *pool, const char *places_path) {
-    int pairs = encoding->options->format == FORMAT_PAIRS;
-    corpus_whole_lines(encoding->corpus, pairs);
-    if (corpus_rewind(encoding->corpus)) return -1;
-    if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
-    progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
-    int result = pool_run(pool, encode_blocks, encoding);
-    progress_end(&encoding->progress);
-    if (result || !pairs) return result;
-    return file_commit(&encoding->places) || group_pairs(encoding, places_path) ? -1 : 0;
-}
-
-static int nothing_left(const struct encoding *encoding) {
-    if (encoding->options->format == FORMAT_ADJACENCY)
-        return fail(
-            "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
-            " words",
-            encoding->options->path, encoding->vocab->size);
-    return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->options->path,
-                encoding->vocab->size);
-}
-
-static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
-                  struct pool *pool, uint64_t fingerprint) {
-    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .places.fd = -1};
-    char *places = mem_alloc(strlen(path) + sizeof ".pairs", 1, "a path");
-    int result = -1;
-    pthread_mutex_init(&encoding.lock, NULL);
-    pthread_cond_init(&encoding.moved, NULL);
-    encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
-    encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
-    if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
-    sprintf(places, "%s.pairs", path);
-    result = encode_corpus(&encoding, pool, places);
-    file_abandon(&encoding.places);
-    if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
-    if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
-    if (!result)
-        result = idstream_writer_commit(&encoding.writer, fingerprint);
-    else
-        idstream_writer_abandon(&encoding.writer);
-out:
-    for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
-    free(encoding.ring);
-    word_set_release(&encoding.lists);
-    pthread_cond_destroy(&encoding.moved);
-    pthread_mutex_destroy(&encoding.lock);
-    free(places);
-    return result;
-}
-
-/* The corpus is a stream: it is mapped where it lies. */
-static int open_given(struct idstream *stream, const char *path, const struct vocab *vocab) {
-    struct header header;
-    struct file_map map;
-    if (file_map_open(&map, path)) return -1;
-    int result = !whole(&map, &header) ? fail("id stream '%s' is damaged or of another version: %" PRIu64
-                                              " bytes do not hold what its header says",
-                                              path, map.size)
+    int result = !header_fits(&map, &header) ? say_damaged(path, map.size)
                  : header.fingerprint != vocab_fingerprint(vocab)
                      ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path,
                             vocab->size)
                  : !header.tokens ? fail("id stream '%s' is empty", path)
                                   : 0;
-    if (result)
-        file_map_close(&map);
-    else
+    if (!result) {
         view(stream, &map, &header);
+        result = check(stream, &header, path, vocab->size, pool);
+    }
+    if (result) {
+        file_map_close(&map);
+        *stream = (struct idstream){0};
+    }
     return result;
 }
 
-int idstream_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
-                  const struct corpus_options *options, struct pool *pool, int *reused) {
+int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
+    struct header header;
+    struct file_map map;
+    int failed_before = report_exit_code();
     *stream = (struct idstream){0};
-    *reused = 1;
-    if (corpus_stream(corpus)) return open_given(stream, corpus_stream(corpus), vocab);
-    uint64_t fingerprint = idstream_fingerprint(corpus, vocab, options);
-    if (idstream_reuse(stream, path, fingerprint)) return 0;
-    *reused = 0;
-    if (encode(path, corpus, vocab, options, pool, fingerprint)) return -1;
-    if (idstream_reuse(stream, path, fingerprint)) return 0;
-    return fail("id stream '%s' does not read back as it was written", path);
+    int there = file_exists(path);
+    if (!there) return 0;
+    if (there > 0 && !file_map_open(&map, path)) {
+        if (header_fits(&map, &header) && header.fingerprint == fingerprint && header.tokens) {
+            view(stream, &map, &header);
+            if (!check(stream, &header, path, rows, pool)) return 1;
+        }
+        file_map_close(&map);
+        *stream = (struct idstream){0};
+    }
+    if (!failed_before) report_clear(); /* it is made anew, and that says what is wrong with the place */
+    return 0;
+}
+
+void idstream_close(struct idstream *stream) {
+    file_map_close(&stream->map);
+    *stream = (struct idstream){0};
 }

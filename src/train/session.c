@@ -2,6 +2,7 @@
 
 #include "base/directory.h"
 #include "base/report.h"
+#include "corpus/encode.h"
 #include "tables.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static int reuse_corpus(struct session *s, const char *ids, const char *words) {
     if (!there) report_clear(); /* what cannot be looked at is made anew, and that says what is wrong with the place */
     if (!there) return 0;
     if (!vocab_read(&s->vocab, *given ? given : words) &&
-        idstream_reuse(&s->stream, ids, idstream_fingerprint(s->corpus, &s->vocab, &options)))
+        idstream_reuse(&s->stream, ids, encode_fingerprint(s->corpus, &s->vocab, &options), s->vocab.size, s->pool))
         return 1;
     report_clear(); /* a cache that cannot be read is made anew */
     vocab_release(&s->vocab);
@@ -79,7 +80,7 @@ static int read_corpus(struct session *s) {
     s->reused = reuse_corpus(s, ids, words);
     if (!s->reused &&
         (directory_make(directory) || vocab_build(&s->vocab, s->corpus, &options, s->pool) ||
-         vocab_write(&s->vocab, words) || idstream_open(&s->stream, ids, s->corpus, &s->vocab, &options, s->pool, &mapped)))
+         vocab_write(&s->vocab, words) || encode_open(&s->stream, ids, s->corpus, &s->vocab, &options, s->pool, &mapped)))
         goto out;
     result = 0;
 out:

@@ -339,22 +339,6 @@ def test_hogwild_is_refused_for_rules_that_it_cannot_do(sptx):
     assert "hogwild" in said and "adam" in said
 
 
-def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
-    def encoded():
-        found = sptx.path("run", "corpus.ids").stat()
-        return found.st_ino, found.st_mtime_ns
-    sptx("train", sptx.config())
-    before = encoded()
-    done = sptx("train", "run.ini", "--overwrite", "--train.seed=2")
-    assert "(encoded before)" in done.stderr and encoded() == before
-    done = sptx("train", "run.ini", "--overwrite", "--corpus.min_count=60")
-    assert "(encoded before)" not in done.stderr and encoded() != before
-    before = encoded()
-    sptx.path("corpus.txt").write_text("\n".join(sentences(2000, seed=9)) + "\n")
-    done = sptx("train", "run.ini", "--overwrite", "--corpus.min_count=60")
-    assert "(encoded before)" not in done.stderr and encoded() != before
-
-
 @pytest.mark.parametrize("format, lines", [
     ("lists", [f"user{i} " + " ".join(sentence.split()) for i, sentence in enumerate(sentences(800))]),
     ("adjacency", list(sentences(800))),

@@ -1,0 +1,446 @@
+/* Workers encode blocks out of order. A ring buffer commits them in file order: the worker that finishes the next block in
+ * order writes it and every finished block after it. So the file is the same for any number of threads, and only the commit
+ * knows what crosses blocks: how long the open sentence is, whether the open line has its target, and which number a list
+ * has.
+ */
+#include "encode.h"
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { ENCODING = 1 }; /* goes up when the same corpus would be encoded otherwise */
+
+uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
+    if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
+    int has_vocab = options->vocab && *options->vocab;
+    uint64_t facts[] = {ENCODING,
+                        corpus_fingerprint(corpus),
+                        vocab_fingerprint(vocab),
+                        (uint64_t)options->format,
+                        options->format == FORMAT_TEXT ? options->max_sentence : 0,
+                        (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
+                        has_vocab ? 0 : options->min_count,
+                        has_vocab ? 0 : options->max_vocab,
+                        has_vocab ? 0 : (uint64_t)options->order,
+                        0};
+    if (options->format == FORMAT_PAIRS) memcpy(&facts[9], &options->min_rating, sizeof options->min_rating);
+    return XXH3_64bits(facts, sizeof facts);
+}
+
+/* ---- encoding one block ---- */
+
+struct name {
+    uint64_t at, length; /* of a list's name in the block */
+};
+
+struct encoded {
+    struct corpus_block block;
+    uint32_t *ids;
+    uint64_t count, ids_room;
+    uint64_t *ends; /* [lines]: the ids of a line that ends in this block end here */
+    uint64_t lines, ends_room;
+    struct name *names; /* [count], pairs only */
+    uint64_t names_room;
+    int target_lost; /* adjacency: the line left open began in this block and its target is not in the vocabulary */
+    int ready;       /* in the ring: waits for its turn */
+};
+
+static void encoded_release(struct encoded *encoded) {
+    corpus_block_release(&encoded->block);
+    free(encoded->ids);
+    free(encoded->ends);
+    free(encoded->names);
+}
+
+/* The tokens on their way into one block's ids. A query without a word stands for a line's end. */
+struct encoder {
+    const struct vocab *vocab;
+    struct encoded *out;
+    int given, adjacency;
+    struct vocab_query queries[VOCAB_BATCH];
+    uint32_t ids[VOCAB_BATCH];
+    unsigned waiting;
+    uint64_t line_start; /* in out->ids */
+    int line_began;      /* in this block, not in an earlier one */
+    int has_target;      /* adjacency: the line's first token has come by */
+};
+
+static void look_up(struct encoder *encoder) {
+    if (!encoder->given) {
+        vocab_find_batch(encoder->vocab, encoder->queries, encoder->waiting, encoder->ids);
+        return;
+    }
+    for (unsigned i = 0; i < encoder->waiting; i++) {
+        uint64_t id;
+        int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) &&
+                    id < encoder->vocab->size && encoder->vocab->counts[id];
+        encoder->ids[i] = known ? (uint32_t)id : VOCAB_ABSENT;
+    }
+}
+
+static int take_line_end(struct encoder *encoder) {
+    struct encoded *out = encoder->out;
+    uint64_t least = encoder->adjacency && encoder->line_began; /* a target alone is no line */
+    if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
+    if (!encoder->line_began || out->count > encoder->line_start) {
+        if (mem_grow(&out->ends, &out->ends_room, out->lines + 1, sizeof *out->ends, "the lines of a block")) return -1;
+        out->ends[out->lines++] = out->count;
+    }
+    encoder->line_start = out->count;
+    encoder->line_began = 1;
+    encoder->has_target = 0;
+    out->target_lost = 0;
+    return 0;
+}
+
+/* The room for ids is there: a block has at most as many tokens as bytes, and flush() makes room for a batch. */
+static void take_id(struct encoder *encoder, uint32_t id) {
+    struct encoded *out = encoder->out;
+    int target = encoder->adjacency && !encoder->has_target;
+    encoder->has_target = 1;
+    if (target && id == VOCAB_ABSENT) out->target_lost = 1;
+    if (id != VOCAB_ABSENT && !out->target_lost) out->ids[out->count++] = id;
+}
+
+static int flush(struct encoder *encoder) {
+    struct encoded *out = encoder->out;
+    if (mem_grow(&out->ids, &out->ids_room, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
+        return -1;
+    look_up(encoder);
+    for (unsigned i = 0; i < encoder->waiting; i++)
+        if (encoder->queries[i].word)
+            take_id(encoder, encoder->ids[i]);
+        else if (take_line_end(encoder))
+            return -1;
+    encoder->waiting = 0;
+    return 0;
+}
+
+static int ask(struct encoder *encoder, const char *word, uint64_t length) {
+    vocab_ask(encoder->vocab, &encoder->queries[encoder->waiting++], word, length);
+    return encoder->waiting == VOCAB_BATCH ? flush(encoder) : 0;
+}
+
+static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
+                          struct encoded *out) {
+    *encoder = (struct encoder){.vocab = vocab, .out = out};
+    encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
+    encoder->adjacency = options->format == FORMAT_ADJACENCY;
+    encoder->line_began = encoder->has_target = 0;
+    encoder->line_began = !out->block.continues;
+    encoder->has_target = out->block.continues;
+    out->count = out->lines = 0;
+    out->target_lost = 0;
+}
+
+static int encode_tokens(struct encoder *encoder, int format) {
+    struct encoded *out = encoder->out;
+    struct corpus_cursor cursor;
+    uint64_t index = (uint64_t)out->block.continues, length = 0;
+    const char *word;
+    int kind;
+    corpus_cursor_start(&cursor, &out->block);
+    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
+        if (kind == TOKEN_NEWLINE) {
+            index = 0;
+            word = NULL;
+            length = 0;
+        } else if (vocab_part(format, index++) != PART_WORD)
+            continue;
+        if (ask(encoder, word, length)) return -1;
+    }
+    if (flush(encoder)) return -1;
+    return out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
+}
+
+static int encode_pairs(struct encoder *encoder, double min_rating) {
+    struct encoded *out = encoder->out;
+    struct corpus_cursor cursor;
+    struct corpus_pair pair;
+    int more;
+    corpus_cursor_start(&cursor, &out->block);
+    while ((more = corpus_next_pair(&cursor, &out->block, min_rating, &pair)) > 0) {
+        vocab_ask(encoder->vocab, &encoder->queries[0], pair.item, pair.item_length);
+        encoder->waiting = 1;
+        uint64_t before = out->count;
+        if (flush(encoder)) return -1;
+        if (out->count == before) continue;
+        if (mem_grow(&out->names, &out->names_room, out->count, sizeof *out->names, "the lists of a block")) return -1;
+        out->names[before] = (struct name){(uint64_t)(pair.list - out->block.bytes), pair.list_length};
+    }
+    return more;
+}
+
+/* ---- committing blocks in order ---- */
+
+struct encoding {
+    struct corpus *corpus;
+    const struct vocab *vocab;
+    const struct corpus_options *options;
+    struct progress progress;
+    struct idstream_writer writer;
+    uint64_t open_start; /* token at which the open sentence began */
+    int line_lost;       /* adjacency: the open line has no target */
+    int held;            /* adjacency: the open line is its target alone, and that is not written yet */
+    uint32_t held_id;
+    struct word_set lists;     /* pairs: the lists' names; a count is a list's items */
+    struct file_writer places; /* pairs: (list, id), to be put together by list */
+
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    struct encoded *ring; /* [ring_size]: block n waits in place n % ring_size */
+    uint64_t ring_size, committed;
+    int committing, failed;
+};
+
+/* A pair as it lies in the working file. */
+struct place {
+    uint32_t list, id;
+};
+
+/* Ends sentences every max_sentence tokens up to token `end`, and there too where the line ends. */
+static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
+    int text = encoding->options->format == FORMAT_TEXT;
+    uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
+    while (end - encoding->open_start >= most) {
+        encoding->open_start += most;
+        if (idstream_end_sentence(&encoding->writer, encoding->open_start)) return -1;
+    }
+    if (!line_ends || end == encoding->open_start) return 0;
+    encoding->open_start = end;
+    return idstream_end_sentence(&encoding->writer, end);
+}
+
+static int commit_lines(struct encoding *encoding, const struct encoded *block) {
+    uint64_t before = encoding->writer.tokens;
+    for (uint64_t i = 0; i < block->lines; i++)
+        if (cut_sentences(encoding, before + block->ends[i], 1)) return -1;
+    if (cut_sentences(encoding, before + block->count, 0)) return -1;
+    return idstream_put(&encoding->writer, block->ids, block->count);
+}
+
+/* Ids of the line that an earlier block left open: they count only where its target was known. */
+static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
+    if (encoding->line_lost || !count) return 0;
+    if (encoding->held && idstream_put(&encoding->writer, &encoding->held_id, 1)) return -1;
+    encoding->held = 0;
+    return idstream_put(&encoding->writer, ids, count);
+}
+
+static int commit_adjacency(struct encoding *encoding, const struct encoded *block) {
+    uint64_t from = 0, line = 0;
+    if (block->block.continues) {
+        from = block->lines ? block->ends[0] : block->count;
+        if (commit_rest_of_line(encoding, block->ids, from)) return -1;
+        if (!block->lines && block->block.line_open) return 0;
+        if (cut_sentences(encoding, encoding->writer.tokens, 1)) return -1;
+        line = 1;
+    }
+    encoding->held = 0;
+    uint64_t base = encoding->writer.tokens - from;
+    for (; line < block->lines; line++)
+        if (cut_sentences(encoding, base + block->ends[line], 1)) return -1;
+    encoding->line_lost = block->target_lost;
+    uint64_t closed = block->lines ? block->ends[block->lines - 1] : from, end = block->count;
+    if (end - closed == 1) {
+        encoding->held = 1;
+        encoding->held_id = block->ids[--end];
+    }
+    return idstream_put(&encoding->writer, block->ids + from, end - from);
+}
+
+static int commit_pairs(struct encoding *encoding, const struct encoded *block) {
+    for (uint64_t i = 0; i < block->count; i++) {
+        const char *name = block->block.bytes + block->names[i].at;
+        uint64_t length = block->names[i].length;
+        int64_t list = word_set_add(&encoding->lists, word_hash(name, length), name, length, 1, 0);
+        struct place place = {(uint32_t)list, block->ids[i]};
+        if (list < 0 || file_write(&encoding->places, &place, sizeof place)) return -1;
+    }
+    return 0;
+}
+
+static int commit_block(struct encoding *encoding, const struct encoded *block) {
+    switch (encoding->options->format) {
+    case FORMAT_ADJACENCY:
+        return commit_adjacency(encoding, block);
+    case FORMAT_PAIRS:
+        return commit_pairs(encoding, block);
+    default:
+        return commit_lines(encoding, block);
+    }
+}
+
+static void give_up(struct encoding *encoding) {
+    encoding->failed = 1;
+    pthread_cond_broadcast(&encoding->moved);
+}
+
+/* Puts a block into the ring (taking the empty one there for its own) and commits what is next, if nobody does yet. */
+static int hand_over(struct encoding *encoding, struct encoded *mine) {
+    uint64_t number = mine->block.number;
+    pthread_mutex_lock(&encoding->lock);
+    while (!encoding->failed && number >= encoding->committed + encoding->ring_size)
+        pthread_cond_wait(&encoding->moved, &encoding->lock);
+    struct encoded *place = &encoding->ring[number % encoding->ring_size], empty = *place;
+    if (!encoding->failed) {
+        *place = *mine;
+        place->ready = 1;
+        *mine = empty;
+    }
+    while (!encoding->failed && !encoding->committing) {
+        struct encoded *next = &encoding->ring[encoding->committed % encoding->ring_size];
+        if (!next->ready) break;
+        encoding->committing = 1;
+        pthread_mutex_unlock(&encoding->lock);
+        int result = commit_block(encoding, next);
+        pthread_mutex_lock(&encoding->lock);
+        encoding->committing = 0;
+        next->ready = 0;
+        encoding->committed++;
+        if (result) encoding->failed = 1;
+        pthread_cond_broadcast(&encoding->moved);
+    }
+    int result = encoding->failed ? -1 : 0;
+    pthread_mutex_unlock(&encoding->lock);
+    return result;
+}
+
+static int encode_blocks(void *context, unsigned worker) {
+    struct encoding *encoding = context;
+    struct encoded mine = {0};
+    struct encoder encoder;
+    int more;
+    while ((more = corpus_next(encoding->corpus, &mine.block)) > 0) {
+        encoder_start(&encoder, encoding->vocab, encoding->options, &mine);
+        int pairs = encoding->options->format == FORMAT_PAIRS;
+        more = pairs ? encode_pairs(&encoder, encoding->options->min_rating)
+                     : encode_tokens(&encoder, encoding->options->format);
+        if (!more) more = hand_over(encoding, &mine);
+        if (more) break;
+        progress_show(&encoding->progress, corpus_done(encoding->corpus), corpus_size(encoding->corpus), "B");
+    }
+    if (more) {
+        pthread_mutex_lock(&encoding->lock);
+        give_up(encoding);
+        pthread_mutex_unlock(&encoding->lock);
+    }
+    encoded_release(&mine);
+    return more;
+}
+
+/* ---- pairs: items together by list ---- */
+
+enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
+
+/* Lists first..*end: as many as fit, and one at least. Each list's `first` becomes where its next item goes. */
+static uint64_t choose_lists(struct word_set *lists, uint64_t first, uint64_t *end) {
+    uint64_t ids = 0;
+    for (*end = first; *end < lists->size; ++*end) {
+        struct word_entry *list = &lists->entries[*end];
+        if (*end > first && ids + list->count > GROUP_IDS) break;
+        list->first = ids;
+        ids += list->count;
+    }
+    return ids;
+}
+
+/* A counting sort in as many passes over the working file as memory makes necessary. */
+static int group_pairs(struct encoding *encoding, const char *path) {
+    struct word_set *lists = &encoding->lists;
+    struct file_map map;
+    uint32_t *ids = NULL;
+    uint64_t room = 0, end;
+    int result = -1;
+    if (file_map_open(&map, path)) return -1;
+    const struct place *places = (const struct place *)map.data;
+    for (uint64_t first = 0; first < lists->size; first = end) {
+        uint64_t count = choose_lists(lists, first, &end);
+        if (mem_grow(&ids, &room, count, sizeof *ids, "the items of lists")) goto out;
+        for (uint64_t i = 0; i < map.size / sizeof *places; i++)
+            if (places[i].list - first < end - first) ids[lists->entries[places[i].list].first++] = places[i].id;
+        if (idstream_put(&encoding->writer, ids, count)) goto out;
+        uint64_t at = encoding->writer.tokens - count;
+        for (uint64_t list = first; list < end; list++)
+            if (idstream_end_sentence(&encoding->writer, at += lists->entries[list].count)) goto out;
+    }
+    result = 0;
+out:
+    free(ids);
+    file_map_close(&map);
+    return result;
+}
+
+/* ---- the whole corpus ---- */
+
+static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
+    int pairs = encoding->options->format == FORMAT_PAIRS;
+    corpus_whole_lines(encoding->corpus, pairs);
+    if (corpus_rewind(encoding->corpus)) return -1;
+    if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
+    progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
+    int result = pool_run(pool, encode_blocks, encoding);
+    progress_end(&encoding->progress);
+    if (result || !pairs) return result;
+    return file_commit(&encoding->places) || group_pairs(encoding, places_path) ? -1 : 0;
+}
+
+static int nothing_left(const struct encoding *encoding) {
+    if (encoding->options->format == FORMAT_ADJACENCY)
+        return fail(
+            "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
+            " words",
+            encoding->options->path, encoding->vocab->size);
+    return fail("no token of the corpus '%s' is in the vocabulary of %" PRIu64 " words", encoding->options->path,
+                encoding->vocab->size);
+}
+
+static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
+                  struct pool *pool, uint64_t fingerprint) {
+    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .places.fd = -1};
+    char *places = mem_alloc(strlen(path) + sizeof ".pairs", 1, "a path");
+    int result = -1;
+    pthread_mutex_init(&encoding.lock, NULL);
+    pthread_cond_init(&encoding.moved, NULL);
+    encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
+    encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
+    if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
+    sprintf(places, "%s.pairs", path);
+    result = encode_blocks_of(&encoding, pool, places);
+    file_abandon(&encoding.places);
+    if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
+    if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
+    if (!result)
+        result = idstream_writer_commit(&encoding.writer, fingerprint);
+    else
+        idstream_writer_abandon(&encoding.writer);
+out:
+    for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
+    free(encoding.ring);
+    word_set_release(&encoding.lists);
+    pthread_cond_destroy(&encoding.moved);
+    pthread_mutex_destroy(&encoding.lock);
+    free(places);
+    return result;
+}
+
+int encode_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
+                  const struct corpus_options *options, struct pool *pool, int *reused) {
+    *stream = (struct idstream){0};
+    *reused = 1;
+    if (corpus_stream(corpus)) return idstream_open(stream, corpus_stream(corpus), vocab, pool);
+    uint64_t fingerprint = encode_fingerprint(corpus, vocab, options);
+    if (idstream_reuse(stream, path, fingerprint, vocab->size, pool)) return 0;
+    *reused = 0;
+    if (encode(path, corpus, vocab, options, pool, fingerprint)) return -1;
+    if (idstream_reuse(stream, path, fingerprint, vocab->size, pool)) return 0;
+    return fail("id stream '%s' does not read back as it was written", path);
+}

@@ -1,0 +1,21 @@
+/* encode: a corpus and its vocabulary into an id stream.
+ *
+ * text: a line, cut every corpus.max_sentence kept tokens; lists: a line without its name; adjacency: a line, dropped
+ * where its target is not in the vocabulary; pairs: the items of one list, in the order met, lists by first mention.
+ * Words that are not in the vocabulary are left out; sentences that are left with none are too.
+ */
+#ifndef SPTX_ENCODE_H
+#define SPTX_ENCODE_H
+
+#include "idstream.h"
+
+/* Maps `path` where it holds this very stream (fingerprint), or encodes the corpus into it (atomically, all threads).
+ * *reused tells which. A corpus that is an id stream itself is mapped where it lies, if it was made with this
+ * vocabulary. A stream without a token is a failure. */
+int encode_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
+                const struct corpus_options *options, struct pool *pool, int *reused);
+
+/* What the stream of this corpus, these keys (those that make the vocabulary too) and this vocabulary is checked by. */
+uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
+
+#endif
