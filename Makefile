@@ -49,9 +49,11 @@ quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
 UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c))
 REFERENCE = $(BUILD)/test_reference
+# Every target twice: with libFuzzer, and with a main() that runs the inputs that are kept.
+TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize layers install clean
+.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers install clean
 all: $(BUILD)/sptx-w2v
 
 help:
@@ -80,6 +82,12 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
 $(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
 .SECONDARY:
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -107,7 +115,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(BUILD)/faults.so
+tests: $(UNIT) $(REFERENCE) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests
@@ -127,6 +135,15 @@ thread-sanitize:
 
 #: make check-kernels  compile every kernel, whatever is installed to run it
 check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/cuda/*.cu))
+
+#: make fuzz SECONDS=600  look for inputs that break a reader, with libFuzzer (clang): every target its share of the time
+SECONDS ?= 120
+fuzz:
+	@scripts/setup.sh --fuzz
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
+	@scripts/fuzz $(BUILD)/fuzz $(SECONDS)
+.PHONY: fuzzers
+fuzzers: $(TARGETS:%=$(BUILD)/fuzzer/%)
 
 #: make layers       no folder includes what is above it
 layers:

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh            compiler, make and libraries
 #   scripts/setup.sh --tests    also cmocka, python3, hnswlib and $BUILD/venv (pins: tests/cli/requirements.txt)
+#   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #
 # Asks nothing. Where everything is there it touches nothing, neither apt nor the network.
 set -euo pipefail
@@ -11,11 +12,12 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 pins=tests/cli/requirements.txt
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no
+tests=no fuzz=no
 case "${1-}" in
     '') ;;
     --tests) tests=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing or --tests" >&2; exit 2 ;;
+    --fuzz) fuzz=yes ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --tests or --fuzz" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -30,7 +32,7 @@ zlib|zlib1g-dev|zlib.h|z
 zstd|libzstd-dev|zstd.h|zstd
 xxhash|libxxhash-dev|xxhash.h|xxhash
 openblas|libopenblas-dev|cblas.h|openblas'
-if [ $tests = yes ]; then
+if [ $tests = yes ] || [ $fuzz = yes ]; then
     libraries="$libraries
 cmocka|libcmocka-dev|cmocka.h|cmocka"
 fi
@@ -55,6 +57,20 @@ has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
 
+has_fuzzer() {
+    printf 'int LLVMFuzzerTestOneInput(const char *bytes, unsigned long length) { return 0; }\n' |
+        clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
+}
+
+# What has libFuzzer: clang's own package in Ubuntu 22.04 and before, one beside it since.
+fuzzer_packages() {
+    has_fuzzer && return
+    case $(. /etc/os-release && echo "$ID ${VERSION_ID-}") in
+        'ubuntu 2'[0-2]*) echo clang ;;
+        *) echo clang libclang-rt-dev ;;
+    esac
+}
+
 missing_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
@@ -66,6 +82,7 @@ missing_packages() {
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
     fi
+    if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
 }
 
@@ -123,6 +140,7 @@ show() {
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"
     fi
+    if [ $fuzz = yes ]; then line libFuzzer "$(clang --version | head -n 1)"; fi
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
     line CUDA "$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p' || echo 'no nvcc: CPU only')"
 }

@@ -1,0 +1,79 @@
+/* fuzz: what the targets share.
+ *
+ * A target takes any bytes, hands them to the code that reads such a file, and holds what comes of it to what must be
+ * true; where that is not so it aborts, as a sanitizer does. It is linked twice: with libFuzzer, which looks for bytes
+ * that lead to new places (make fuzz), and with replay.c, which runs the kept ones (make check, make sanitize).
+ */
+#ifndef SPTX_FUZZ_H
+#define SPTX_FUZZ_H
+
+#include "tests/unit/scratch.h"
+
+#include <stdint.h>
+
+/* What libFuzzer and replay.c call. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+/* A bit of the input decides how the rest is read. */
+struct fuzz_input {
+    const uint8_t *at;
+    uint64_t left;
+};
+
+static inline unsigned fuzz_byte(struct fuzz_input *input) {
+    if (!input->left) return 0;
+    input->left--;
+    return *input->at++;
+}
+
+static inline uint64_t fuzz_number(struct fuzz_input *input) {
+    uint64_t number = 0;
+    for (int i = 0; i < 8; i++) number |= (uint64_t)fuzz_byte(input) << 8 * i;
+    return number;
+}
+
+/* A target calls it as what must be true; `text` says what that is. */
+#define HOLDS(condition, ...) fuzz_holds((condition) != 0, __FILE__, __LINE__, __VA_ARGS__)
+__attribute__((format(printf, 4, 5))) static inline void fuzz_holds(int holds, const char *file, int line,
+                                                                    const char *format, ...) {
+    va_list args;
+    if (holds) return;
+    va_start(args, format);
+    fprintf(stderr, "%s:%d: ", file, line);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; the program's sentence: '%s'\n", report_sentence());
+    va_end(args);
+    abort();
+}
+
+/* What a reader gave: 0 where all is well; -1 wants a sentence, which is forgotten. 1 where it was 0. */
+static inline int fuzz_accepted(int result) {
+    HOLDS(!result == !report_exit_code(), "the result is %d, the exit code %d", result, report_exit_code());
+    HOLDS(!result || *report_sentence(), "a failure without a sentence");
+    report_clear();
+    return !result;
+}
+
+static inline void fuzz_end(void) {
+    scratch_remove(NULL);
+}
+
+/* A directory of the process' own, gone at its end. */
+static inline int fuzz_begin(void) {
+    if (scratch_make(NULL)) return -1;
+    return atexit(fuzz_end);
+}
+
+/* Whether two files are the same to the byte. */
+static inline int fuzz_same_files(const char *a, const char *b) {
+    uint64_t n, m;
+    char *x = file_read(a, &n), *y = file_read(b, &m);
+    HOLDS(x && y, "'%s' or '%s' cannot be read", a, b);
+    int same = n == m && !memcmp(x, y, n);
+    free(x);
+    free(y);
+    return same;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* evaluate: any bytes as a file of questions about a small model. Every measure is in its bounds, and what is covered
+ * is no more than what is asked.
+ *
+ *   byte 0: which kind of file; for lists, the second file is the same bytes from their middle on
+ */
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/small_run.h"
+#include "vectors/evaluate.h"
+
+enum { ROWS = 12, DIM = 4 };
+static struct small_run run;
+static struct model model;
+static struct config config;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    float rows[ROWS * DIM];
+    char words[ROWS * 8] = "";
+    if (fuzz_begin()) return -1;
+    for (int i = 0; i < ROWS * DIM; i++) rows[i] = (float)scratch_random(2000) / 1000 - 1;
+    for (int i = 0; i < ROWS; i++) sprintf(words + strlen(words), "%c\t%d\n", 'a' + i, ROWS - i);
+    small_run_make(&run, words, ROWS, DIM, rows, rows);
+    return model_open(&model, run.directory) || config_init(&config) ||
+           config_set(&config, "device", "threads", "1", "here") ||
+           config_set(&config, "device", "backend", "cpu", "here") || config_resolve(&config);
+}
+
+static void share_holds(double share, const char *what) {
+    HOLDS(isnan(share) || (share >= 0 && share <= 1), "%s is %g", what, share);
+}
+
+static void check_pairs(const char *path) {
+    struct pairs_score score;
+    if (!fuzz_accepted(evaluate_pairs(&score, &model, VIEW_TARGET, path))) return;
+    HOLDS(score.covered <= score.total, "more pairs are covered than asked");
+    HOLDS(isnan(score.rho) || fabs(score.rho) <= 1 + 1e-9, "rho is %g", score.rho);
+}
+
+static void check_analogies(const char *path) {
+    struct analogies_score score;
+    if (!fuzz_accepted(evaluate_analogies(&score, &model, VIEW_TARGET, path, 0, &config))) return;
+    HOLDS(score.covered <= score.total, "more questions are covered than asked");
+    share_holds(score.accuracy, "accuracy");
+    share_holds(score.semantic, "semantic accuracy");
+    share_holds(score.syntactic, "syntactic accuracy");
+}
+
+static void check_lists(const char *train, const char *held_out) {
+    struct lists_score score;
+    if (!fuzz_accepted(evaluate_lists(&score, &model, VIEW_TARGET, train, held_out, 3, &config))) return;
+    share_holds(score.recall, "recall");
+    share_holds(score.ndcg, "ndcg");
+    share_holds(score.hit, "hit");
+}
+
+static void check_groups(const char *path) {
+    struct groups_score scores[GROUPS_MOST];
+    struct groups_request request = {.sample = 8, .k = 3};
+    int columns = evaluate_groups(scores, &model, VIEW_TARGET, path, &request, &config);
+    if (!fuzz_accepted(columns < 0 ? -1 : 0)) return;
+    HOLDS(columns <= GROUPS_MOST, "%d columns", columns);
+    for (int i = 0; i < columns; i++) {
+        share_holds(scores[i].share, "share");
+        share_holds(scores[i].chance, "chance");
+        HOLDS(scores[i].asked <= scores[i].rows && scores[i].rows <= ROWS, "more rows than there are");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    if (!length) return 0;
+    unsigned kind = *bytes % 4;
+    char *path = scratch_file("given", ++bytes, --length);
+    if (kind == 0) check_pairs(path);
+    if (kind == 1) check_analogies(path);
+    if (kind == 2) check_lists(path, scratch_file("held-out", bytes + length / 2, length - length / 2));
+    if (kind == 3) check_groups(path);
+    return 0;
+}

@@ -1,0 +1,118 @@
+/* idstream: any bytes as an encoded corpus, with checksums that agree: what is accepted can be trained on.
+ *
+ *   byte 0: rows of the vocabulary, and which of its numbers are made to agree: sizes, fingerprint, checksum
+ *   byte 1: how examples are made of it
+ *   then: how many sentences (one byte, or the numbers that are not made to agree, eight bytes each)
+ *   the rest: the file behind its header, ids and starts as they stand
+ */
+#include "base/memory.h"
+#include "corpus/idstream.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/plain_options.h"
+#include "train/examples.h"
+
+#include <xxhash.h>
+
+enum { ROWS_MOST = 8, FILE_MOST = 4096 };
+static struct pool *pool;
+static struct vocab vocabs[ROWS_MOST]; /* [i] has i + 1 words */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    char text[256] = "";
+    pool = pool_open(1);
+    if (!pool || fuzz_begin()) return -1;
+    for (int i = 0; i < ROWS_MOST; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "w%d\t%d\n", i, ROWS_MOST - i);
+        if (vocab_read(&vocabs[i], scratch_text("words", text))) return -1;
+    }
+    return 0;
+}
+
+/* What a header says; 0 in the place of a number that is made to agree. */
+struct numbers {
+    uint64_t fingerprint, tokens, sentences, sum;
+};
+
+static struct numbers read_numbers(struct fuzz_input *input, unsigned how) {
+    struct numbers numbers = {.sentences = how & 1 ? fuzz_number(input) : fuzz_byte(input)};
+    if (how & 1) numbers.tokens = fuzz_number(input);
+    if (how & 2) numbers.fingerprint = fuzz_number(input);
+    if (how & 4) numbers.sum = fuzz_number(input);
+    return numbers;
+}
+
+/* The header of a file with `length` bytes behind it. */
+static void put_header(uint8_t *file, uint64_t length, unsigned how, struct numbers numbers,
+                       const struct vocab *vocab) {
+    uint64_t words = length / 4, of_starts = 2 * (numbers.sentences + 1);
+    if (!(how & 1)) numbers.tokens = words > of_starts ? words - of_starts : 0;
+    if (!(how & 2)) numbers.fingerprint = vocab_fingerprint(vocab);
+    if (!(how & 4)) numbers.sum = XXH3_64bits(file + IDSTREAM_HEADER, length);
+    memset(file, 0, IDSTREAM_HEADER);
+    memcpy(file, CORPUS_STREAM_MAGIC, 8);
+    file[8] = 1; /* the version */
+    memcpy(file + 16, &numbers, sizeof numbers);
+}
+
+static void check_bounds(const struct idstream *s, const struct vocab *vocab) {
+    HOLDS(s->tokens && s->starts[0] == 0 && s->starts[s->sentences] == s->tokens, "the ends are wrong");
+    for (uint64_t i = 0; i < s->sentences; i++)
+        HOLDS(s->starts[i] <= s->starts[i + 1] && s->starts[i + 1] <= s->tokens, "the starts fall or pass the tokens");
+    for (uint64_t i = 0; i < s->tokens; i++) HOLDS(s->ids[i] < vocab->size, "an id is past the rows");
+}
+
+/* The same sentences written anew are the same stream. */
+static void write_and_read(const struct idstream *s, const struct vocab *vocab) {
+    struct idstream_writer writer;
+    struct idstream again;
+    char *path = in_scratch("again");
+    HOLDS(!idstream_writer_open(&writer, path), "it cannot be written");
+    for (uint64_t i = 0; i < s->sentences; i++)
+        HOLDS(!idstream_append(&writer, s->ids + s->starts[i], s->starts[i + 1] - s->starts[i]),
+              "it cannot be written");
+    HOLDS(!idstream_writer_commit(&writer, vocab_fingerprint(vocab)), "it cannot be written");
+    HOLDS(idstream_reuse(&again, path, vocab_fingerprint(vocab)), "what was written cannot be read");
+    HOLDS(again.tokens == s->tokens && !memcmp(again.ids, s->ids, s->tokens * sizeof *s->ids), "other ids");
+    idstream_close(&again);
+}
+
+/* Making examples looks at the whole stream. */
+static void make_examples(const struct idstream *s, const struct vocab *vocab, unsigned how) {
+    struct config config;
+    struct examples examples = {0};
+    static const char *const formats[] = {"text", "lists", "adjacency"};
+    HOLDS(!config_init(&config) && !config_set(&config, "corpus", "format", formats[how % 3], "here") &&
+              !config_set(&config, "examples", "positives", how & 8 ? "0" : "2", "here") && !config_resolve(&config),
+          "no configuration");
+    if (fuzz_accepted(examples_init(&examples, &config, vocab, s))) {
+        examples_expect(&examples);
+        examples_room(&examples, examples_batch(&examples, 1 + how / 16), 1);
+    }
+    examples_release(&examples);
+    config_release(&config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    static uint8_t file[IDSTREAM_HEADER + FILE_MOST];
+    struct fuzz_input input = {bytes, length};
+    unsigned how = fuzz_byte(&input), examples = fuzz_byte(&input);
+    const struct vocab *vocab = &vocabs[how % ROWS_MOST];
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    struct idstream stream;
+    int reused;
+    struct numbers numbers = read_numbers(&input, how / ROWS_MOST);
+    uint64_t used = input.left < FILE_MOST ? input.left : FILE_MOST;
+    if (used) memcpy(file + IDSTREAM_HEADER, input.at, used);
+    put_header(file, used, how / ROWS_MOST, numbers, vocab);
+    char *path = scratch_file("given.ids", file, IDSTREAM_HEADER + used);
+    struct corpus *corpus = scratch_corpus(path, 0);
+    HOLDS(corpus && corpus_stream(corpus), "it is not taken for an encoded corpus");
+    if (fuzz_accepted(idstream_open(&stream, in_scratch("none"), corpus, vocab, &options, pool, &reused))) {
+        check_bounds(&stream, vocab);
+        write_and_read(&stream, vocab);
+        make_examples(&stream, vocab, examples);
+        idstream_close(&stream);
+    }
+    corpus_close(corpus);
+    return 0;
+}
