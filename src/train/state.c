@@ -96,7 +96,8 @@ static int own_checksum(const char *text, uint64_t length) {
     char line[64];
     int start = snprintf(line, sizeof line, "\n%s", last_key);
     const char *last = strstr(text, line);
-    if (!last++ || start < 0) return 0;
+    if (!last || start < 0) return 0;
+    last++; /* past the end of the line before */
     uint64_t before = (uint64_t)(last - text);
     uint64_t n = (uint64_t)snprintf(line, sizeof line, "%s = %016" PRIx64 "\n", last_key, XXH64(text, before, 0));
     return length == before + n && !memcmp(last, line, n);
