@@ -5,12 +5,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "base/text.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,27 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include <zlib.h>
-#include <zstd.h>
-
-enum { INPUT_ROOM = 256 << 10 }; /* packed bytes read at a time */
-enum packing { PLAIN, GZIP, ZSTD };
 
 struct corpus_file {
     char *path;
     uint64_t size;
     uint64_t seconds, nanoseconds; /* of the last change */
-};
-
-/* The one file that is open. */
-struct reader {
-    int fd; /* -1: none */
-    enum packing packing;
-    z_stream gzip;
-    ZSTD_DStream *zstd;
-    char *input;      /* [INPUT_ROOM], packed files only */
-    uint64_t at, end; /* of the input not unpacked yet */
-    int between;      /* 1: a member or frame has ended and no other begun */
 };
 
 struct corpus {
@@ -50,9 +33,9 @@ struct corpus {
     int stream; /* 1: the only file is an id stream */
 
     pthread_mutex_t lock; /* over all that follows */
-    struct reader reader;
-    uint64_t next; /* file to open when this one ends */
-    char *carry;   /* read already, for the next block */
+    struct reader reader; /* of the one file that is open */
+    uint64_t next;        /* file to open when this one ends */
+    char *carry;          /* read already, for the next block */
     uint64_t carried, carry_room;
     uint64_t number, offset, line; /* of the next block */
     int line_open;
@@ -175,108 +158,6 @@ void corpus_whole_lines(struct corpus *corpus, int whole) {
     corpus->whole_lines = whole;
 }
 
-/* ---- bytes of one file ---- */
-
-static void reader_close(struct reader *reader) {
-    if (reader->fd < 0) return;
-    if (reader->packing == GZIP) inflateEnd(&reader->gzip);
-    ZSTD_freeDStream(reader->zstd);
-    free(reader->input);
-    close(reader->fd);
-    *reader = (struct reader){.fd = -1};
-}
-
-static enum packing packing_of(const unsigned char magic[4]) {
-    static const unsigned char gzip[] = {0x1F, 0x8B, 0x08}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD},
-                               skippable[] = {0x2A, 0x4D, 0x18};
-    if (!memcmp(magic, gzip, sizeof gzip)) return GZIP;
-    if (!memcmp(magic, zstd, sizeof zstd)) return ZSTD;
-    /* a zstd file may begin with a frame that is to be skipped (pzstd writes one) */
-    return (magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, skippable, sizeof skippable) ? ZSTD : PLAIN;
-}
-
-static int reader_open(struct reader *reader, const char *path) {
-    unsigned char magic[4] = {0};
-    *reader = (struct reader){.fd = file_open(path, O_RDONLY)};
-    if (reader->fd < 0) return -1;
-    posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (pread(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
-    enum packing packing = packing_of(magic);
-    if (packing == PLAIN) return 0;
-    reader->input = mem_alloc(INPUT_ROOM, 1, "unpacking");
-    if (!reader->input) return -1;
-    reader->between = 1;
-    if (packing == GZIP && inflateInit2(&reader->gzip, 15 + 16) != Z_OK)
-        return fail("not enough memory to unpack '%s'", path);
-    reader->packing = packing;
-    if (packing == GZIP) return 0;
-    reader->zstd = ZSTD_createDStream();
-    if (!reader->zstd ||
-        ZSTD_isError(ZSTD_DCtx_setParameter(reader->zstd, ZSTD_d_windowLogMax, sizeof(size_t) == 8 ? 31 : 30)))
-        return fail("not enough memory to unpack '%s'", path);
-    return 0;
-}
-
-/* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
-static int64_t read_raw(struct corpus *corpus, const char *path, char *out, uint64_t room) {
-    ssize_t n;
-    do n = read(corpus->reader.fd, out, room > (1 << 30) ? 1 << 30 : room);
-    while (n < 0 && errno == EINTR);
-    if (n < 0) return refuse("read", path);
-    atomic_fetch_add_explicit(&corpus->done, (uint64_t)n, memory_order_relaxed);
-    return n;
-}
-
-/* One step of unpacking: takes from input[at..end), returns the bytes made. */
-static int64_t inflate_some(struct reader *reader, const char *path, char *out, uint64_t room) {
-    z_stream *gzip = &reader->gzip;
-    /* A member may be padded with zeros to a whole tape block, and another one may follow. */
-    while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
-    if (reader->at == reader->end) return 0;
-    if (reader->between) inflateReset(gzip);
-    reader->between = 0;
-    gzip->next_in = (unsigned char *)reader->input + reader->at;
-    gzip->avail_in = (unsigned)(reader->end - reader->at);
-    gzip->next_out = (unsigned char *)out;
-    gzip->avail_out = room > (1 << 30) ? 1 << 30 : (unsigned)room;
-    int result = inflate(gzip, Z_NO_FLUSH);
-    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        return fail("'%s' is no whole gzip file: %s", path, gzip->msg ? gzip->msg : zError(result));
-    reader->at = reader->end - gzip->avail_in;
-    reader->between = result == Z_STREAM_END;
-    return (char *)gzip->next_out - out;
-}
-
-static int64_t unzstd_some(struct reader *reader, const char *path, char *out, uint64_t room) {
-    ZSTD_inBuffer in = {reader->input, reader->end, reader->at};
-    ZSTD_outBuffer made = {out, room, 0};
-    if (reader->between && in.pos == in.size) return 0;
-    size_t left = ZSTD_decompressStream(reader->zstd, &made, &in);
-    if (ZSTD_isError(left)) return fail("'%s' is no whole zstd file: %s", path, ZSTD_getErrorName(left));
-    reader->at = in.pos;
-    reader->between = left == 0;
-    return (int64_t)made.pos;
-}
-
-/* Up to `room` unpacked bytes: how many, 0 at the file's end, -1 after fail(). */
-static int64_t read_some(struct corpus *corpus, const char *path, char *out, uint64_t room) {
-    struct reader *reader = &corpus->reader;
-    if (reader->packing == PLAIN) return read_raw(corpus, path, out, room);
-    for (;;) {
-        /* What the unpacker still holds comes first: its input may be used up before its output is. */
-        int64_t made =
-            reader->packing == GZIP ? inflate_some(reader, path, out, room) : unzstd_some(reader, path, out, room);
-        if (made) return made;
-        if (reader->at < reader->end) continue;
-        int64_t n = read_raw(corpus, path, reader->input, INPUT_ROOM);
-        if (n < 0) return -1;
-        if (n == 0 && !reader->between) return fail("'%s' is cut short: its last part is missing", path);
-        if (n == 0) return 0;
-        reader->at = 0;
-        reader->end = (uint64_t)n;
-    }
-}
-
 /* ---- blocks ---- */
 
 static const unsigned char white[256] = {[' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\r'] = 1, ['\v'] = 1, ['\f'] = 1};
@@ -319,7 +200,7 @@ static int left_open(const struct corpus_block *block, int before) {
 }
 
 /* Reads until the block is full or the file ends (*ended), and keeps what is behind the cut for the next one. */
-static int fill(struct corpus *corpus, const char *path, struct corpus_block *block, int *ended) {
+static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
              cut = 0;
     *ended = 0;
@@ -329,7 +210,7 @@ static int fill(struct corpus *corpus, const char *path, struct corpus_block *bl
     corpus->carried = 0;
     while (!cut) {
         while (block->length < want) {
-            int64_t n = read_some(corpus, path, block->bytes + block->length, want - block->length);
+            int64_t n = reader_read(&corpus->reader, block->bytes + block->length, want - block->length);
             if (n < 0) return -1;
             if (n == 0) {
                 *ended = 1;
@@ -356,10 +237,10 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
             if (corpus->next == corpus->count) return 0;
             corpus->line = 1;
             corpus->line_open = 0;
-            if (reader_open(&corpus->reader, corpus->files[corpus->next++].path)) return -1;
+            if (reader_open(&corpus->reader, corpus->files[corpus->next++].path, &corpus->done)) return -1;
         }
         const char *path = corpus->files[corpus->next - 1].path;
-        if (fill(corpus, path, block, &ended)) return -1;
+        if (fill(corpus, block, &ended)) return -1;
         if (ended) reader_close(&corpus->reader);
         if (!block->length) continue;
         block->path = path;
@@ -439,79 +320,4 @@ int corpus_token(struct corpus_cursor *cursor, const char *separators, const cha
     *length = (uint64_t)(at - *word);
     cursor->at = at;
     return TOKEN_WORD;
-}
-
-/* ---- pairs ---- */
-
-static int read_rating(const char *word, uint64_t length, double *rating) {
-    char text[64];
-    if (length == 1 && *word >= '0' && *word <= '9') {
-        *rating = *word - '0';
-        return 0;
-    }
-    if (length >= sizeof text || memchr(word, 0, length)) return -1;
-    memcpy(text, word, length);
-    text[length] = 0;
-    return text_real(text, rating);
-}
-
-static uint64_t commas(const char *from, const char *to) {
-    uint64_t count = 0;
-    for (; from < to; from++) count += *from == ',';
-    return count;
-}
-
-enum { PAIR_FIELDS = 4 };
-struct fields {
-    const char *word[PAIR_FIELDS];
-    uint64_t length[PAIR_FIELDS];
-    uint64_t count; /* may pass PAIR_FIELDS: then those left over are not kept */
-    int hole;       /* 1: two commas, or one at an end of the line, with nothing between */
-};
-
-/* The fields of one line: 1, or 0 where the block is at its end. */
-static int read_fields(struct corpus_cursor *cursor, struct fields *fields) {
-    const char *word, *behind = cursor->at;
-    uint64_t length;
-    int kind;
-    fields->count = 0;
-    fields->hole = 0;
-    if (cursor->at == cursor->end) return 0;
-    while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
-        if (commas(behind, word) > (fields->count > 0)) fields->hole = 1;
-        if (fields->count < PAIR_FIELDS) {
-            fields->word[fields->count] = word;
-            fields->length[fields->count] = length;
-        }
-        fields->count++;
-        behind = word + length;
-    }
-    if (commas(behind, cursor->at)) fields->hole = 1;
-    return 1;
-}
-
-int corpus_next_pair(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
-                     struct corpus_pair *pair) {
-    struct fields fields;
-    for (;;) {
-        uint64_t line = cursor->line;
-        double rating;
-        if (!read_fields(cursor, &fields)) return 0;
-        if (fields.hole)
-            return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", block->path, line);
-        if (fields.count == 0) continue;
-        if (fields.count < 2 || fields.count > PAIR_FIELDS)
-            return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]",
-                        block->path, line, fields.count, fields.count == 1 ? "" : "s");
-        if (fields.count == 2 && !isinf(min_rating))
-            return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
-        if (fields.count > 2 && read_rating(fields.word[2], fields.length[2], &rating)) {
-            if (line == 1) continue; /* the names of the columns */
-            return fail("'%s' line %" PRIu64 ": the rating '%.*s' is not a number", block->path, line,
-                        (int)(fields.length[2] < 60 ? fields.length[2] : 60), fields.word[2]);
-        }
-        if (fields.count > 2 && rating < min_rating) continue;
-        *pair = (struct corpus_pair){fields.word[0], fields.word[1], fields.length[0], fields.length[1], line};
-        return 1;
-    }
 }

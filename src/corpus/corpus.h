@@ -82,16 +82,4 @@ void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block
  * space (",": pairs), or "". */
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
 
-/* ---- lines of corpus.format = pairs: list, item[, rating[, anything]] ---- */
-
-struct corpus_pair {
-    const char *list, *item;
-    uint64_t list_length, item_length;
-    uint64_t line;
-};
-/* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail().
- * Wants blocks of whole lines. A file's first line may be a header: it is left out where its rating is not a number. */
-int corpus_next_pair(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
-                     struct corpus_pair *pair);
-
 #endif

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "pairs.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -164,10 +165,10 @@ static int encode_tokens(struct encoder *encoder, int format) {
 static int encode_pairs(struct encoder *encoder, double min_rating) {
     struct encoded *out = encoder->out;
     struct corpus_cursor cursor;
-    struct corpus_pair pair;
+    struct pair_line pair;
     int more;
     corpus_cursor_start(&cursor, &out->block);
-    while ((more = corpus_next_pair(&cursor, &out->block, min_rating, &pair)) > 0) {
+    while ((more = pairs_next(&cursor, &out->block, min_rating, &pair)) > 0) {
         vocab_ask(encoder->vocab, &encoder->queries[0], pair.item, pair.item_length);
         encoder->waiting = 1;
         uint64_t before = out->count;

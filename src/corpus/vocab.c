@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "pairs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -231,10 +232,10 @@ static int count_tokens(struct counting *counting, struct tally *tally) {
 
 static int count_pairs(struct counting *counting, struct tally *tally) {
     struct corpus_cursor cursor;
-    struct corpus_pair pair;
+    struct pair_line pair;
     int more;
     corpus_cursor_start(&cursor, &tally->block);
-    while ((more = corpus_next_pair(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
+    while ((more = pairs_next(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
         if (count_word(counting, tally, pair.item, pair.item_length, pair.line)) return -1;
     return more;
 }

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 
-#include "corpus/corpus.h"
+#include "corpus/pairs.h"
 #include "tests/unit/scratch.h"
 
 #include <fcntl.h>
@@ -382,7 +382,7 @@ static const char *pairs_of(const char *text, double min_rating) {
     struct corpus *corpus = scratch_corpus(scratch_text("pairs", text), 4);
     struct corpus_block block = {0};
     struct corpus_cursor cursor;
-    struct corpus_pair pair;
+    struct pair_line pair;
     char *at = out;
     int more, failed = 0;
     *out = 0;
@@ -390,7 +390,7 @@ static const char *pairs_of(const char *text, double min_rating) {
     while (!failed && (more = corpus_next(corpus, &block)) != 0) {
         if (more < 0) break;
         corpus_cursor_start(&cursor, &block);
-        while ((more = corpus_next_pair(&cursor, &block, min_rating, &pair)) > 0)
+        while ((more = pairs_next(&cursor, &block, min_rating, &pair)) > 0)
             at += sprintf(at, "%.*s:%.*s;", (int)pair.list_length, pair.list, (int)pair.item_length, pair.item);
         failed = more < 0;
     }

@@ -1,0 +1,31 @@
+/* reader: the bytes of one file, unpacked where its first bytes say that it is packed (gzip, zstd); its name decides
+ * nothing. */
+#ifndef SPTX_READER_H
+#define SPTX_READER_H
+
+#include <stdint.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
+
+struct reader {
+    const char *path;       /* the caller's */
+    _Atomic uint64_t *done; /* the caller's: bytes of the file itself are added to it; or NULL */
+    int fd;                 /* -1: closed */
+    enum packing packing;
+    z_stream gzip;
+    ZSTD_DStream *zstd;
+    char *input;      /* packed bytes; packed files only */
+    uint64_t at, end; /* of the input not unpacked yet */
+    int between;      /* 1: a member or frame has ended and no other begun */
+};
+
+/* 0, or -1 after fail(); the caller closes in any case. */
+int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done);
+void reader_close(struct reader *reader); /* harmless on a closed one */
+
+/* Up to `room` unpacked bytes: how many, 0 at the file's end, -1 after fail(). */
+int64_t reader_read(struct reader *reader, char *out, uint64_t room);
+
+#endif
