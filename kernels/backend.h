@@ -65,7 +65,7 @@ struct table_spec {
     uint64_t rows;
     struct record_layout layout;
     enum place weights, state;
-    const char *file_path; /* PLACE_FILE: where its working file lies (removed by table_close) */
+    const char *file_path; /* PLACE_FILE: its working file, which has no name, lies in this one's directory */
     uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; ignored by the CPU */
 };
 

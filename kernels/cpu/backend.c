@@ -30,37 +30,31 @@ static int map_memory(struct cpu_store *store, const char *name) {
     return 0;
 }
 
-static int map_file(struct cpu_store *store, const char *path, const char *suffix) {
-    uint64_t room = strlen(path) + strlen(suffix) + 1;
-    store->file_path = mem_alloc(room, 1, "a path");
-    if (!store->file_path) return -1;
-    snprintf(store->file_path, room, "%s%s", path, suffix);
-    int fd = open(store->file_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return fail("cannot make '%s': %s", store->file_path, strerror(errno));
+/* A file without a name beside `path`: no file that is there can be taken for it, and a kill leaves nothing. */
+static int map_file(struct cpu_store *store, const char *path) {
+    int fd = file_open_unnamed(path);
+    if (fd < 0) return -1;
     int error = posix_fallocate(fd, 0, (off_t)store->bytes);
     void *base = error ? MAP_FAILED : mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (base == MAP_FAILED)
-        return fail("cannot map %llu bytes at '%s': %s", (unsigned long long)store->bytes, store->file_path,
+        return fail("cannot map a file of %llu bytes beside '%s': %s", (unsigned long long)store->bytes, path,
                     strerror(error ? error : errno));
     store->base = base;
     return 0;
 }
 
-static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape,
-                      const char *suffix) {
+static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape) {
     store->stride = shape->stride;
     if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
         return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
                     (unsigned long long)spec->rows, (unsigned long long)store->stride);
-    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, suffix);
+    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path);
     return map_memory(store, spec->name);
 }
 
 static void store_close(struct cpu_store *store) {
     if (store->base) munmap(store->base, store->bytes);
-    if (store->file_path) file_remove(store->file_path);
-    free(store->file_path);
     *store = (struct cpu_store){0};
 }
 
@@ -77,8 +71,8 @@ static int table_open(struct backend *backend, const struct table_spec *spec, st
     struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
     table->spec = *spec;
-    if (store_open(&table->weights, spec, &shape.store[0], ".weights") ||
-        (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1], ".state"))) {
+    if (store_open(&table->weights, spec, &shape.store[0]) ||
+        (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1]))) {
         close_table(table);
         return -1;
     }

@@ -17,7 +17,6 @@ struct cpu_store {
     char *base;      /* [rows x stride], page-aligned, a mapping of its own */
     uint64_t stride; /* bytes, a multiple of 128 */
     uint64_t bytes;
-    char *file_path; /* of a file place: owned; NULL otherwise */
 };
 
 struct backend_table {

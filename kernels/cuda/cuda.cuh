@@ -15,6 +15,7 @@
 #include "kernels/portable.h"
 
 extern "C" {
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "kernels/backend.h"
@@ -84,12 +85,11 @@ struct store {
     char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
     uint64_t gpu_rows;      /* rows that lie in `gpu` */
     uint64_t registered;    /* bytes of `host` known to the driver */
-    char *path;             /* file: owned */
-    int fd;
+    int fd;                 /* file: open; else -1 */
 };
 
 struct backend_table {
-    struct table_spec spec;  /* name and path are copies */
+    struct table_spec spec;  /* name is a copy */
     char *name;
     int shared;              /* weights and state in one record: stores[0] alone */
     int parts;               /* stores in use: 1 or 2 */

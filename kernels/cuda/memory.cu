@@ -154,18 +154,14 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
 
 /* ---- working files ---- */
 
-static int map_file(struct store *store, const char *path, const char *suffix, uint64_t bytes) {
-    uint64_t room = strlen(path) + strlen(suffix) + 1;
-    store->path = (char *)mem_alloc(room, 1, "a path");
-    if (!store->path) return -1;
-    strcpy(store->path, path);
-    strcat(store->path, suffix);
-    store->fd = open(store->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (store->fd < 0) return fail("cannot make '%s': %s", store->path, strerror(errno));
+/* A file without a name beside `path`: no file that is there can be taken for it, and a kill leaves nothing. */
+static int map_file(struct store *store, const char *path, uint64_t bytes) {
+    store->fd = file_open_unnamed(path);
+    if (store->fd < 0) return -1;
     int error = posix_fallocate(store->fd, 0, (off_t)bytes);
-    if (error) return fail("cannot give '%s' its %.2f GiB: %s", store->path, bytes / GIB, strerror(error));
+    if (error) return fail("cannot give a file beside '%s' %.2f GiB: %s", path, bytes / GIB, strerror(error));
     void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, store->fd, 0);
-    if (got == MAP_FAILED) return fail("cannot map %.2f GiB of '%s': %s", bytes / GIB, store->path, strerror(errno));
+    if (got == MAP_FAILED) return fail("cannot map %.2f GiB of a file beside '%s': %s", bytes / GIB, path, strerror(errno));
     store->host = (char *)got;
     return 0;
 }
@@ -176,8 +172,6 @@ static void store_close(struct backend *b, struct store *store) {
     if (store->place == PLACE_FILE) {
         if (store->host) munmap(store->host, store->bytes);
         if (store->fd >= 0) close(store->fd);
-        if (store->path) unlink(store->path);
-        free(store->path);
     } else {
         pinned_give(b, store->host, store->bytes);
     }
@@ -202,7 +196,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     if (gpu_take(b, (void **)&store->gpu, store->gpu_rows * store->stride, what)) return -1;
     if (store->gpu) CK(cudaMemset(store->gpu, 0, store->gpu_rows * store->stride));
     if (!store->bytes) return 0;
-    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, suffix, store->bytes);
+    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, store->bytes);
     return pinned_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 

@@ -172,14 +172,21 @@ int file_rename(const char *from, const char *to) {
 enum { PARTIAL_ROOM = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
-static int name_partial(struct file_writer *writer) {
-    const char *slash = strrchr(writer->target, '/'), *name = slash ? slash + 1 : writer->target;
-    int before = (int)(name - writer->target), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM);
+/* Makes a file beside `target` that nobody else has: its descriptor, and its name for the caller to free; -1 after fail(). */
+static int make_own(const char *target, int flags, char **own) {
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    int before = (int)(name - target), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM), fd;
+    size_t room = (size_t)before + NAME_MOST + 1;
     uint64_t number;
-    if (getrandom(&number, sizeof number, 0) != sizeof number) return refuse("name a file for", writer->path);
-    snprintf(writer->partial, (size_t)before + NAME_MOST + 1, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, writer->target,
-             length, name, (long)getpid(), number, partial_end);
-    return 0;
+    *own = mem_alloc(room, 1, "a path");
+    if (!*own) return -1;
+    do {
+        if (getrandom(&number, sizeof number, 0) != sizeof number) return refuse("name a file beside", target);
+        snprintf(*own, room, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, target, length, name, (long)getpid(), number,
+                 partial_end);
+        fd = open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (fd < 0 && errno == EEXIST);
+    return fd;
 }
 
 int file_is_partial(const char *name, const char *of) {
@@ -206,14 +213,22 @@ static int keep_rights(struct file_writer *writer, const struct stat *old) {
 }
 
 static int open_partial(struct file_writer *writer, const struct stat *old) {
-    writer->partial = mem_alloc(strlen(writer->target) + NAME_MOST + 1, 1, "a path");
-    if (!writer->partial) return -1;
-    do {
-        if (name_partial(writer)) return -1;
-        writer->fd = open(writer->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (writer->fd < 0 && errno == EEXIST);
+    writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
     if (writer->fd < 0) return refuse("write", writer->path);
     return old ? keep_rights(writer, old) : 0;
+}
+
+int file_open_unnamed(const char *path) {
+    char *name;
+    int fd = make_own(path, O_RDWR, &name);
+    if (fd < 0) refuse("make a file beside", path);
+    else if (unlink(name)) {
+        refuse("remove", name);
+        close(fd);
+        fd = -1;
+    }
+    free(name);
+    return fd;
 }
 
 /* A pipe without a reader is no place to write to; one may come yet. */

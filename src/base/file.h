@@ -53,6 +53,10 @@ int file_write_at(struct file_writer *writer, uint64_t offset, const void *data,
 int file_commit(struct file_writer *writer);   /* closes the writer in either case */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 
+/* A file of one's own to read and write in the directory of `path`. It has no name, so that it goes with its last descriptor or
+ * mapping, however the process ends. -1 after fail(). */
+int file_open_unnamed(const char *path);
+
 /* Whether `name` is that of the file which a writer fills for one named `of` in the same directory: what a killed process may
  * have left. */
 int file_is_partial(const char *name, const char *of);

@@ -126,7 +126,7 @@ const struct command commands[] = {
      "                transfer, memory: the table's\n"
      "  --span=SIZE   transfer: bytes of the host that the rows of the last part are spread over\n"
      "  --brief       transfer: without that last part\n"
-     "  --file=FILE   transfer: where the table of the place file lies meanwhile\n"
+     "  --file=FILE   transfer: the table of the place file lies beside it, under no name\n"
      "  --seconds=T --steps=N\n"
      "                train: how long is measured\n"
      "\n" KEYS_HELP},

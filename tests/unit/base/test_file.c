@@ -363,6 +363,23 @@ static void streams_take_bytes_as_they_come(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
+/* It is nowhere to be seen, and two of one path are two. */
+static void unnamed_files_are_ones_own(void **state) {
+    char *path = scratch_text("rows", "the user's"), got[2];
+    int first = file_open_unnamed(path), second = file_open_unnamed(path);
+    assert_true(first >= 0 && second >= 0);
+    assert_int_equal(files_in_scratch(), 1);
+    assert_int_equal(pwrite(first, "1", 1, 0), 1);
+    assert_int_equal(pwrite(second, "2", 1, 0), 1);
+    assert_int_equal(pread(first, got, 2, 0), 1);
+    assert_int_equal(*got, '1');
+    close(first);
+    close(second);
+    assert_holds(path, "the user's", 10);
+    assert_int_equal(file_open_unnamed(in_scratch("absent/rows")), -1);
+    assert_said("cannot make a file beside", in_scratch("absent/rows"));
+}
+
 /* What is open already goes on where it stands, behind what others have written there. */
 static void an_open_file_is_appended_to(void **state) {
     char *path = scratch_text("log", "before\n"), name[64];
@@ -504,6 +521,7 @@ int main(void) {
                                        TEST(writes_through_links),
                                        TEST(rights_stay),
                                        TEST(streams_take_bytes_as_they_come),
+                                       TEST(unnamed_files_are_ones_own),
                                        TEST(an_open_file_is_appended_to),
                                        TEST(a_full_disk_leaves_the_old_file),
                                        TEST(replaces_and_appends),
