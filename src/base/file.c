@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,29 +48,6 @@ static int open_regular(const char *path, int flags, struct stat *about) {
 int file_open(const char *path, int flags) {
     struct stat about;
     return open_regular(path, flags, &about);
-}
-
-int file_map_open(struct file_map *map, const char *path) {
-    struct stat about;
-    *map = (struct file_map){NULL, 0};
-    int fd = open_regular(path, O_RDONLY, &about);
-    if (fd < 0) return -1;
-    if (about.st_size > 0) {
-        void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        if (data == MAP_FAILED) {
-            close(fd);
-            return refuse("map", path);
-        }
-        map->data = data;
-        map->size = (uint64_t)about.st_size;
-    }
-    close(fd);
-    return 0;
-}
-
-void file_map_close(struct file_map *map) {
-    if (map->data) munmap((void *)map->data, map->size);
-    *map = (struct file_map){NULL, 0};
 }
 
 /* Bytes of a file as they come in. */

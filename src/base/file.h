@@ -14,14 +14,6 @@
  * Anything else is refused at once: a pipe would keep the program waiting for its other end, and a device may never end. */
 int file_open(const char *path, int flags);
 
-/* A whole file, read-only, in the page cache. data is NULL where the file is empty. */
-struct file_map {
-    const char *data;
-    uint64_t size;
-};
-int file_map_open(struct file_map *map, const char *path);
-void file_map_close(struct file_map *map);
-
 /* A whole file in memory with a NUL behind it; *length may be NULL. The caller frees. NULL after fail(). */
 char *file_read(const char *path, uint64_t *length);
 

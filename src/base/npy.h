@@ -7,6 +7,7 @@
 #define SPTX_NPY_H
 
 #include "file.h"
+#include "file_map.h"
 
 #include <stdint.h>
 

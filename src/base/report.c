@@ -158,3 +158,21 @@ void report_live(const char *line) {
 void report_quiet(int quiet) {
     current()->quiet = quiet;
 }
+
+/* Appends what fits, and returns where the text ends now. */
+static size_t append(char *text, size_t at, size_t room, const char *more) {
+    size_t length = strlen(more);
+    if (length > room - at) length = room - at;
+    memcpy(text + at, more, length);
+    return at + length;
+}
+
+void report_dying(const char *before, const char *quoted, const char *after) {
+    char text[sizeof of_program.sentence];
+    size_t room = sizeof text - 2, start = append(text, 0, room, of_program.live_shown ? "\r\033[K" : "");
+    size_t at = append(text, append(text, append(text, append(text, start, room, "sptx-w2v: "), room, before), room, quoted), room, after);
+    text[at] = 0;
+    make_one_line(text + start);
+    text[at] = '\n';
+    if (write(STDERR_FILENO, text, at + 1) < 0) return; /* there is nowhere else to say it */
+}

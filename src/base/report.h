@@ -32,6 +32,10 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The live line: replaces itself on a terminal, is one line a call elsewhere. "" takes it away. */
 void report_live(const char *line);
 
+/* The last words of a process that a signal ends: the sentence as main() would print it, of three parts (the one in the middle
+ * is quoted from outside). Safe in a signal's handler. */
+void report_dying(const char *before, const char *quoted, const char *after);
+
 /* ---- sinks ----
  *
  * What a thread says goes to the sink that it uses: the program's (stderr) or, behind the library, one a handle, which

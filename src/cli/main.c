@@ -3,6 +3,7 @@
  *   0 done    1 failed    2 called wrongly
  */
 #include "commands.h"
+#include "base/file_map.h"
 #include "base/report.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
     signal(SIGPIPE,
            SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
+    file_map_catch();
     int result = run(argc, argv);
     if (fflush(stdout) || ferror(stdout)) result = fail("cannot write the results to stdout: %s", strerror(errno));
     if (!result) return 0;

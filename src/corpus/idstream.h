@@ -10,6 +10,7 @@
 #define SPTX_IDSTREAM_H
 
 #include "base/file.h"
+#include "base/file_map.h"
 #include "vocab.h"
 
 enum { IDSTREAM_HEADER = 128 };

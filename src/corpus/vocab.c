@@ -8,6 +8,7 @@
 #include "vocab.h"
 
 #include "base/file.h"
+#include "base/file_map.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"

@@ -1,10 +1,12 @@
 """The encoded corpus: made once, found again, shared by runs, and believed only where it can be meant."""
 import ctypes
+import os
+import shutil
 
 import numpy
 import pytest
 
-from conftest import sentences
+from conftest import STOP_KEYS, checkpoints, end, sentences, wait_for
 
 
 def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
@@ -58,3 +60,28 @@ def set_item(items, place, value):
 def test_an_id_stream_that_cannot_be_meant_is_refused(sptx, change, wanted):
     said = sptx.refuses("train", given_stream(sptx, change))
     assert said.startswith("id stream 'x.ids'") and wanted in said
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_corpus_cut_short_while_it_is_trained_on_is_said(whole, given):
+    """The encoded corpus of the run itself, and an id stream that is the corpus."""
+    sptx, cut = whole, whole.path("run", "corpus.ids")
+    keys = STOP_KEYS
+    if given:
+        sptx("generate", "words", "--out=x.ids", "--rows=3000", "--lists=20000")
+        shutil.copy(sptx.path("x.ids"), sptx.path("kept.ids"))
+        cut, keys = sptx.path("x.ids"), {**STOP_KEYS, "corpus": {"path": "x.ids"}}
+    config = sptx.config(**keys)
+    process = sptx.start("train", config, "--train.epochs=1000")
+    assert wait_for(lambda: checkpoints(sptx), process)
+    os.truncate(cut, 128)
+    out, err = end(process)
+    assert process.returncode == 1 and out == ""
+    name = "x.ids" if given else "run/corpus.ids"
+    assert err.endswith(f"sptx-w2v: '{name}' cannot be read any more: another program has cut it short, or its disk fails\n")
+    assert checkpoints(sptx)
+    if given:
+        os.replace(sptx.path("kept.ids"), sptx.path("x.ids"))
+    sptx("train", config, "--resume", "--train.epochs=1")  # behind its end already: the checkpoint is whole
+    if not given:
+        assert sptx.path("run", "corpus.ids").stat().st_size > 128  # encoded again

@@ -1,3 +1,4 @@
+#include "base/file_map.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>

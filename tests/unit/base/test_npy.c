@@ -1,3 +1,4 @@
+#include "base/file_map.h"
 #include "base/npy.h"
 #include "base/report.h"
 #include "tests/fresh_directory.h"

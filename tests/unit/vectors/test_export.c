@@ -1,3 +1,4 @@
+#include "base/file_map.h"
 #include "vectors/export.h"
 #include "tests/unit/small_run.h"
 
