@@ -20,8 +20,9 @@ static int run_file(const char *path) {
 static int run_path(const char *path) {
     char **names;
     int total = 0;
-    if (!file_is_directory(path)) return run_file(path);
-    int64_t count = file_list(path, &names);
+    int inside = directory_exists(path);
+    if (inside < 1) return inside ? -1 : run_file(path);
+    int64_t count = directory_list(path, &names);
     for (int64_t i = 0; i < count; i++) {
         char *inner = file_join(path, names[i]);
         int done = inner && total >= 0 ? run_file(inner) : -1;

@@ -6,7 +6,7 @@
  * Held against a plain reading of the same bytes; and the size of a block and the number of threads change nothing.
  */
 #include "base/memory.h"
-#include "corpus/idstream.h"
+#include "corpus/encode.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/plain_options.h"
 
@@ -34,7 +34,7 @@ static void encode(struct encoded *e, char *path, char *ids, const struct corpus
     *e = (struct encoded){.corpus = scratch_corpus(path, block), .result = -1};
     file_remove(ids);
     if (e->corpus && !vocab_build(&e->vocab, e->corpus, options, pools[threads]))
-        e->result = idstream_open(&e->stream, ids, e->corpus, &e->vocab, options, pools[threads], &reused);
+        e->result = encode_open(&e->stream, ids, e->corpus, &e->vocab, options, pools[threads], &reused);
     fuzz_accepted(e->result);
 }
 

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    return fuzz_begin() || file_make_directory(in_scratch("again"));
+    return fuzz_begin() || directory_make(in_scratch("again"));
 }
 
 static char *with_checksum(const uint8_t *bytes, uint64_t length, uint64_t *made) {

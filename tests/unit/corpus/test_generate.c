@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <setjmp.h>
 
+#include "corpus/encode.h"
 #include "corpus/generate.h"
-#include "corpus/idstream.h"
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>
@@ -221,7 +221,7 @@ static void a_stream_is_the_text_in_ids(void **state) {
         for (int i = 0; i < 2; i++) {
             assert_int_equal(vocab_build(&vocabs[i], corpora[i], &read, pool), 0);
             assert_int_equal(
-                idstream_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &read, pool, &reused), 0);
+                encode_open(&streams[i], in_scratch("cache"), corpora[i], &vocabs[i], &read, pool, &reused), 0);
             assert_int_equal(reused, i);
         }
         assert_int_equal(vocabs[1].size, 5000);
