@@ -1,6 +1,7 @@
 /* test_gpu: the CUDA backend against the CPU backend and against itself, through struct backend_ops alone.
  *
  *   test_gpu [NAME]      all tests, or those whose name begins with NAME
+ *   test_gpu --cpu       random runs (random.c) of the CPU backend: what can be tested without a GPU
  *   test_gpu --speed [small|large]   pairs a second of the two large shapes, by place, of such batches
  *
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
@@ -9,6 +10,16 @@
 #include "tests/fresh_directory.h"
 
 #include <unistd.h>
+
+static void random_on_gpu(void) {
+    test_random(&backend_cuda);
+}
+
+static int finish(void) {
+    rmdir(directory);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
 
 int main(int argc, char **argv) {
     static const struct {
@@ -21,15 +32,22 @@ int main(int argc, char **argv) {
                  {"wide", test_wide_windows},
                  {"frequent", test_frequent_rows},
                  {"depths", test_depths},
+                 {"order", test_order},
+                 {"random", random_on_gpu},
                  {"hogwild", test_hogwild},
                  {"topk", test_topk},
                  {"runs", test_runs}};
     char why[256];
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1 && !strcmp(argv[1], "--cpu")) {
+        if (fresh_directory(directory, sizeof directory, "gpu")) return 1;
+        test_random(&backend_cpu);
+        return finish();
+    }
     if (!backend_cuda_present(why, sizeof why)) {
         printf("no test was run: %s\n", why);
         return 2;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1 && !strcmp(argv[1], "--speed")) {
         speed(argc > 2 ? argv[2] : "all");
         return 0;
@@ -42,7 +60,5 @@ int main(int argc, char **argv) {
         tests[i].run();
         printf("%s: %d passed, %d failed, %.1f s\n", tests[i].name, passed - sure, failed - before, now() - start);
     }
-    rmdir(directory);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return finish();
 }
