@@ -115,7 +115,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(BUILD)/test_gpu $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests

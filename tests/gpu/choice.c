@@ -1,6 +1,7 @@
 #include "choice.h"
 
 #include "kernels/home_order.h"
+#include "kernels/stores.h"
 
 /* ---- drawing ---- */
 
@@ -117,13 +118,12 @@ static double most_summed(const struct choice *c) {
 
 /* ---- aims ---- */
 
-/* Bytes of a record in the store that holds a part of a side: the backend's own sum. */
+/* Bytes of a record in the store that holds the weights of a side, or the state. */
 static uint64_t stride_of(const struct choice *c, int side, int state) {
     const struct placing *p = &c->machine.placing[side];
-    struct record_layout layout = layout_of(&c->rule.options, c->dim);
-    uint64_t weights = (uint64_t)layout.span * 4, rest = layout.slots * weights + layout.counted * 4;
-    uint64_t bytes = !rest || p->weights == p->state ? weights + rest : state ? rest : weights;
-    return (bytes + 127) / 128 * 128;
+    struct table_spec spec = {.layout = layout_of(&c->rule.options, c->dim), .weights = p->weights, .state = p->state};
+    struct table_shape shape = table_shape(&spec, 1);
+    return shape.store[state && shape.stores == 2].stride;
 }
 
 /* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host. */
