@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "rows/rules.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -46,7 +47,6 @@ struct key {
 #define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
 #define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
-_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO, "corpus.header is a truth");
 _Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands behind the rules");
 static const struct key keys[] = {
 #include "config.def"
@@ -734,18 +734,15 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* Defaults of torch.optim; sgd's are word2vec's. */
+/* Defaults of torch.optim; sgd's rate is word2vec's. */
 static void resolve_optimizer(struct config *c) {
-    static const double rates[RULE_COUNT] = {
-        [RULE_SGD] = 0.025, [RULE_ADAGRAD] = 0.01, [RULE_ADADELTA] = 1.0,     [RULE_RMSPROP] = 0.01,
-        [RULE_ADAM] = 1e-3, [RULE_ADAMW] = 1e-3,   [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,
-        [RULE_ASGD] = 0.01, [RULE_RPROP] = 0.01};
     int rule = c->optimizer_rule;
-    choose_real(&c->optimizer_lr, rates[rule]);
+    struct rule_options usual = rules_defaults(rule);
+    choose_real(&c->optimizer_lr, rule == RULE_SGD ? 0.025 : usual.lr);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
-    choose_real(&c->optimizer_weight_decay, rule == RULE_ADAMW ? 0.01 : 0);
-    choose_real(&c->optimizer_eps, rule == RULE_ADAGRAD ? 1e-10 : rule == RULE_ADADELTA ? 1e-6 : 1e-8);
-    choose_real(&c->optimizer_alpha, rule == RULE_ASGD ? 0.75 : 0.99);
+    choose_real(&c->optimizer_weight_decay, usual.weight_decay);
+    choose_real(&c->optimizer_eps, usual.eps);
+    choose_real(&c->optimizer_alpha, usual.alpha);
 }
 
 static int resolve_run(struct config *c) {
@@ -778,8 +775,6 @@ static int check_examples(const struct config *c) {
     if (isfinite(c->min_rating) && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
                     c->corpus_min_rating, format);
-    if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
-        return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
     if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
                     "set corpus.format = adjacency, or examples.mode = window");
@@ -916,7 +911,6 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .vocab = config->corpus_vocab,
                                    .format = config->corpus_format,
                                    .order = config->corpus_order,
-                                   .header = config->corpus_header,
                                    .max_sentence = config->corpus_max_sentence,
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,

@@ -108,6 +108,7 @@ void test_topk(void);
 void test_runs(void);
 void test_order(void);
 void test_random(const struct backend_ops *tested); /* against itself and the CPU */
+void test_by_id(void);
 void speed(const char *which); /* "small", "large" batches, or all */
 
 #endif

@@ -62,7 +62,8 @@ int main(int argc, char **argv) {
                  {"random", random_on_gpu},
                  {"hogwild", test_hogwild},
                  {"topk", test_topk},
-                 {"runs", test_runs}};
+                 {"runs", test_runs},
+                 {"ids", test_by_id}};
     char why[256];
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1 && !strcmp(argv[1], "--cpu")) {
