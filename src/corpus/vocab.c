@@ -93,21 +93,31 @@ static int64_t put_word(struct word_set *set, struct word_slot *slot, uint64_t h
     return (int64_t)set->size++;
 }
 
-int64_t word_set_add(struct word_set *set, uint64_t hash, const char *word, uint64_t length, uint64_t count,
-                     uint64_t first) {
-    if (set->size * 3 >= set->slot_count * 2 && grow_slots(set)) return -1;
+/* The slot that holds the word, or the free one where it would go. */
+static struct word_slot *find_slot(const struct word_set *set, uint64_t hash, const char *word, uint64_t length) {
     uint64_t mask = set->slot_count - 1, i = (uint32_t)hash & mask;
     for (; set->slots[i].entry; i = (i + 1) & mask) {
         if (set->slots[i].tag != (uint32_t)hash) continue;
-        struct word_entry *entry = &set->entries[set->slots[i].entry - 1];
         uint64_t known_length;
-        const char *known = word_set_word(set, entry, &known_length);
-        if (known_length != length || memcmp(known, word, length)) continue;
-        entry->count += count;
-        if (first < entry->first) entry->first = first;
-        return set->slots[i].entry - 1;
+        const char *known = word_set_word(set, &set->entries[set->slots[i].entry - 1], &known_length);
+        if (known_length == length && !memcmp(known, word, length)) break;
     }
-    return put_word(set, &set->slots[i], hash, word, length, count, first);
+    return &set->slots[i];
+}
+
+int64_t word_set_add(struct word_set *set, uint64_t hash, const char *word, uint64_t length, uint64_t count,
+                     uint64_t first) {
+    if (set->size * 3 >= set->slot_count * 2 && grow_slots(set)) return -1;
+    struct word_slot *slot = find_slot(set, hash, word, length);
+    if (!slot->entry) return put_word(set, slot, hash, word, length, count, first);
+    struct word_entry *entry = &set->entries[slot->entry - 1];
+    entry->count += count;
+    if (first < entry->first) entry->first = first;
+    return slot->entry - 1;
+}
+
+int64_t word_set_find(const struct word_set *set, uint64_t hash, const char *word, uint64_t length) {
+    return set->slot_count ? (int64_t)find_slot(set, hash, word, length)->entry - 1 : -1;
 }
 
 void word_set_release(struct word_set *set) {

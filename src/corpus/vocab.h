@@ -77,6 +77,8 @@ uint64_t word_hash(const char *word, uint64_t length);
 /* Adds `count` to the word, which is put in where it is new. Its number, or -1 after fail(). */
 int64_t word_set_add(struct word_set *set, uint64_t hash, const char *word, uint64_t length, uint64_t count,
                      uint64_t first);
+/* Its number, or -1 where it is not there. */
+int64_t word_set_find(const struct word_set *set, uint64_t hash, const char *word, uint64_t length);
 const char *word_set_word(const struct word_set *set, const struct word_entry *entry, uint64_t *length);
 void word_set_release(struct word_set *set); /* harmless on a zeroed one */
 

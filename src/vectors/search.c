@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { BLOCK_BYTES = 32 << 20 }; /* of queries in one search */
+
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t restrict_rows, const struct config *config) {
     struct backend_options options = {.depth = 1, .gpu_budget = UINT64_MAX};
@@ -58,6 +60,26 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
     for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++)
         make_cosines(scores + row * k, k, queries + row * search->dim, search->dim);
     return 0;
+}
+
+int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted) {
+    uint64_t rows = BLOCK_BYTES / (dim * sizeof(float)) + 1;
+    if (rows > wanted) rows = wanted;
+    *block = (struct search_block){.rows = rows};
+    block->queries = mem_aligned(rows, dim * sizeof(float), "queries");
+    block->banned_starts = mem_alloc(rows + 1, sizeof *block->banned_starts, "queries");
+    block->ids = mem_alloc(rows, k * sizeof *block->ids, "answers");
+    block->scores = mem_alloc(rows, k * sizeof *block->scores, "answers");
+    return block->queries && block->banned_starts && block->ids && block->scores ? 0 : -1;
+}
+
+void search_block_release(struct search_block *block) {
+    free(block->queries);
+    free(block->banned_starts);
+    free(block->banned);
+    free(block->ids);
+    free(block->scores);
+    *block = (struct search_block){.rows = 0};
 }
 
 static int by_id(const void *a, const void *b) {

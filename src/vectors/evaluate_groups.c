@@ -1,0 +1,169 @@
+#include "evaluate.h"
+
+#include "lines.h"
+#include "names.h"
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct groups_job {
+    const struct groups_request *request;
+    const struct model *model;
+    const char *path;
+    struct search search;
+    struct search_block block;
+    uint64_t rows; /* searched: up to the last one that is met often enough */
+    int columns;
+    struct names labels[GROUPS_MOST];
+    uint32_t *group[GROUPS_MOST]; /* [rows] label + 1, or 0 where the file has none */
+    uint64_t *size[GROUPS_MOST];  /* [labels] rows searched of each */
+    uint32_t *asked;              /* rows */
+};
+
+static int takes_part(const struct groups_job *job, uint64_t row) {
+    return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
+}
+
+/* Groups behind the word that begins the line; -1 where the line is blank. */
+static int count_columns(struct lines lines) {
+    struct token token;
+    int columns = -1;
+    while (lines_token(&lines, &token)) columns++;
+    return columns;
+}
+
+/* The first line says how many columns there are. */
+static int open_columns(struct groups_job *job, int columns) {
+    if (columns < 1 || columns > GROUPS_MOST)
+        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns,
+                    GROUPS_MOST);
+    for (; job->columns < columns; job->columns++)
+        if (!(job->group[job->columns] = mem_zalloc(job->rows, sizeof **job->group, "the groups of rows"))) return -1;
+    return 0;
+}
+
+static int read_groups(struct lines *lines, struct groups_job *job) {
+    struct token word, label;
+    while (lines_next(lines)) {
+        int columns = count_columns(*lines);
+        if (columns < 0) continue;
+        if (!job->columns && open_columns(job, columns)) return -1;
+        if (columns != job->columns)
+            return fail("'%s' line %" PRIu64 " has %d groups behind its word, the first line %d", job->path,
+                        lines->number, columns, job->columns);
+        lines_token(lines, &word);
+        int64_t row = vocab_find(&job->model->vocab, word.text, word.length);
+        for (int column = 0; column < columns && row >= 0 && (uint64_t)row < job->rows; column++) {
+            lines_token(lines, &label);
+            int64_t number = names_add(&job->labels[column], label.text, label.length);
+            if (number < 0) return -1;
+            job->group[column][row] = (uint32_t)number + 1;
+        }
+    }
+    return job->columns ? 0 : fail("'%s' has no line: wanted a word and its groups on each", job->path);
+}
+
+static int count_members(struct groups_job *job) {
+    for (int column = 0; column < job->columns; column++) {
+        uint64_t *size = mem_zalloc(job->labels[column].set.size + 1, sizeof *size, "the sizes of groups");
+        if (!(job->size[column] = size)) return -1;
+        for (uint64_t row = 0; row < job->rows; row++)
+            if (job->group[column][row]) size[job->group[column][row] - 1]++;
+    }
+    return 0;
+}
+
+/* The rows asked: the first in a fixed order that take part. */
+static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
+    uint64_t most = job->request->sample < job->rows ? job->request->sample : job->rows;
+    struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
+    job->asked = mem_alloc(most, sizeof *job->asked, "the rows asked");
+    if (!job->asked) return -1;
+    for (uint64_t i = *asked = *all = 0; i < job->rows; i++) {
+        uint64_t row = shuffle_at(&order, i);
+        if (!takes_part(job, row)) continue;
+        if (*asked < most) job->asked[(*asked)++] = (uint32_t)row;
+        ++*all;
+    }
+    if (!*asked)
+        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->request->met,
+                    job->path);
+    return 0;
+}
+
+/* Adds what the row found to each column's sums; rows that are alone in their group are not counted there. */
+static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row,
+                         const uint32_t *found) {
+    for (int column = 0; column < job->columns; column++) {
+        const uint32_t *group = job->group[column];
+        uint64_t others = group[row] ? job->size[column][group[row] - 1] - 1 : 0, hits = 0;
+        double k = job->request->k, possible = fmin(k, (double)others);
+        if (!others) continue;
+        for (uint32_t i = 0; i < job->request->k; i++) hits += found[i] != DRAW_NONE && group[found[i]] == group[row];
+        scores[column].share += (double)hits / possible;
+        scores[column].chance += fmin(k, (double)(job->rows - 1)) * (double)others / (double)(job->rows - 1) / possible;
+        scores[column].asked++;
+    }
+}
+
+static int ask_rows(struct groups_job *job, struct groups_score *scores, uint64_t asked) {
+    struct search_block *block = &job->block;
+    uint32_t dim = job->search.dim, k = job->request->k;
+    for (uint64_t first = 0; first < asked; first += block->rows) {
+        uint64_t n = asked - first < block->rows ? asked - first : block->rows;
+        const uint32_t *rows = job->asked + first;
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
+        for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* a row does not find itself */
+        if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores))
+            return -1;
+        for (uint64_t i = 0; i < n; i++) score_groups(job, scores, rows[i], block->ids + i * k);
+    }
+    return 0;
+}
+
+static void groups_release(struct groups_job *job) {
+    for (int column = 0; column < GROUPS_MOST; column++) {
+        names_release(&job->labels[column]);
+        free(job->group[column]);
+        free(job->size[column]);
+    }
+    free(job->asked);
+    search_block_release(&job->block);
+    search_close(&job->search);
+}
+
+int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
+                    const struct groups_request *request, const struct config *config) {
+    struct groups_job job = {.request = request, .model = model, .path = path, .rows = model->rows};
+    struct lines lines;
+    uint64_t asked, all;
+    int result = -1;
+    for (int i = 0; i < GROUPS_MOST; i++) scores[i] = (struct groups_score){.share = 0};
+    while (job.rows && model->vocab.counts[job.rows - 1] < request->met) job.rows--;
+    char *text = lines_open(&lines, path);
+    if (!text) goto out;
+    if (!job.rows) {
+        fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", model->directory, request->met);
+        goto out;
+    }
+    if (read_groups(&lines, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
+        search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
+        search_block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
+        goto out;
+    for (int column = 0; column < job.columns; column++) {
+        struct groups_score *score = &scores[column];
+        score->rows = all;
+        score->share = score->asked ? score->share / (double)score->asked : NAN;
+        score->chance = score->asked ? score->chance / (double)score->asked : NAN;
+    }
+    result = job.columns;
+out:
+    free(text);
+    groups_release(&job);
+    return result;
+}

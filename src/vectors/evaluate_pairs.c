@@ -1,0 +1,143 @@
+#include "evaluate.h"
+
+#include "lines.h"
+#include "names.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct pair {
+    uint64_t line;
+    int64_t a, b;      /* numbers of names */
+    const char *score; /* ended by a NUL */
+};
+
+struct value {
+    double value;
+    uint64_t place;
+};
+
+static int by_value(const void *a, const void *b) {
+    double x = ((const struct value *)a)->value, y = ((const struct value *)b)->value;
+    return x < y ? -1 : x > y;
+}
+
+/* Ranks from 0; equal values share the mean of theirs. `values` is sorted. */
+static void rank(struct value *values, uint64_t count, double *ranks) {
+    qsort(values, count, sizeof *values, by_value);
+    for (uint64_t i = 0, j; i < count; i = j) {
+        for (j = i + 1; j < count && values[j].value == values[i].value;) j++;
+        for (uint64_t same = i; same < j; same++) ranks[values[same].place] = (double)(i + j - 1) / 2;
+    }
+}
+
+/* Pearson's correlation; NaN where a side does not vary. */
+static double correlation(const double *a, const double *b, uint64_t count) {
+    double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
+    for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
+    mean_a /= (double)count, mean_b /= (double)count;
+    for (uint64_t i = 0; i < count; i++) {
+        double x = a[i] - mean_a, y = b[i] - mean_b;
+        ab += x * y, aa += x * x, bb += y * y;
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+}
+
+/* Rounded to float32, so that pairs whose cosines differ in rounding only are ties. */
+static double cosine(const float *a, const float *b, uint32_t dim) {
+    double ab = 0, aa = 0, bb = 0;
+    for (uint32_t i = 0; i < dim; i++) {
+        ab += (double)a[i] * b[i];
+        aa += (double)a[i] * a[i];
+        bb += (double)b[i] * b[i];
+    }
+    return (float)(ab / (fmax(sqrt(aa), 1e-12) * fmax(sqrt(bb), 1e-12)));
+}
+
+/* Lines of a word, a word and more are pairs; others are passed over. */
+static int read_pairs(struct lines *lines, struct names *names, struct pair **pairs, uint64_t *count) {
+    struct token a, b, score;
+    uint64_t room = 0;
+    while (lines_next(lines)) {
+        if (!lines_token(lines, &a) || !lines_token(lines, &b) || !lines_token(lines, &score)) continue;
+        if (mem_grow(pairs, &room, *count + 1, sizeof **pairs, "pairs of words")) return -1;
+        struct pair *pair = &(*pairs)[(*count)++];
+        score.text[score.length] = 0; /* a blank, the line's end or the NUL behind the file */
+        *pair = (struct pair){lines->number, names_add_lower(names, a.text, a.length),
+                              names_add_lower(names, b.text, b.length), score.text};
+        if (pair->a < 0 || pair->b < 0) return -1;
+    }
+    return 0;
+}
+
+static int refuse_vectors(const struct model *model, uint64_t a, uint64_t b) {
+    return fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, a, NULL),
+                vocab_word(&model->vocab, b, NULL), model->directory);
+}
+
+/* Scores and cosines of the pairs whose words are known; how many, or -1. */
+static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
+                             const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
+                             const char *path) {
+    float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
+    int64_t known = rows ? 0 : -1;
+    for (uint64_t i = 0; known >= 0 && i < count; i++) {
+        int64_t a = names->row[pairs[i].a], b = names->row[pairs[i].b];
+        double gold;
+        if (a < 0 || b < 0) continue;
+        if (text_real(pairs[i].score, &gold)) {
+            known = fail("'%s' line %" PRIu64 ": '%s' is not a score", path, pairs[i].line, pairs[i].score);
+            break;
+        }
+        model_rows(model, view, (uint64_t)a, 1, rows);
+        model_rows(model, view, (uint64_t)b, 1, rows + model->dim);
+        double near = cosine(rows, rows + model->dim, model->dim);
+        if (!isfinite(near)) {
+            known = refuse_vectors(model, (uint64_t)a, (uint64_t)b);
+            break;
+        }
+        golds[known] = (struct value){gold, (uint64_t)known};
+        cosines[known] = (struct value){near, (uint64_t)known};
+        known++;
+    }
+    free(rows);
+    return known;
+}
+
+int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
+    struct lines lines;
+    struct names names = {.room = 0};
+    struct pair *pairs = NULL;
+    struct value *golds = NULL, *cosines = NULL;
+    double *gold_ranks = NULL, *ranks = NULL;
+    uint64_t count = 0;
+    int result = -1;
+    *score = (struct pairs_score){.rho = NAN};
+    char *text = lines_open(&lines, path);
+    if (!text || read_pairs(&lines, &names, &pairs, &count) || names_locate(&names, model, model->rows)) goto out;
+    golds = mem_alloc(count, sizeof *golds, "scores of pairs");
+    cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
+    gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
+    ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
+    if (!golds || !cosines || !gold_ranks || !ranks) goto out;
+    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, path);
+    if (known < 0) goto out;
+    rank(golds, (uint64_t)known, gold_ranks);
+    rank(cosines, (uint64_t)known, ranks);
+    *score =
+        (struct pairs_score){known ? correlation(gold_ranks, ranks, (uint64_t)known) : NAN, (uint64_t)known, count};
+    result = 0;
+out:
+    free(text);
+    free(pairs);
+    free(golds);
+    free(cosines);
+    free(gold_ranks);
+    free(ranks);
+    names_release(&names);
+    return result;
+}

@@ -1,0 +1,37 @@
+#include "lines.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <stddef.h>
+
+int lines_next(struct lines *lines) {
+    if (lines->at == lines->end) return 0;
+    char *stop = lines->at;
+    while (stop < lines->end && *stop != '\n' && *stop != '\r') stop++;
+    lines->line = lines->at;
+    lines->stop = stop;
+    if (stop < lines->end) stop += stop + 1 < lines->end && stop[0] == '\r' && stop[1] == '\n' ? 2 : 1;
+    lines->at = stop;
+    lines->number++;
+    return 1;
+}
+
+static int is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\v' || byte == '\f';
+}
+
+int lines_token(struct lines *lines, struct token *token) {
+    while (lines->line < lines->stop && is_blank(*lines->line)) lines->line++;
+    token->text = lines->line;
+    while (lines->line < lines->stop && !is_blank(*lines->line)) lines->line++;
+    token->length = (uint64_t)(lines->line - token->text);
+    return token->length > 0;
+}
+
+char *lines_open(struct lines *lines, const char *path) {
+    uint64_t length = 0;
+    char *text = file_read_given(path, mem_available(), &length);
+    *lines = (struct lines){.at = text, .end = text ? text + length : NULL};
+    return text;
+}

@@ -1,0 +1,53 @@
+#include "names.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+void names_release(struct names *names) {
+    word_set_release(&names->set);
+    free(names->row);
+    *names = (struct names){.room = 0};
+}
+
+int64_t names_find(const struct names *names, const char *text, uint64_t length) {
+    return word_set_find(&names->set, word_hash(text, length), text, length);
+}
+
+int64_t names_add(struct names *names, const char *text, uint64_t length) {
+    uint64_t before = names->set.size;
+    if (mem_grow(&names->row, &names->room, before + 1, sizeof *names->row, "the names of a file")) return -1;
+    int64_t number = word_set_add(&names->set, word_hash(text, length), text, length, 1, 0);
+    if (names->set.size > before) names->row[before] = -1;
+    return number;
+}
+
+/* Only ASCII letters have another case here: bytes of UTF-8 stay as they are. */
+static void copy_lower(char *to, const char *from, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
+}
+
+int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
+    copy_lower(text, text, length);
+    return names_add(names, text, length);
+}
+
+/* One pass over the vocabulary and no copy of it: a file of questions has few words. */
+int names_locate(struct names *names, const struct model *model, uint64_t rows) {
+    uint64_t longest = 0, length;
+    for (uint64_t i = 0; i < names->set.size; i++) {
+        word_set_word(&names->set, &names->set.entries[i], &length);
+        if (length > longest) longest = length;
+    }
+    char *lower = mem_alloc(longest, 1, "a word");
+    if (!lower) return -1;
+    for (uint64_t row = 0; row < rows; row++) {
+        const char *word = vocab_word(&model->vocab, row, &length);
+        if (length > longest) continue;
+        copy_lower(lower, word, length);
+        int64_t at = names_find(names, lower, length);
+        if (at >= 0 && names->row[at] < 0) names->row[at] = (int64_t)row;
+    }
+    free(lower);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* names: words of a file, numbered in the order met, and the rows of a model that they stand for. */
+#ifndef SPTX_NAMES_H
+#define SPTX_NAMES_H
+
+#include "model.h"
+
+struct names {
+    struct word_set set;
+    int64_t *row; /* [set.size] of the model, or -1 */
+    uint64_t room;
+};
+void names_release(struct names *names); /* harmless on a zeroed one */
+
+/* The number of a name that is added where it is new; -1 after fail(). */
+int64_t names_add(struct names *names, const char *text, uint64_t length);
+/* The same in lower case, which `text` is left in. */
+int64_t names_add_lower(struct names *names, char *text, uint64_t length);
+/* The number of a name, or -1 where it is not there. */
+int64_t names_find(const struct names *names, const char *text, uint64_t length);
+
+/* Gives every name, all in lower case, the first of the first `rows` rows whose word, in lower case, it is. */
+int names_locate(struct names *names, const struct model *model, uint64_t rows);
+
+#endif
