@@ -123,6 +123,11 @@ FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
+/* adagrad's learning rate where lr_decay makes it fall with the updates behind. */
+FN double rule_decayed(double lr, double lr_decay, uint64_t behind) {
+    return lr / (1 + (double)behind * lr_decay);
+}
+
 /* The constants of an update that has `behind` updates behind it, at scheduled rate lr. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t behind) {
     struct rule_step k;
@@ -139,7 +144,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
     k.clip = (float)o->clip;
     k.nesterov = o->nesterov, k.centered = o->centered, k.amsgrad = o->amsgrad;
     switch (o->rule) {
-    case RULE_ADAGRAD: k.lr = (float)(lr / (1 + (t - 1) * o->lr_decay)); break;
+    case RULE_ADAGRAD: k.lr = (float)rule_decayed(lr, o->lr_decay, behind); break;
     case RULE_ADADELTA: k.a = (float)o->rho, k.one_minus_a = (float)(1 - o->rho); break;
     case RULE_RMSPROP: k.a = (float)o->alpha, k.one_minus_a = (float)(1 - o->alpha); break;
     case RULE_ADAMW: k.decay = (float)(1 - lr * o->weight_decay); /* fall through */
@@ -174,12 +179,17 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
     *w -= k->lr * g;
 }
 
+/* What adagrad takes off a weight whose squared gradients sum up to `sum`, this one's counted. */
+FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
+    return lr * g / (sqrtf(sum) + eps);
+}
+
 FN void rule_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
     (void)s1, (void)s2;
     g += k->decay * *w;
     float sum = *s0 + g * g;
     *s0 = sum;
-    *w -= k->lr * g / (sqrtf(sum) + k->eps);
+    *w -= rule_adagrad_move(k->lr, k->eps, g, sum);
 }
 
 FN void rule_adadelta(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {

@@ -27,13 +27,25 @@ void cpu_piece_release(struct cpu_piece *p) {
     *p = (struct cpu_piece){0};
 }
 
-/* Opens a block that may take up to t targets and c contexts. */
-static struct cpu_block *begin_block(struct cpu_blocks *b, uint64_t t, uint64_t c) {
+/* What one call of cpu_build() builds from and into. */
+struct build {
+    const struct example_source *source;
+    struct cpu_piece *piece;
+    struct cpu_blocks *blocks;
+    uint32_t epoch;
+    int held_out;
+    uint64_t before; /* an example's own number less its place in this build */
+};
+
+/* Opens a block of an example that may take up to t targets and c contexts. */
+static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
+    struct cpu_blocks *b = build->blocks;
     if (mem_grow(&b->block, &b->block_room, b->count + 1, sizeof *b->block, "a batch's examples") ||
         mem_grow(&b->target, &b->target_room, b->targets + t, sizeof *b->target, "a batch's targets") ||
         mem_grow(&b->context, &b->context_room, b->contexts + c, sizeof *b->context, "a batch's contexts"))
         return NULL;
-    b->block[b->count] = (struct cpu_block){.targets = b->targets, .contexts = b->contexts};
+    b->block[b->count] = (struct cpu_block){
+        .targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
     return &b->block[b->count];
 }
 
@@ -54,8 +66,10 @@ static int among(uint32_t id, const uint32_t *ids, uint64_t count) {
 
 /* Appends the negatives of slots [slot, slot + count) to the block's contexts. Left out are `own` and, in list and
  * adjacency blocks, the target; both only if the source excludes. */
-static void add_negatives(const struct example_source *s, struct cpu_blocks *b, struct cpu_block *block, uint32_t epoch,
-                          uint64_t example, uint32_t slot, uint32_t count) {
+static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
+                          uint32_t count) {
+    const struct example_source *s = build->source;
+    struct cpu_blocks *b = build->blocks;
     uint32_t *contexts = b->context + block->contexts, positives = block->c;
     int window = s->mode == EXAMPLE_WINDOW;
     uint32_t target = b->target[block->targets];
@@ -65,7 +79,7 @@ static void add_negatives(const struct example_source *s, struct cpu_blocks *b, 
         for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
             uint32_t index = draw_negative_index(i, attempt);
             if (index != drawn_index)
-                drawn = draw_at(s->seed, DRAW_NEGATIVE, example, epoch, index), drawn_index = index;
+                drawn = draw_at(s->seed, DRAW_NEGATIVE, example, build->epoch, index), drawn_index = index;
             uint32_t id = example_negative(s, draw_pair(drawn, i & 1));
             if (s->exclude && (among(id, contexts, positives) || (!window && id == target))) continue;
             if (s->distinct && among(id, contexts + positives, block->c - positives)) continue;
@@ -120,8 +134,10 @@ static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
 }
 
 /* The kept words at positions [first, end) of one sentence, and up to `window` kept ones on each side. */
-static int fill_piece(const struct example_source *s, struct cpu_piece *p, const struct sentence *sentence,
-                      uint64_t first, uint64_t end, uint32_t epoch) {
+static int fill_piece(const struct build *build, const struct sentence *sentence, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    struct cpu_piece *p = build->piece;
+    uint32_t epoch = build->epoch;
     struct draw4 drawn;
     uint64_t group = UINT64_MAX, room = end - first + 2 * (uint64_t)s->window;
     if (mem_grow(&p->id, &p->room, room, sizeof *p->id, "a sentence") ||
@@ -151,40 +167,43 @@ static int fill_piece(const struct example_source *s, struct cpu_piece *p, const
     return 0;
 }
 
-/* The blocks of the kept word `middle` of a piece. */
-static int add_window(const struct example_source *s, const struct cpu_piece *p, uint64_t middle, uint32_t width,
-                      struct cpu_blocks *b, uint32_t epoch) {
+/* The blocks of the kept word `middle` of the piece. */
+static int add_window(const struct build *build, uint64_t middle, uint32_t width) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    struct cpu_blocks *b = build->blocks;
     uint64_t first = middle > width ? middle - width : 0, end = middle + width + 1;
     if (end > p->count) end = p->count;
     uint32_t t = (uint32_t)(end - first - 1), blocks = s->per_pair ? t : 1, each = s->per_pair ? 1 : t;
     uint64_t next = first;
     if (!t) return 0;
     for (uint32_t i = 0; i < blocks; i++) {
-        struct cpu_block *block = begin_block(b, each, 1 + (uint64_t)s->negatives);
+        struct cpu_block *block = begin_block(build, p->at[middle], each, 1 + (uint64_t)s->negatives);
         if (!block) return -1;
         for (; block->t < each; next++)
             if (next != middle) b->target[block->targets + block->t++] = p->id[next];
         b->context[block->contexts] = p->id[middle];
         block->c = block->positives = 1;
-        add_negatives(s, b, block, epoch, p->at[middle], i * s->negatives, s->negatives);
+        add_negatives(build, block, p->at[middle], i * s->negatives, s->negatives);
         end_block(b, block);
     }
     return 0;
 }
 
 /* Windows at positions [first, end), which lie in one sentence. */
-static int add_windows(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch,
-                       uint64_t number, uint64_t first, uint64_t end, int held_out) {
-    struct sentence sentence = find_sentence(s, number, epoch);
+static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    struct sentence sentence = find_sentence(s, number, build->epoch);
     struct draw4 drawn = {{0}};
     uint64_t group = UINT64_MAX;
-    if (fill_piece(s, p, &sentence, first, end, epoch)) return -1;
+    if (fill_piece(build, &sentence, first, end)) return -1;
     for (uint64_t i = p->first; i < p->end; i++) {
         uint64_t at = p->at[i];
-        if (example_held_out(s, at) != held_out) continue;
-        if (at >> 2 != group) group = at >> 2, drawn = draw_at(s->seed, DRAW_WINDOW, group, epoch, 0);
+        if (example_held_out(s, at) != build->held_out) continue;
+        if (at >> 2 != group) group = at >> 2, drawn = draw_at(s->seed, DRAW_WINDOW, group, build->epoch, 0);
         uint32_t width = s->shrink ? draw_window(drawn.word[at & 3], s->window) : s->window;
-        if (add_window(s, p, i, width, b, epoch)) return -1;
+        if (add_window(build, i, width)) return -1;
     }
     return 0;
 }
@@ -198,14 +217,13 @@ static void add_positives_all(struct cpu_blocks *b, struct cpu_block *block, con
 }
 
 /* `wanted` places of the count - 1 others: with replacement each by its draw, without by Floyd's sample. */
-static void add_positives(const struct example_source *s, struct cpu_blocks *b, struct cpu_block *block,
-                          const uint32_t *items, uint64_t count, uint64_t target, uint32_t wanted, int replacement,
-                          uint32_t epoch, uint64_t example) {
-    uint32_t *contexts = b->context + block->contexts;
+static void add_positives(const struct build *build, struct cpu_block *block, const uint32_t *items, uint64_t count,
+                          uint64_t target, uint32_t wanted, int replacement, uint64_t example) {
+    uint32_t *contexts = build->blocks->context + block->contexts;
     uint64_t others = count - 1;
     struct draw4 drawn = {{0}};
     for (uint32_t j = 0; j < wanted; j++) {
-        if (j % 2 == 0) drawn = draw_at(s->seed, DRAW_POSITIVE, example, epoch, j / 2);
+        if (j % 2 == 0) drawn = draw_at(build->source->seed, DRAW_POSITIVE, example, build->epoch, j / 2);
         uint64_t bits = draw_pair(drawn, j & 1), last = others - wanted + j;
         uint64_t place = draw_below(bits, replacement ? others : last + 1);
         /* Places stand in contexts[] until all are drawn: they fit 32 bits where a list has fewer than 2^32 items. */
@@ -220,8 +238,10 @@ static void add_positives(const struct example_source *s, struct cpu_blocks *b, 
 }
 
 /* One T = 1 example: items[target] against others of items[count]. */
-static int add_row(const struct example_source *s, struct cpu_blocks *b, const uint32_t *items, uint64_t count,
-                   uint64_t target, uint32_t epoch, uint64_t example) {
+static int add_row(const struct build *build, const uint32_t *items, uint64_t count, uint64_t target,
+                   uint64_t example) {
+    const struct example_source *s = build->source;
+    struct cpu_blocks *b = build->blocks;
     if (count < 2) return 0;
     uint64_t wanted = s->positives ? s->positives : count - 1;
     int too_short = count - 1 < wanted;
@@ -235,53 +255,59 @@ static int add_row(const struct example_source *s, struct cpu_blocks *b, const u
             "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
             "negatives.per = example",
             (unsigned long long)wanted, (unsigned long long)negatives);
-    struct cpu_block *block = begin_block(b, 1, wanted + negatives);
+    struct cpu_block *block = begin_block(build, example, 1, wanted + negatives);
     if (!block) return -1;
     b->target[block->targets] = items[target];
     block->t = 1;
     if (s->positives == 0)
         add_positives_all(b, block, items, count, target);
     else
-        add_positives(s, b, block, items, count, target, s->positives, s->replacement || too_short, epoch, example);
+        add_positives(build, block, items, count, target, s->positives, s->replacement || too_short, example);
     block->positives = block->c;
-    add_negatives(s, b, block, epoch, example, 0, (uint32_t)negatives);
+    add_negatives(build, block, example, 0, (uint32_t)negatives);
     end_block(b, block);
     return 0;
 }
 
-static int add_list(const struct example_source *s, struct cpu_blocks *b, uint32_t epoch, uint64_t example) {
+static int add_list(const struct build *build, uint64_t example) {
+    const struct example_source *s = build->source;
     uint64_t number = example, target = 0;
     if (s->mode == EXAMPLE_LIST && s->targets_all) number = sentence_of(s, example);
     uint64_t start = s->starts[number], count = s->starts[number + 1] - start;
     if (s->mode == EXAMPLE_LIST)
-        target = s->targets_all ? example - start
-                                : draw_below(draw_pair(draw_at(s->seed, DRAW_TARGET, example, epoch, 0), 0), count);
-    return add_row(s, b, s->ids + start, count, target, epoch, example);
+        target = s->targets_all
+                     ? example - start
+                     : draw_below(draw_pair(draw_at(s->seed, DRAW_TARGET, example, build->epoch, 0), 0), count);
+    return add_row(build, s->ids + start, count, target, example);
 }
 
 /* ---- all ---- */
 
-static int build_in_order(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch,
-                          uint64_t first, uint64_t count, int held_out) {
+static int build_in_order(const struct build *build, uint64_t first, uint64_t count) {
+    const struct example_source *s = build->source;
     if (s->mode == EXAMPLE_WINDOW) {
         uint64_t end = first + count;
         for (uint64_t number = sentence_of(s, first); first < end; number++) {
             uint64_t stop = s->starts[number + 1] < end ? s->starts[number + 1] : end;
-            if (add_windows(s, p, b, epoch, number, first, stop, held_out)) return -1;
+            if (add_windows(build, number, first, stop)) return -1;
             first = stop;
         }
         return 0;
     }
     for (uint64_t e = first; e < first + count; e++)
-        if (example_held_out(s, e) == held_out && add_list(s, b, epoch, e)) return -1;
+        if (example_held_out(s, e) == build->held_out && add_list(build, e)) return -1;
     return 0;
 }
 
 int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch, uint64_t first,
               uint64_t count, int held_out) {
-    if (!s->shuffle) return count ? build_in_order(s, p, b, epoch, first, count, held_out) : 0;
+    struct build build = {s, p, b, epoch, held_out, first};
+    if (!s->shuffle) return count ? build_in_order(&build, first, count) : 0;
     struct shuffle order = shuffle_make(example_count(s), draw_at(s->seed, DRAW_SHUFFLE, 0, epoch, 0));
-    for (uint64_t i = first; i < first + count; i++)
-        if (build_in_order(s, p, b, epoch, shuffle_at(&order, i), 1, held_out)) return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t example = shuffle_at(&order, first + i);
+        build.before = example - i;
+        if (build_in_order(&build, example, 1)) return -1;
+    }
     return 0;
 }

@@ -1,21 +1,21 @@
-/* hogwild: word2vec's lock-free way. Workers take stretches of examples and change rows as they go, without locks:
- * two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
+/* hogwild: lock-free training, as kernels/hogwild.h says it. Workers take stretches of examples and change rows as they
+ * go: two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
  *
- * A block is trained as one: its logits come from the rows as they stand, then every row of it moves once. The rows of
- * a few blocks ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
+ * Dot products and coefficients of a block are computed first, then every row of it moves. The rows of a few blocks
+ * ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
  */
 #include "cpu.h"
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "kernels/hogwild.h"
 
 #include <string.h>
 
 enum {
-    STRETCH = 4096,  /* examples that a worker takes at a time, at one lr */
-    PIECE = 256,     /* examples whose blocks are built together */
-    AHEAD = 3,       /* blocks whose rows are on their way */
-    LOSS_EVERY = 16, /* blocks to one whose loss is measured */
+    STRETCH = 4096, /* examples that a worker takes at a time */
+    PIECE = 256,    /* examples whose blocks are built together */
+    AHEAD = 3,      /* blocks whose rows are on their way */
 };
 
 struct hogwild {
@@ -23,8 +23,19 @@ struct hogwild {
     const struct hogwild_request *request;
     uint32_t dim;
     uint64_t span;
-    int plain; /* sgd without weight decay: rows move by the coefficients at once */
+    int linear; /* rows move by the coefficients at once */
+    float lr_first, slope;
+    uint32_t loss_mask;
     _Atomic uint64_t taken;
+};
+
+/* A worker's blocks of one piece. */
+struct piece {
+    const struct cpu_blocks *blocks;
+    uint64_t first; /* the place of its first example in the request */
+    struct cpu_scratch *scratch;
+    struct cpu_memo memo; /* of one learning rate */
+    float rate;
 };
 
 /* ---- one block ---- */
@@ -84,13 +95,17 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
         for (uint32_t j = 0; j < run->dim; j++) targets[t][j] += moves[t][j];
 }
 
-/* Any rule: gradients first, then each row by its rule. */
-static void move_by_rule(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
-                         const struct cpu_block *block, float **targets, float **contexts, float *logits, float lr,
-                         struct cpu_memo *memo) {
+/* Any rule: all gradients of targets first, then each context by its rule, then each target. */
+static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, float **targets,
+                         float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct hogwild_request *request = run->request;
+    const struct cpu_blocks *blocks = piece->blocks;
+    struct cpu_scratch *scratch = piece->scratch;
+    uint64_t global_step = request->global_step + piece->first + block->example;
     float *context_gradient = scratch->gradient + block->t * run->span;
+    if (piece->rate != lr) memset(piece->memo.behind, 0, sizeof piece->memo.behind);
+    piece->rate = lr;
     rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++)
@@ -99,19 +114,20 @@ static void move_by_rule(const struct hogwild *run, struct cpu_scratch *scratch,
     for (uint32_t c = 0; c < block->c; c++) {
         memset(context_gradient, 0, run->span * sizeof(float));
         rows->combine(context_gradient, logits + c, block->c, (const float *const *)targets, block->t, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, 0, request->context, blocks->context[block->contexts + c],
-                       context_gradient, scratch->unused_slot, memo);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, blocks->context[block->contexts + c],
+                       context_gradient, scratch->unused_slot, &piece->memo);
     }
     for (uint32_t t = 0; t < block->t; t++)
-        cpu_apply_rule(rows, request->rule, lr, 0, request->target, blocks->target[block->targets + t],
-                       scratch->gradient + t * run->span, scratch->unused_slot, memo);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, blocks->target[block->targets + t],
+                       scratch->gradient + t * run->span, scratch->unused_slot, &piece->memo);
 }
 
-static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
-                       uint64_t number, float lr, struct cpu_memo *memo) {
-    const struct cpu_block *block = &blocks->block[number];
+static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
     const struct cpu_rows *rows = run->backend->rows;
+    const struct cpu_blocks *blocks = piece->blocks;
+    struct cpu_scratch *scratch = piece->scratch;
     struct hogwild_result *part = &scratch->part;
+    float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
     if (grow_scratch(scratch, block, run->span)) return -1;
     float **targets = scratch->rows, **contexts = targets + block->t, *logits = scratch->logits;
     for (uint32_t t = 0; t < block->t; t++)
@@ -120,15 +136,16 @@ static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, c
         contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
     rows->dots((const float *const *)targets, block->t, (const float *const *)contexts, block->c, run->dim, logits,
                block->c);
-    if (part->examples++ % LOSS_EVERY == 0) {
+    if (((piece->first + block->example) & run->loss_mask) == 0) {
         part->loss += rows->loss(logits, block->t, block->c, block->positives);
         part->sampled_examples++;
         part->sampled_pairs += (uint64_t)block->t * block->positives;
         part->sampled_terms += (uint64_t)block->t * block->c;
     }
+    part->examples++;
     part->pairs += (uint64_t)block->t * block->positives;
-    if (!run->plain)
-        move_by_rule(run, scratch, blocks, block, targets, contexts, logits, lr, memo);
+    if (!run->linear)
+        move_by_rule(run, piece, block, targets, contexts, logits, lr);
     else if (block->c <= CPU_ROWS_CONTEXTS)
         move_narrow(run, block, targets, contexts, logits, lr);
     else
@@ -138,16 +155,18 @@ static int train_block(const struct hogwild *run, struct cpu_scratch *scratch, c
 
 /* ---- a worker ---- */
 
-static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count,
-                       float lr) {
+/* Examples [first, first + count) of the request. */
+static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count) {
     struct cpu_blocks *blocks = &scratch->blocks;
-    struct cpu_memo memo = {0};
+    struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};
     cpu_blocks_clear(blocks);
-    if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, first, count, 0)) return -1;
+    if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, run->request->first + first,
+                  count, 0))
+        return -1;
     for (uint64_t i = 0; i < AHEAD; i++) prefetch_block(run, blocks, i);
     for (uint64_t i = 0; i < blocks->count; i++) {
         prefetch_block(run, blocks, i + AHEAD);
-        if (train_block(run, scratch, blocks, i, lr, &memo)) return -1;
+        if (train_block(run, &piece, &blocks->block[i])) return -1;
     }
     return 0;
 }
@@ -158,21 +177,25 @@ static int train_stretches(void *context, unsigned worker) {
     struct cpu_scratch *scratch = &run->backend->scratch[worker];
     uint64_t at, end;
     scratch->part = (struct hogwild_result){0};
-    while (pool_take(&run->taken, request->count, STRETCH, &at, &end)) {
-        double lr = request->lr_first + (request->lr_last - request->lr_first) * ((double)at / (double)request->count);
+    if (request->workers && worker >= request->workers) return 0;
+    while (pool_take(&run->taken, request->count, STRETCH, &at, &end))
         for (; at < end; at += PIECE)
-            if (train_piece(run, scratch, request->first + at, end - at < PIECE ? end - at : PIECE, (float)lr))
-                return -1;
-    }
+            if (train_piece(run, scratch, at, end - at < PIECE ? end - at : PIECE)) return -1;
     return 0;
 }
 
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
-    const struct rule_options *rule = request->rule;
     const struct record_layout *layout = &request->target->spec.layout;
-    struct hogwild run = {.backend = backend, .request = request, .dim = layout->dim, .span = layout->span};
-    run.plain = rule->rule == RULE_SGD && rule->weight_decay == 0 && rule->momentum == 0;
+    struct hogwild run = {.backend = backend,
+                          .request = request,
+                          .dim = layout->dim,
+                          .span = layout->span,
+                          .linear = hogwild_is_linear(request->rule),
+                          .lr_first = (float)request->lr_first,
+                          .slope = hogwild_slope(request),
+                          .loss_mask = hogwild_loss_mask(request->count)};
     *result = (struct hogwild_result){0};
+    if (hogwild_check(request)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) {
         const struct hogwild_result *part = &backend->scratch[i].part;

@@ -117,35 +117,35 @@ INLINE void update_columns(const float *const *targets, float *const *moved, uin
                            const int nc, uint32_t dim, const float *factors) {
     uint32_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
-        vec old[CPU_ROWS_CONTEXTS], fresh[CPU_ROWS_CONTEXTS];
+        vec old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];
 #pragma GCC unroll 8
-        for (int k = 0; k < nc; k++) fresh[k] = old[k] = load(contexts[k] + j);
+        for (int k = 0; k < nc; k++) old[k] = load(contexts[k] + j), gained[k] = (vec){0};
         for (uint32_t t = 0; t < nt; t++) {
             const float *f = factors + t * (uint32_t)nc;
             vec row = load(targets[t] + j), sum = load(moved[t] + j);
 #pragma GCC unroll 8
             for (int k = 0; k < nc; k++) {
                 sum += f[k] * old[k];
-                fresh[k] += f[k] * row;
+                gained[k] += f[k] * row;
             }
             store(moved[t] + j, sum);
         }
 #pragma GCC unroll 8
-        for (int k = 0; k < nc; k++) store(contexts[k] + j, fresh[k]);
+        for (int k = 0; k < nc; k++) store(contexts[k] + j, load(contexts[k] + j) + gained[k]);
     }
     for (; j < dim; j++) {
-        float old[CPU_ROWS_CONTEXTS], fresh[CPU_ROWS_CONTEXTS];
-        for (int k = 0; k < nc; k++) fresh[k] = old[k] = contexts[k][j];
+        float old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];
+        for (int k = 0; k < nc; k++) old[k] = contexts[k][j], gained[k] = 0;
         for (uint32_t t = 0; t < nt; t++) {
             const float *f = factors + t * (uint32_t)nc;
             float row = targets[t][j], sum = moved[t][j];
             for (int k = 0; k < nc; k++) {
                 sum += f[k] * old[k];
-                fresh[k] += f[k] * row;
+                gained[k] += f[k] * row;
             }
             moved[t][j] = sum;
         }
-        for (int k = 0; k < nc; k++) contexts[k][j] = fresh[k];
+        for (int k = 0; k < nc; k++) contexts[k][j] += gained[k];
     }
 }
 

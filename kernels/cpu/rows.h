@@ -28,8 +28,9 @@ struct cpu_rows {
     /* sum[dim] += factors[i x stride] x rows[i], i in order. */
     void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);
 
-    /* moved[t] += sum over c of factors[t x c_count + c] x contexts[c], and contexts[c] += sum over t of the same factor x
-     * targets[t], all reads before all writes of a column. moved may be targets. c_count <= CPU_ROWS_CONTEXTS. */
+    /* moved[t] += sum over c of factors[t x c_count + c] x contexts[c], from contexts as they were; contexts[c] += sum
+     * over t of the same factor x targets[t]. Contexts may be one row several times: each place's sum is added. moved may
+     * be targets; one that stands there twice is read as its first place left it. c_count <= CPU_ROWS_CONTEXTS. */
     void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
                    uint32_t c_count, uint32_t dim, const float *factors);
 

@@ -1,23 +1,33 @@
-/* hogwild_rows: the lock-free way for everything that the fast kernel of cuda_hogwild leaves out: lists and
- * adjacency, adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
+/* hogwild_rows: lock-free training of everything that the kernel of hogwild_windows.cu leaves out: lists and adjacency,
+ * adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
  *
- *   a warp takes an example -> its rows' ids into scratch -> each target in turn against all contexts of the block
+ *   a warp takes an example -> its rows' ids into scratch -> its blocks, one after the other:
+ *     dot products    of every target with every context, CONTEXTS at a time, into coefficients in scratch
+ *     column by column, four a lane: gradients of the targets, from contexts as they were; gradients of the contexts,
+ * and their updates; updates of the targets
  *
- * Rows are read where they are needed, twice a block: for the logits and for the gradients. The order of draws and what
- * is left out are those of the CPU's.
+ * A lane has the same columns of all rows, so that what it reads of them needs no waiting for the others. Rows are read
+ * where they are needed, twice a block. The order of draws and what is left out are those of the CPU's.
  */
 #include "windows.cuh"
 
 namespace {
 
-enum { WARPS = 4 };
+enum {
+    WARPS = 4,
+    CONTEXTS = 8, /* of a block that are worked on at once */
+    TARGETS = 4   /* likewise; of a block with one target, one */
+};
 
+/* A block in scratch. */
 struct block {
-    uint32_t *targets, *contexts; /* scratch */
-    float *factors;               /* [contexts] */
-    uint32_t t, positives, c;
-    uint64_t example; /* its own number: what draws are counted by */
-    uint32_t slot;    /* of its first negative */
+    float4 *gradients;                   /* [(t + CONTEXTS) x 32] of the columns at hand; a lane reads what it wrote */
+    float *factors;                      /* [t x c] coefficients */
+    float *rates;                        /* [c + t] of the places, contexts first, where rows count their updates */
+    uint32_t *targets, *contexts;        /* ids; targets[] has those of all blocks of a window */
+    uint32_t t, positives, c, negatives; /* negatives: slots to be drawn */
+    uint64_t example;                    /* its own number: what draws are counted by */
+    uint32_t slot;                       /* of its first negative */
     float rate;
     bool sampled;
 };
@@ -36,10 +46,10 @@ __device__ bool excluded(const hogwild_job &job, const block &b, uint32_t id) {
 }
 
 /* A slot a lane; those that stay empty are left out. */
-__device__ void add_negatives(const hogwild_job &job, block &b, uint32_t count) {
-    for (uint32_t base = 0; base < count; base += 32) {
+__device__ void add_negatives(const hogwild_job &job, block &b) {
+    for (uint32_t base = 0; base < b.negatives; base += 32) {
         uint32_t i = base + lane_number(), id = DRAW_NONE;
-        for (uint32_t attempt = 0; i < count && attempt < DRAW_ATTEMPTS && id == DRAW_NONE; attempt++) {
+        for (uint32_t attempt = 0; i < b.negatives && attempt < DRAW_ATTEMPTS && id == DRAW_NONE; attempt++) {
             id = negative_at(job.source, job.epoch, b.example, b.slot + i, attempt);
             if (excluded(job, b, id)) id = DRAW_NONE;
         }
@@ -52,8 +62,8 @@ __device__ void add_negatives(const hogwild_job &job, block &b, uint32_t count) 
 }
 
 /* An attempt a lane, slot after slot: each must differ from the ones before it. */
-__device__ void add_distinct_negatives(const hogwild_job &job, block &b, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+__device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
+    for (uint32_t i = 0; i < b.negatives; i++) {
         for (uint32_t base = 0; base < DRAW_ATTEMPTS; base += 32) {
             uint32_t id = negative_at(job.source, job.epoch, b.example, b.slot + i, base + lane_number());
             bool good = !excluded(job, b, id) && !among(id, b.contexts + b.positives, b.c - b.positives);
@@ -68,81 +78,170 @@ __device__ void add_distinct_negatives(const hogwild_job &job, block &b, uint32_
     }
 }
 
-/* ---- rows ---- */
+/* ---- updates ---- */
 
-/* Adds to one column of a row what its gradient asks for; adagrad's sum takes part in the same exchange. */
-__device__ float move_of(const hogwild_job &job, float *state, float rate, float gradient, float weight) {
-    gradient = fmaf(job.decay, weight, gradient);
+__device__ float move_of(const hogwild_job &job, float *state, float rate, float gradient) {
     if (!job.adagrad) return -rate * gradient;
     float square = gradient * gradient, sum = atomicAdd(state, square) + square;
-    return -rate * gradient / (sqrtf(sum) + job.eps);
+    return -rule_adagrad_move(rate, job.eps, gradient, sum);
 }
 
+/* One update of four columns of a row; adagrad's sums take part in the same exchange. */
 __device__ void move_columns(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t column, float rate,
-                             float4 gradient, float4 weight) {
+                             float4 gradient) {
     float *state = job.adagrad ? table_state(rows, id) + column : nullptr,
           *weights = weights_of<true>(rows, id) + column;
+    if (job.decay != 0) gradient = fma4(job.decay, read4(weights, true), gradient);
     float4 move;
-    move.x = move_of(job, state, rate, gradient.x, weight.x);
-    move.y = move_of(job, state + 1, rate, gradient.y, weight.y);
-    move.z = move_of(job, state + 2, rate, gradient.z, weight.z);
-    move.w = move_of(job, state + 3, rate, gradient.w, weight.w);
+    move.x = move_of(job, state, rate, gradient.x);
+    move.y = move_of(job, state + 1, rate, gradient.y);
+    move.z = move_of(job, state + 2, rate, gradient.z);
+    move.w = move_of(job, state + 3, rate, gradient.w);
     if (is_far(rows, id))
         add_each(weights, move);
     else
         add4(weights, move);
 }
 
-/* How often a row crosses the link while a target meets it: two reads and one way back, adagrad's sum there and back.
- */
-__device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id) {
-    return 3 * is_far(rows, id) + (job.adagrad ? 2 * (id >= rows.state.hot_rows) : 0);
+/* The learning rate of place i: contexts first, then targets. */
+__device__ float rate_of(const hogwild_job &job, const block &b, uint32_t i) {
+    return job.counted ? b.rates[i] : b.rate;
+}
+
+__device__ uint32_t parts_of(uint32_t count, uint32_t size) {
+    return (count + size - 1) / size;
+}
+
+/* How often a row crosses the link at a place: read for so many parts of the block, and moved; adagrad's sum there and
+ * back. */
+__device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t reads) {
+    uint32_t state = job.adagrad && id >= rows.state.hot_rows ? 2 : 0;
+    return state + (is_far(rows, id) ? reads + 1 + (job.decay != 0) : 0);
+}
+
+/* The updates of this lane's row before its place; lanes with the same row count in their order. */
+__device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_target, bool on) {
+    unsigned long long row = on ? (unsigned long long)is_target << 32 | id : ~0ull;
+    unsigned same = __match_any_sync(ALL_LANES, row);
+    int leader = __ffs(same) - 1;
+    uint32_t behind = 0;
+    if (on && (int)lane_number() == leader) behind = atomicAdd(table_updates(rows, id), (uint32_t)__popc(same));
+    return __shfl_sync(ALL_LANES, behind, leader) + lanes_below(same);
+}
+
+/* Counts every place as an update of its row, and what crosses the link. */
+__device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
+    uint32_t far = 0, of_context = b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = 2 * parts_of(b.c, CONTEXTS);
+    if (!job.counted && !job.far) return;
+    for (uint32_t base = 0; base < b.c + b.t; base += 32) {
+        uint32_t i = base + lane_number();
+        bool on = i < b.c + b.t, is_target = i >= b.c;
+        const table_view &rows = is_target ? job.target : job.context;
+        uint32_t id = !on ? DRAW_NONE : is_target ? b.targets[i - b.c] : b.contexts[i];
+        if (on) far += crossings(job, rows, id, is_target ? of_target : of_context);
+        if (!job.counted) continue;
+        uint32_t behind = count_update(rows, id, is_target, on);
+        if (on) b.rates[i] = (float)rule_decayed(b.rate, job.lr_decay, behind);
+    }
+    sums.far_rows += __reduce_add_sync(ALL_LANES, far);
+    __syncwarp();
 }
 
 /* ---- training ---- */
 
-/* sigmoid - y of one target with every context of the block, into b.factors. */
-__device__ void make_factors(const hogwild_job &job, block &b, uint32_t target, hogwild_sums &sums) {
-    const float *t = weights_of<true>(job.target, target);
-    sums.far_rows += crossings(job, job.target, target);
-    for (uint32_t k = 0; k < b.c; k++) {
-        const float *c = weights_of<true>(job.context, b.contexts[k]);
-        sums.far_rows += crossings(job, job.context, b.contexts[k]);
-        float sum = 0, y = k < b.positives ? 1.0f : 0.0f;
-        for (uint32_t column = lane_number() * 4; column < job.span; column += 128)
-            sum = dot4(read4(t + column, true), read4(c + column, true), sum);
-        for (int mask = 16; mask; mask >>= 1) sum += __shfl_xor_sync(ALL_LANES, sum, mask);
-        if (lane_number() == 0) {
-            b.factors[k] = -coefficient_of(sum, y);
-            if (b.sampled) sums.loss += loss_of(sum, y);
+/* Dot products of one target with all contexts of the block, into its row of coefficients. */
+__device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
+    const float *row = weights_of<true>(job.target, b.targets[target]);
+    float *factors = b.factors + (uint64_t)target * b.c;
+    for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
+        const float *contexts[CONTEXTS];
+        float dots[CONTEXTS];
+#pragma unroll
+        for (int k = 0; k < CONTEXTS; k++) {
+            contexts[k] = weights_of<true>(job.context, b.contexts[first + k < b.c ? first + k : first]);
+            dots[k] = 0;
         }
+        for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
+            float4 own = read4(row + column, true);
+#pragma unroll
+            for (int k = 0; k < CONTEXTS; k++)
+                dots[k] = dot4(own, read4(contexts[k] + column, first + k < b.c), dots[k]);
+        }
+        __syncwarp();
+        float dot = sum_over_warp(dots);
+        uint32_t mine = first + lane_number();
+        if (lane_number() >= CONTEXTS || mine >= b.c) continue;
+        float y = mine < b.positives ? 1.0f : 0.0f;
+        factors[mine] = -coefficient_of(dot, y);
+        if (b.sampled) sums.loss += loss_of(dot, y);
     }
-    __syncwarp();
 }
 
-__device__ void train_target(const hogwild_job &job, block &b, uint32_t target, hogwild_sums &sums) {
-    make_factors(job, b, target, sums);
-    for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
-        float4 t = read4(weights_of<true>(job.target, target) + column, true), gradient = make_float4(0, 0, 0, 0);
+/* Gradients of the targets in four columns, N targets at a time. */
+template <int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t column) {
+    for (uint32_t first = 0; first < b.t; first += N) {
+        float4 gradient[N];
+#pragma unroll
+        for (int i = 0; i < N; i++) gradient[i] = make_float4(0, 0, 0, 0);
         for (uint32_t k = 0; k < b.c; k++) {
-            float4 c = read4(weights_of<true>(job.context, b.contexts[k]) + column, true);
-            gradient = fma4(b.factors[k], c, gradient);
-            move_columns(job, job.context, b.contexts[k], column, b.rate, scale4(b.factors[k], t), c);
+            float4 row = read4(weights_of<true>(job.context, b.contexts[k]) + column, true);
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                if (first + i < b.t) gradient[i] = fma4(b.factors[(uint64_t)(first + i) * b.c + k], row, gradient[i]);
         }
-        move_columns(job, job.target, target, column, b.rate, gradient, t);
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (first + i < b.t) b.gradients[(first + i) * 32 + lane_number()] = gradient[i];
+    }
+}
+
+/* Gradients of the contexts in four columns and their updates. */
+__device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t column) {
+    for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
+        float4 gradient[CONTEXTS];
+#pragma unroll
+        for (int k = 0; k < CONTEXTS; k++) gradient[k] = make_float4(0, 0, 0, 0);
+        for (uint32_t i = 0; i < b.t; i++) {
+            float4 row = read4(weights_of<true>(job.target, b.targets[i]) + column, true);
+#pragma unroll
+            for (int k = 0; k < CONTEXTS; k++)
+                if (first + k < b.c) gradient[k] = fma4(b.factors[(uint64_t)i * b.c + first + k], row, gradient[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < CONTEXTS; k++) b.gradients[(b.t + k) * 32 + lane_number()] = gradient[k];
+#pragma unroll 1
+        for (uint32_t k = first; k < b.c && k < first + CONTEXTS; k++)
+            move_columns(job, job.context, b.contexts[k], column, rate_of(job, b, k),
+                         b.gradients[(b.t + k - first) * 32 + lane_number()]);
+    }
+}
+
+__device__ void move_rows(const hogwild_job &job, const block &b) {
+    for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
+        if (b.t == 1)
+            sum_targets<1>(job, b, column);
+        else
+            sum_targets<TARGETS>(job, b, column);
+        move_contexts(job, b, column);
+#pragma unroll 1
+        for (uint32_t i = 0; i < b.t; i++)
+            move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
+                         b.gradients[i * 32 + lane_number()]);
     }
     __syncwarp();
 }
 
 /* The block whose targets and positives are listed: its negatives, then all its pairs. */
-__device__ void train_block(const hogwild_job &job, block &b, const uint32_t *targets, uint32_t negatives,
-                            hogwild_sums &sums) {
+__device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.positives;
     if (job.source.distinct)
-        add_distinct_negatives(job, b, negatives);
+        add_distinct_negatives(job, b);
     else
-        add_negatives(job, b, negatives);
-    for (uint32_t i = 0; i < b.t; i++) train_target(job, b, targets[i], sums);
+        add_negatives(job, b);
+    for (uint32_t i = 0; i < b.t; i++) make_factors(job, b, i, sums);
+    count_places(job, b, sums);
+    __syncwarp();
+    move_rows(job, b);
     uint64_t pairs = (uint64_t)b.t * b.positives;
     sums.examples++;
     sums.pairs += pairs;
@@ -186,21 +285,23 @@ __device__ uint32_t words_after(const hogwild_job &job, uint32_t *targets, uint6
     return found < wanted ? found : wanted;
 }
 
-__device__ void train_window(const hogwild_job &job, block &b, hogwild_sums &sums) {
+/* Lists the words of a window and its first context, as blocks of b.t targets; returns how many words there are. */
+__device__ uint32_t list_window(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, b.example), start = s.starts[sentence], stop = s.starts[sentence + 1];
     uint32_t middle = kept_id(s, job.epoch, sentence, b.example);
-    if (middle == DRAW_NONE) return;
+    if (middle == DRAW_NONE) return 0;
     uint32_t window = window_at(s, job.epoch, b.example);
     uint32_t before = words_before(job, b.targets, sentence, b.example, start, window);
     uint32_t after = words_after(job, b.targets + window, sentence, b.example + 1, stop, window);
-    uint32_t *targets = b.targets + window - before, count = before + after;
+    uint32_t count = before + after;
     if (lane_number() == 0) b.contexts[0] = middle;
     __syncwarp();
+    b.targets += window - before;
     b.positives = 1;
     b.t = s.per_pair ? 1 : count;
-    for (uint32_t i = 0; i < count; i += b.t, b.slot += s.negatives)
-        train_block(job, b, targets + i, s.negatives, sums);
+    b.negatives = s.negatives;
+    return count;
 }
 
 /* ---- lists and adjacency ---- */
@@ -224,19 +325,20 @@ __device__ void add_positives(const hogwild_job &job, block &b, const uint32_t *
     }
 }
 
-__device__ void train_list(const hogwild_job &job, block &b, hogwild_sums &sums) {
+/* Lists the target and the positives of a list or an adjacency line; returns how many targets there are: 1 or 0. */
+__device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     bool by_position = s.mode == EXAMPLE_LIST && s.targets_all;
     uint64_t list = by_position ? sentence_of(s, b.example) : b.example, start = s.starts[list];
     uint64_t count = s.starts[list + 1] - start, others = count - 1, target = 0;
-    if (count < 2) return;
+    if (count < 2) return 0;
     if (by_position)
         target = b.example - start;
     else if (s.mode == EXAMPLE_LIST)
         target = draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, b.example, job.epoch, 0), 0), count);
     uint64_t wanted = s.positives ? s.positives : others;
     bool too_short = others < wanted;
-    if (too_short && !s.short_repeat) return;
+    if (too_short && !s.short_repeat) return 0;
     const uint32_t *items = s.ids + start;
     if (lane_number() == 0) b.targets[0] = items[target];
     if (s.positives)
@@ -246,7 +348,8 @@ __device__ void train_list(const hogwild_job &job, block &b, hogwild_sums &sums)
     __syncwarp();
     b.t = 1;
     b.positives = (uint32_t)wanted;
-    train_block(job, b, b.targets, s.per_pair ? (uint32_t)wanted * s.negatives : s.negatives, sums);
+    b.negatives = s.per_pair ? (uint32_t)wanted * s.negatives : s.negatives;
+    return 1;
 }
 
 /* ---- all ---- */
@@ -258,24 +361,35 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
         uint64_t number = take_piece(job.totals);
         if (number >= job.count) break;
         block b = {};
-        b.contexts = scratch;
-        b.factors = (float *)(scratch + job.most_contexts);
-        b.targets = scratch + 2 * (uint64_t)job.most_contexts;
+        b.gradients = (float4 *)scratch;
+        b.factors = (float *)(b.gradients + 32 * ((uint64_t)job.most_targets + CONTEXTS));
+        b.rates = b.factors + (uint64_t)job.most_targets * job.most_contexts;
+        b.contexts = (uint32_t *)(b.rates + job.most_contexts + job.most_targets);
+        b.targets = b.contexts + job.most_contexts;
         b.example = job.source.shuffle ? shuffle_at(&job.order, job.first + number) : job.first + number;
-        b.rate = fmaf(job.lr_slope, (float)number, job.lr_first);
-        b.sampled = (number & job.sample_mask) == 0;
+        b.rate = hogwild_rate(job.lr_first, job.lr_slope, number);
+        if (job.adagrad && !job.counted) b.rate = (float)rule_decayed(b.rate, job.lr_decay, job.global_step + number);
+        b.sampled = (number & job.loss_mask) == 0;
         if (example_held_out(&job.source, b.example)) continue;
-        if (job.source.mode == EXAMPLE_WINDOW)
-            train_window(job, b, sums);
-        else
-            train_list(job, b, sums);
+        uint32_t targets = job.source.mode == EXAMPLE_WINDOW ? list_window(job, b) : list_row(job, b);
         __syncwarp();
+        for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives) train_block(job, b, sums);
     }
     give_sums(job.totals, &sums);
 }
 
 } // namespace
 
-void hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream) {
-    rows_kernel<<<(unsigned)(warps < WARPS ? 1 : warps / WARPS), WARPS * 32, 0, stream>>>(*job);
+/* Rounded up so that the next warp's gradients are aligned. */
+uint64_t hogwild_rows_scratch(const struct hogwild_job *job) {
+    uint64_t gradients = 128 * ((uint64_t)job->most_targets + CONTEXTS), contexts = job->most_contexts;
+    uint64_t words = gradients + job->most_targets * (contexts + 1) + 2 * contexts + job->most_words;
+    return (words + 3) / 4 * 4;
+}
+
+int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream) {
+    uint64_t blocks = warps / WARPS;
+    rows_kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
+    CK_LAUNCH("rows_kernel");
+    return 0;
 }

@@ -12,6 +12,10 @@
 
 #include <nv/target>
 
+extern "C" {
+#include "kernels/hogwild.h"
+}
+
 /* ---- a run of the kernels ---- */
 
 struct hogwild_totals {
@@ -26,13 +30,17 @@ struct hogwild_job {
     struct shuffle order;         /* of examples, where the source shuffles */
     uint32_t span, epoch;
     uint64_t first, count;
-    float lr_first, lr_slope; /* rate of example first + i: lr_first + lr_slope * i */
+    float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
-    int adagrad;
-    uint32_t sample_mask; /* an example whose number has none of these bits is measured */
-    uint32_t *scratch;    /* [warps x scratch_words], of the general kernel */
+    int linear, adagrad, counted; /* linear: as hogwild_is_linear() says; counted: rows count their own updates */
+    int far;                      /* some rows lie in host memory */
+    double lr_decay;
+    uint64_t global_step;
+    uint32_t loss_mask; /* of hogwild_loss_mask() */
+    uint32_t *scratch;  /* [warps x scratch_words], of the general kernel */
     uint64_t scratch_words;
     uint32_t most_contexts, most_targets; /* of one block */
+    uint32_t most_words;                  /* of one window: its blocks' targets */
     struct hogwild_totals *totals;
 };
 
@@ -160,8 +168,14 @@ __device__ __forceinline__ uint32_t negative_at(const struct example_source &s, 
     return example_negative(&s, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
 }
 
-/* hogwild_rows.cu: everything that the fast kernel leaves out; `warps` is rounded down to whole blocks, at least
- * one. */
-void hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
+/* ---- the kernels: launches of at most `warps`; 0, or -1 after fail() ---- */
+
+/* hogwild_windows.cu: windows of a text with sgd. Whether it takes the job; its launch. */
+int hogwild_windows_can(const struct hogwild_job *job);
+int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+
+/* hogwild_rows.cu: everything else. Words of scratch that a warp of it works in; its launch. */
+uint64_t hogwild_rows_scratch(const struct hogwild_job *job);
+int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
 
 #endif

@@ -273,6 +273,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
                                       .count = count};
     struct hogwild_result r;
     uint64_t done = examples_done(t);
+    request.global_step = done;
     request.lr_first = schedule_rate(t->config, (double)done / (double)t->total);
     request.lr_last = *lr = schedule_rate(t->config, (double)(done + count) / (double)t->total);
     if (t->ops->hogwild(t->backend, &request, &r)) return -1;

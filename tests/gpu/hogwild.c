@@ -2,6 +2,8 @@
  * rate times the batch's summed gradient, whatever the order; an update that is lost or counted twice is not. */
 #include "common.h"
 
+#include "kernels/hogwild.h"
+
 struct moved {
     double apart, size; /* |lock-free - exact| and |exact|, over all rows of a side */
 };
@@ -50,7 +52,12 @@ static void compare_pass(struct backend *gpu, const struct example_source *s, ui
              !tables_fill(&exact, (const char *const *)records) && !tables_fill(&loose, (const char *const *)records) &&
              !backend_cuda.make_batch(gpu, 0, &all) && !one_step(&exact, 0, &step) &&
              !backend_cuda.result(gpu, 0, &done);
-    struct hogwild_request request = {loose.side[0], loose.side[1], &rule, 0, 0, example_count(s), 1e-3, 1e-3};
+    struct hogwild_request request = {.target = loose.side[0],
+                                      .context = loose.side[1],
+                                      .rule = &rule,
+                                      .count = example_count(s),
+                                      .lr_first = 1e-3,
+                                      .lr_last = 1e-3};
     ok = ok && !backend_cuda.hogwild(gpu, &request, &result) && !backend_cuda.drain(gpu);
     CHECK(ok, "%s, dim %u", name, dim);
     CHECK(result.words == s->tokens && result.pairs == done.pairs,
@@ -74,11 +81,10 @@ static void compare_pass(struct backend *gpu, const struct example_source *s, ui
     }
 }
 
-void test_hogwild(void) {
+static void test_passes(struct backend *gpu) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
     static const uint64_t longest[] = {
         2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window, and than a piece of work */
-    struct backend *gpu = open_or_stop(&backend_cuda, 1);
     for (int l = 0; l < 4; l++) {
         struct corpus c;
         corpus_make(&c, 20000, 6000 / longest[l], longest[l]);
@@ -99,5 +105,212 @@ void test_hogwild(void) {
         }
         corpus_free(&c);
     }
+}
+
+/* ---- one warp against one thread: both mean the same by every key ---- */
+
+struct trial {
+    struct example_source source;
+    struct rule_options rule;
+    struct record_layout layout;
+    const struct placing *placing;
+    struct hogwild_request request;
+    struct hogwild_result result;
+    char *records[2]; /* first, then as they came out */
+    char name[200];
+};
+
+static uint64_t below(uint64_t n) {
+    return (random_bits() >> 11) % n;
+}
+
+static void choose_examples(struct trial *t, const struct corpus *c) {
+    struct example_source *s = &t->source;
+    *s = source_of(c, (enum example_mode)below(3));
+    s->seed = (uint32_t)random_bits();
+    s->window = 1 + (uint32_t)below(below(4) ? 8 : 40);
+    s->shrink = (int)below(2), s->shuffle = (int)below(2), s->shuffle_items = (int)below(2);
+    s->positives = (uint32_t)below(6);
+    s->targets_all = (int)below(2), s->replacement = s->positives && below(2), s->short_repeat = (int)below(2);
+    s->negatives = (uint32_t)below(14);
+    s->per_pair = (int)below(2), s->exclude = (int)below(2);
+    s->distinct = below(2) && c->rows > 100;
+    s->law = (enum negative_law)below(3);
+    s->held_out = below(3) ? 0 : 1u << 30;
+    if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
+    if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
+}
+
+static void choose_rule(struct trial *t) {
+    t->rule = options_of(below(2) ? RULE_SGD : RULE_ADAGRAD);
+    if (below(4) == 0) t->rule.weight_decay = 0.02;
+    if (t->rule.rule == RULE_SGD) return;
+    t->rule.initial_accumulator = below(2) ? 0.1 : 0.01; /* from 0 the first moves are so long that roundings grow */
+    t->rule.lr_decay = below(3) ? 0.05 : 0;
+    t->rule.count_rows = below(2) && rule_counts(&t->rule);
+}
+
+static void name_trial(struct trial *t) {
+    const struct example_source *s = &t->source;
+    snprintf(
+        t->name, sizeof t->name,
+        "mode %d, window %u, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
+        "lr_decay %g by %s, %s/%s",
+        (int)s->mode, s->window, s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle, s->shuffle_items,
+        (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay, t->rule.lr_decay,
+        t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
+}
+
+/* Updates that add up in any order may be made in parts, from rows that earlier ones have moved: small rates keep that
+ * small. */
+static void choose_trial(struct trial *t, const struct corpus *c) {
+    static const uint32_t dims[] = {1, 4, 31, 100, 128, 129, 256, 257, 512, 513, 1000};
+    choose_examples(t, c);
+    choose_rule(t);
+    t->layout = layout_of(&t->rule, dims[below(sizeof dims / sizeof *dims)]);
+    t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* none in a file; two have 17 rows hot */
+    int small = hogwild_is_linear(&t->rule);
+    uint64_t examples = example_count(&t->source), first = below(examples);
+    if (examples - first > 700) examples = first + 700;
+    t->request = (struct hogwild_request){.rule = &t->rule,
+                                          .epoch = (uint32_t)below(3),
+                                          .first = first,
+                                          .count = examples - first,
+                                          .lr_first = small ? 1e-3 : 0.02,
+                                          .lr_last = small ? 5e-4 : 0.005,
+                                          .global_step = below(100),
+                                          .workers = 1};
+    name_trial(t);
+}
+
+/* Trains as the trial says, from its records; they come back trained. */
+static int run_trial(struct trial *t, const struct backend_ops *ops, struct backend *backend) {
+    struct tables tables = {0};
+    int ok = !ops->source(backend, &t->source) &&
+             !tables_open(&tables, ops, backend, &t->rule, t->layout.dim, t->source.rows, t->placing) &&
+             !tables_fill(&tables, (const char *const *)t->records);
+    t->request.target = tables.side[0], t->request.context = tables.side[1];
+    ok = ok && !ops->hogwild(backend, &t->request, &t->result) && !ops->drain(backend);
+    for (int side = 0; side < 2 && ok; side++)
+        ok = !ops->table_read(backend, tables.side[side], 0, t->source.rows, t->records[side]);
+    tables_close(&tables);
+    return ok;
+}
+
+static struct trial copy_trial(const struct trial *t) {
+    struct trial copy = *t;
+    for (int side = 0; side < 2; side++) {
+        copy.records[side] = need(t->source.rows * t->layout.packed);
+        memcpy(copy.records[side], t->records[side], t->source.rows * t->layout.packed);
+    }
+    return copy;
+}
+
+static void free_records(struct trial *t) {
+    free(t->records[0]);
+    free(t->records[1]);
+}
+
+/* The values of both trials' rows, as a share of what `want` moved by; *counters: rows whose updates differ. */
+static double distance(const struct trial *first, const struct trial *want, const struct trial *got,
+                       uint64_t *counters) {
+    const struct record_layout *layout = &first->layout;
+    uint64_t floats = (uint64_t)(1 + layout->slots) * layout->dim;
+    double apart = 0, size = 0;
+    for (int side = 0; side < 2; side++)
+        for (uint64_t row = 0; row < first->source.rows; row++) {
+            uint64_t at = row * layout->packed;
+            struct moved m = moves_of((float *)(first->records[side] + at), (float *)(want->records[side] + at),
+                                      (float *)(got->records[side] + at), floats);
+            apart += m.apart * m.apart, size += m.size * m.size;
+            if (layout->counted)
+                *counters +=
+                    memcmp(want->records[side] + at + floats * 4, got->records[side] + at + floats * 4, 4) != 0;
+        }
+    return size > 0 ? sqrt(apart / size) : apart > 0;
+}
+
+static void check_counts(const struct trial *want, const struct trial *got) {
+    const struct hogwild_result *a = &want->result, *b = &got->result;
+    CHECK(a->words == b->words && a->examples == b->examples && a->pairs == b->pairs &&
+              a->sampled_examples == b->sampled_examples && a->sampled_pairs == b->sampled_pairs &&
+              a->sampled_terms == b->sampled_terms,
+          "%s: %llu examples, %llu pairs, of %llu terms the loss; wanted %llu, %llu, %llu", want->name,
+          (unsigned long long)b->examples, (unsigned long long)b->pairs, (unsigned long long)b->sampled_terms,
+          (unsigned long long)a->examples, (unsigned long long)a->pairs, (unsigned long long)a->sampled_terms);
+    CHECK(fabs(a->loss - b->loss) <= 5e-3 * a->loss, "%s: loss %g, wanted %g", want->name, b->loss, a->loss);
+}
+
+static void compare_trials(const struct trial *first, const struct trial *want, const struct trial *got,
+                           double allowed) {
+    uint64_t counters = 0;
+    check_counts(want, got);
+    double apart = distance(first, want, got, &counters);
+    CHECK(apart <= allowed && !counters, "%s: %.3g of the movement apart, %llu counters of updates differ", want->name,
+          apart, (unsigned long long)counters);
+}
+
+void test_hogwild_worker(void) {
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    static const uint64_t vocabularies[] = {8, 20, 300, 3000};
+    for (int v = 0; v < 4; v++) {
+        struct corpus c;
+        corpus_make(&c, vocabularies[v], 200, v % 2 ? 40 : 6);
+        for (int i = 0; i < 60; i++) {
+            struct trial first;
+            choose_trial(&first, &c);
+            for (int side = 0; side < 2; side++)
+                first.records[side] = first_records(&first.rule, &first.layout, c.rows);
+            struct trial want = copy_trial(&first), got = copy_trial(&first);
+            int ok = run_trial(&want, &backend_cpu, cpu) && run_trial(&got, &backend_cuda, gpu);
+            CHECK(ok, "%s", first.name);
+            if (ok) compare_trials(&first, &want, &got, hogwild_is_linear(&first.rule) ? 1e-2 : 3e-4);
+            free_records(&first);
+            free_records(&want);
+            free_records(&got);
+        }
+        corpus_free(&c);
+    }
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+}
+
+/* ---- all warps against one: adagrad on rows that are seldom met twice ---- */
+
+static void test_races(struct backend *gpu) {
+    struct corpus c;
+    corpus_make(&c, 20000, 100, 60);
+    for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows);
+    for (int i = 0; i < 12; i++) {
+        struct trial first;
+        choose_trial(&first, &c);
+        first.source.law = NEGATIVE_UNIFORM;
+        first.source.window = 3, first.source.positives = 3;
+        first.rule = options_of(RULE_ADAGRAD);
+        first.rule.initial_accumulator = 0.1;
+        first.rule.lr_decay = i % 2 ? 1e-3 : 0;
+        first.rule.count_rows = i % 2;
+        first.layout = layout_of(&first.rule, first.layout.dim);
+        first.request.rule = &first.rule;
+        first.request.lr_first = first.request.lr_last = 1e-3;
+        name_trial(&first);
+        for (int side = 0; side < 2; side++) first.records[side] = first_records(&first.rule, &first.layout, c.rows);
+        struct trial want = copy_trial(&first), got = copy_trial(&first);
+        got.request.workers = 0;
+        int ok = run_trial(&want, &backend_cuda, gpu) && run_trial(&got, &backend_cuda, gpu);
+        CHECK(ok, "%s", first.name);
+        if (ok) compare_trials(&first, &want, &got, 0.02);
+        free_records(&first);
+        free_records(&want);
+        free_records(&got);
+    }
+    corpus_free(&c);
+}
+
+void test_hogwild(void) {
+    struct backend *gpu = open_or_stop(&backend_cuda, 1);
+    test_passes(gpu);
+    test_races(gpu);
     backend_cuda.close(gpu);
 }

@@ -1,0 +1,380 @@
+/* Lock-free training against what kernels/hogwild.h says it means, computed in float64: one worker, all modes and keys,
+ * shapes at random on both sides of what the kernels do otherwise (8 contexts, 64 targets, 4096 examples). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "kernels/hogwild.h"
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+enum { MOST_ROWS = 300, MOST_DIM = 40, MOST_TOKENS = 20000 };
+
+static uint64_t state_of_random = 88172645463325252ull;
+static uint64_t bits(void) {
+    state_of_random ^= state_of_random << 13;
+    state_of_random ^= state_of_random >> 7;
+    return state_of_random ^= state_of_random << 17;
+}
+static uint64_t below(uint64_t n) {
+    return (bits() >> 11) % n;
+}
+static int coin(void) {
+    return (int)below(2);
+}
+
+/* ---- a case ---- */
+
+struct corpus {
+    uint32_t ids[MOST_TOKENS], keep[MOST_ROWS];
+    uint64_t starts[MOST_TOKENS + 1];
+};
+
+struct trial {
+    struct corpus corpus;
+    struct example_source source;
+    struct rule_options rule;
+    struct record_layout layout;
+    struct hogwild_request request;
+    char name[160];
+};
+
+static void make_corpus(struct trial *t, uint64_t rows, uint64_t tokens, uint64_t longest) {
+    struct corpus *c = &t->corpus;
+    uint64_t sentences = 0;
+    for (uint64_t at = 0; at < tokens; at += 1 + below(longest)) c->starts[sentences++] = at;
+    c->starts[sentences] = tokens;
+    for (uint64_t i = 0; i < tokens; i++) c->ids[i] = (uint32_t)below(rows);
+    for (uint64_t i = 0; i < rows; i++) c->keep[i] = i % 3 ? UINT32_MAX : 0x90000000u;
+    t->source = (struct example_source){.ids = c->ids,
+                                        .starts = c->starts,
+                                        .tokens = tokens,
+                                        .sentences = sentences,
+                                        .rows = rows,
+                                        .keep = coin() ? c->keep : NULL,
+                                        .law = NEGATIVE_UNIFORM,
+                                        .seed = (uint32_t)bits()};
+}
+
+static void choose_examples(struct trial *t) {
+    struct example_source *s = &t->source;
+    s->mode = (enum example_mode)below(3);
+    s->window = 1 + (uint32_t)below(6);
+    s->shrink = coin(), s->shuffle = coin(), s->shuffle_items = coin();
+    s->positives = (uint32_t)below(5);
+    s->targets_all = coin(), s->replacement = coin() && s->positives, s->short_repeat = coin();
+    s->negatives = (uint32_t)below(14);
+    s->per_pair = coin(), s->exclude = coin();
+    s->distinct = coin() && s->rows > 60;
+    s->held_out = below(3) ? 0 : 0x40000000u;
+    if (s->mode != EXAMPLE_WINDOW) s->keep = NULL;
+}
+
+static void choose_rule(struct trial *t) {
+    struct rule_options *o = &t->rule;
+    *o = (struct rule_options){.rule = coin() ? RULE_SGD : RULE_ADAGRAD, .eps = 1e-3};
+    if (below(3) == 0) o->weight_decay = 0.02;
+    if (o->rule == RULE_SGD) return;
+    o->initial_accumulator = coin() ? 0.1 : 0;
+    o->lr_decay = below(3) ? 0.05 : 0;
+    o->count_rows = coin() && rule_counts(o);
+}
+
+static struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .slots = (uint32_t)rule_slots(rule, slots)};
+    layout.counted = (uint32_t)rule->count_rows;
+    layout.packed = (uint64_t)(1 + layout.slots) * dim * 4 + layout.counted * 4;
+    return layout;
+}
+
+static void name_trial(struct trial *t) {
+    const struct example_source *s = &t->source;
+    snprintf(
+        t->name, sizeof t->name,
+        "mode %d, window %u, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)",
+        (int)s->mode, s->window, s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", (int)s->rows, t->layout.dim, t->rule.rule,
+        t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global");
+}
+
+/* ---- float64 ---- */
+
+struct rows64 {
+    double weight[2][MOST_ROWS][MOST_DIM], sum[2][MOST_ROWS][MOST_DIM];
+    uint64_t updates[2][MOST_ROWS];
+    double loss; /* of the examples that are measured */
+};
+
+static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t row, const double *gradient,
+                     double rate, uint64_t example) {
+    const struct rule_options *o = &t->rule;
+    uint64_t behind = o->count_rows ? r->updates[side][row]++ : t->request.global_step + example;
+    if (o->rule == RULE_ADAGRAD) rate /= 1 + (double)behind * o->lr_decay;
+    for (uint32_t i = 0; i < t->layout.dim; i++) {
+        double *w = &r->weight[side][row][i], *sum = &r->sum[side][row][i], g = gradient[i] + o->weight_decay * *w;
+        if (o->rule == RULE_ADAGRAD) {
+            *sum += g * g;
+            g /= sqrt(*sum) + o->eps;
+        }
+        *w -= rate * g;
+    }
+}
+
+static void train64(struct rows64 *r, const struct trial *t, const struct batch_view *v, uint64_t block,
+                    uint64_t example) {
+    const uint32_t *targets = v->target_ids + v->target_starts[block],
+                   *contexts = v->context_ids + v->context_starts[block];
+    uint64_t t_count = v->target_starts[block + 1] - v->target_starts[block];
+    uint64_t c_count = v->context_starts[block + 1] - v->context_starts[block];
+    const struct hogwild_request *q = &t->request;
+    double rate = q->lr_first + (q->lr_last - q->lr_first) * (double)example / (double)q->count;
+    double(*gradient)[MOST_DIM] = calloc(t_count + c_count, sizeof *gradient);
+    for (uint64_t i = 0; i < t_count; i++)
+        for (uint64_t k = 0; k < c_count; k++) {
+            const double *u = r->weight[0][targets[i]], *w = r->weight[1][contexts[k]];
+            double logit = 0;
+            for (uint32_t j = 0; j < t->layout.dim; j++) logit += u[j] * w[j];
+            double y = k < v->positives[block], f = 1 / (1 + exp(-logit)) - y;
+            if ((example & hogwild_loss_mask(q->count)) == 0) r->loss += log1p(exp(logit)) - y * logit;
+            for (uint32_t j = 0; j < t->layout.dim; j++) {
+                gradient[i][j] += f * w[j];
+                gradient[t_count + k][j] += f * u[j];
+            }
+        }
+    for (uint64_t k = 0; k < c_count; k++) update64(r, t, 1, contexts[k], gradient[t_count + k], rate, example);
+    for (uint64_t i = 0; i < t_count; i++) update64(r, t, 0, targets[i], gradient[i], rate, example);
+    free(gradient);
+}
+
+/* ---- one trial ---- */
+
+static struct backend *open_cpu(const struct trial *t, unsigned threads) {
+    struct backend *backend = NULL;
+    struct backend_options options = {.threads = threads, .depth = 1};
+    assert_int_equal(backend_cpu.open(&backend, &options), 0);
+    assert_int_equal(backend_cpu.source(backend, &t->source), 0);
+    return backend;
+}
+
+/* Tables of random rows, which are float64's first ones too. */
+static void open_tables(struct trial *t, struct backend *backend, struct rows64 *r) {
+    char *packed = calloc(t->source.rows, t->layout.packed);
+    struct backend_table *tables[2];
+    for (int side = 0; side < 2; side++) {
+        struct table_spec spec = {.name = side ? "context" : "target", .rows = t->source.rows, .layout = t->layout};
+        for (uint64_t row = 0; row < t->source.rows; row++) {
+            float *at = (float *)(packed + row * t->layout.packed);
+            for (uint32_t i = 0; i < t->layout.dim; i++) {
+                r->weight[side][row][i] = at[i] = (float)((double)(bits() >> 11) / 9007199254740992.0 - 0.5);
+                if (t->layout.slots) r->sum[side][row][i] = at[t->layout.dim + i] = (float)t->rule.initial_accumulator;
+            }
+        }
+        assert_int_equal(backend_cpu.table_open(backend, &spec, &tables[side]), 0);
+        assert_int_equal(backend_cpu.table_write(backend, tables[side], 0, t->source.rows, packed), 0);
+    }
+    t->request.target = tables[0];
+    t->request.context = tables[1];
+    free(packed);
+}
+
+/* How far the backend's rows lie from float64, as a share of what float64 moved by. */
+static double distance(const struct trial *t, struct backend *backend, const struct rows64 *first,
+                       const struct rows64 *want) {
+    char *packed = calloc(t->source.rows, t->layout.packed);
+    double apart = 0, moved = 0;
+    for (int side = 0; side < 2; side++) {
+        assert_int_equal(
+            backend_cpu.table_read(backend, side ? t->request.context : t->request.target, 0, t->source.rows, packed),
+            0);
+        for (uint64_t row = 0; row < t->source.rows; row++) {
+            const float *at = (const float *)(packed + row * t->layout.packed);
+            for (uint32_t i = 0; i < t->layout.dim; i++) {
+                double w = want->weight[side][row][i];
+                apart += (at[i] - w) * (at[i] - w);
+                moved += (w - first->weight[side][row][i]) * (w - first->weight[side][row][i]);
+            }
+            if (!t->layout.counted) continue;
+            uint32_t updates;
+            memcpy(&updates, at + (1 + t->layout.slots) * t->layout.dim, sizeof updates);
+            assert_int_equal(updates, want->updates[side][row]);
+        }
+    }
+    free(packed);
+    return moved > 0 ? sqrt(apart / moved) : apart > 0;
+}
+
+/* The blocks of each example of the request, from batches of one. */
+static uint64_t train_all64(struct trial *t, struct rows64 *r) {
+    struct backend *maker = open_cpu(t, 1);
+    uint64_t pairs = 0;
+    for (uint64_t i = 0; i < t->request.count; i++) {
+        struct batch_request one = {t->request.epoch, t->request.first + i, 1, 0};
+        struct batch_view view;
+        assert_int_equal(backend_cpu.make_batch(maker, 0, &one), 0);
+        assert_int_equal(backend_cpu.batch_view(maker, 0, &view), 0);
+        for (uint64_t block = 0; block < view.blocks; block++) {
+            train64(r, t, &view, block, i);
+            pairs += (view.target_starts[block + 1] - view.target_starts[block]) * view.positives[block];
+        }
+    }
+    backend_cpu.close(maker);
+    return pairs;
+}
+
+static double run_trial(struct trial *t) {
+    static struct rows64 first, want;
+    struct backend *backend = open_cpu(t, 1 + (unsigned)below(3));
+    struct hogwild_result result;
+    memset(&first, 0, sizeof first);
+    open_tables(t, backend, &first);
+    want = first;
+    uint64_t pairs = train_all64(t, &want);
+    assert_int_equal(backend_cpu.hogwild(backend, &t->request, &result), 0);
+    assert_int_equal(result.pairs, pairs);
+    assert_true(fabs(result.loss - want.loss) <= 1e-3 * want.loss);
+    double apart = distance(t, backend, &first, &want);
+    backend_cpu.close(backend);
+    return apart;
+}
+
+/* ---- the tests ---- */
+
+/* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
+ * small, and a lost or doubled update would still be a good part of all movement. Other rules follow float64 closely.
+ */
+static void trains_as_it_says(void **state) {
+    static struct trial t;
+    double worst[2] = {0, 0};
+    for (int i = 0; i < 400; i++) {
+        uint64_t rows = below(3) ? 3 + below(60) : 61 + below(MOST_ROWS - 60);
+        make_corpus(&t, rows, 1 + below(i % 10 ? 600 : 6000), 1 + below(i % 2 ? 30 : 6));
+        choose_examples(&t);
+        if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
+        choose_rule(&t);
+        t.layout = layout_of(&t.rule, 1 + (uint32_t)below(MOST_DIM));
+        int linear = hogwild_is_linear(&t.rule);
+        uint64_t examples = example_count(&t.source), first = below(examples);
+        t.request = (struct hogwild_request){.rule = &t.rule,
+                                             .epoch = (uint32_t)below(3),
+                                             .first = first,
+                                             .count = examples - first,
+                                             .lr_first = linear ? 1e-3 : 0.05,
+                                             .lr_last = linear ? 5e-4 : 0.01,
+                                             .global_step = below(100),
+                                             .workers = 1};
+        name_trial(&t);
+        double apart = run_trial(&t);
+        if (!(apart <= (linear ? 4e-3 : 3e-5))) print_message("%s: %g of the movement apart\n", t.name, apart);
+        assert_true(apart <= (linear ? 4e-3 : 3e-5));
+        if (apart > worst[linear]) worst[linear] = apart;
+    }
+    print_message("at most %.2g of the movement apart; in any order %.2g\n", worst[0], worst[1]);
+}
+
+/* One pair of words and four negatives among the two words that are left: what one of those gains is its draws' sum. */
+static void no_negative_is_lost(void **state) {
+    static const uint64_t starts[2] = {0, 2};
+    static const uint32_t ids[2] = {0, 1};
+    float packed[3][4] = {{0.5f, -0.25f, 0.125f, 1}, {0.1f, 0.2f, 0.3f, 0.4f}, {0, 0, 0, 0}}, after[3][4];
+    struct trial t = {.rule = {.rule = RULE_SGD}};
+    t.source = (struct example_source){.ids = ids,
+                                       .starts = starts,
+                                       .tokens = 2,
+                                       .sentences = 1,
+                                       .rows = 3,
+                                       .window = 1,
+                                       .negatives = 4,
+                                       .exclude = 1,
+                                       .law = NEGATIVE_UNIFORM};
+    t.layout = layout_of(&t.rule, 4);
+    t.request = (struct hogwild_request){.rule = &t.rule, .count = 1, .lr_first = 0.1, .lr_last = 0.1};
+    for (uint32_t seed = 0; seed < 20; seed++) {
+        struct hogwild_result result;
+        struct batch_request one = {0, 0, 1, 0};
+        struct batch_view view;
+        int drawn[3] = {0, 0, 0};
+        t.source.seed = seed;
+        struct backend *backend = open_cpu(&t, 1);
+        open_tables(&t, backend, &(struct rows64){.updates = {{0}}});
+        assert_int_equal(backend_cpu.table_write(backend, t.request.target, 0, 3, packed), 0);
+        memset(after, 0, sizeof after);
+        assert_int_equal(backend_cpu.table_write(backend, t.request.context, 0, 3, after), 0);
+        assert_int_equal(backend_cpu.make_batch(backend, 0, &one), 0);
+        assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);
+        for (uint64_t c = 1; c < view.context_starts[1]; c++) drawn[view.context_ids[c]]++;
+        assert_int_equal(drawn[0], 0); /* the word in the middle */
+        assert_int_equal(drawn[1] + drawn[2], 4);
+        assert_int_equal(backend_cpu.hogwild(backend, &t.request, &result), 0);
+        assert_int_equal(backend_cpu.table_read(backend, t.request.context, 0, 3, after), 0);
+        for (int row = 1; row < 3; row++)
+            for (int i = 0; i < 4; i++) /* dot products of 0: a coefficient of one half */
+                assert_float_equal(after[row][i], -0.1 * 0.5 * drawn[row] * (double)packed[1][i], 1e-7);
+        backend_cpu.close(backend);
+    }
+}
+
+/* Which examples' loss is measured, and at which rate each trains, does not depend on who takes them. */
+static void the_sample_is_of_the_request(void **state) {
+    static struct trial t;
+    for (int long_one = 0; long_one < 2; long_one++) {
+        struct hogwild_result result[2];
+        make_corpus(&t, 50, MOST_TOKENS, 20);
+        choose_examples(&t);
+        t.source.mode = EXAMPLE_WINDOW, t.source.held_out = 0, t.source.shuffle = 0;
+        t.rule = (struct rule_options){.rule = RULE_SGD};
+        t.layout = layout_of(&t.rule, 8);
+        t.request = (struct hogwild_request){.rule = &t.rule, .lr_first = 1e-3, .lr_last = 1e-3};
+        for (unsigned workers = 0; workers < 2; workers++) {
+            static struct rows64 first;
+            struct backend *backend = open_cpu(&t, 3);
+            open_tables(&t, backend, &first);
+            t.request.workers = workers;
+            t.request.count = long_one ? HOGWILD_LOSS_OF_ALL + 100 : HOGWILD_LOSS_OF_ALL - 1;
+            assert_int_equal(backend_cpu.hogwild(backend, &t.request, &result[workers]), 0);
+            backend_cpu.close(backend);
+        }
+        assert_int_equal(result[0].sampled_examples, result[1].sampled_examples);
+        assert_int_equal(result[0].sampled_pairs, result[1].sampled_pairs);
+        assert_int_equal(result[0].sampled_terms, result[1].sampled_terms);
+        assert_int_equal(result[0].examples, result[1].examples);
+        uint64_t every = long_one ? HOGWILD_LOSS_EVERY : 1, about = result[0].examples / every;
+        assert_in_range(result[0].sampled_examples, about - (every - 1) * about / 100,
+                        about + (every - 1) * about / 100);
+    }
+}
+
+static void refuses(const char *what, struct rule_options rule) {
+    struct hogwild_request request = {.rule = &rule};
+    report_clear();
+    assert_int_equal(hogwild_check(&request), -1);
+    assert_non_null(strstr(report_sentence(), what));
+    report_clear();
+}
+
+static void what_it_cannot_mean_is_refused(void **state) {
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        struct rule_options options = {.rule = rule};
+        if (rule != RULE_SGD && rule != RULE_ADAGRAD) refuses("sgd and adagrad", options);
+    }
+    refuses("momentum", (struct rule_options){.rule = RULE_SGD, .momentum = 0.9});
+    refuses("clip", (struct rule_options){.rule = RULE_ADAGRAD, .clip = 1});
+    struct rule_options decays = {
+        .rule = RULE_ADAGRAD, .lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator = 0.1};
+    assert_int_equal(hogwild_check(&(struct hogwild_request){.rule = &decays}), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trains_as_it_says),
+        cmocka_unit_test(no_negative_is_lost),
+        cmocka_unit_test(the_sample_is_of_the_request),
+        cmocka_unit_test(what_it_cannot_mean_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
