@@ -59,6 +59,13 @@ static int run(int argc, char **argv) {
     return command ? command->run(argc - 1, argv + 1) : -1;
 }
 
+/* Results are buffered. Why a write failed is known only where it was the last one. */
+static int finish_results(void) {
+    int failed_before = ferror(stdout);
+    if (fflush(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
+    return failed_before ? fail("cannot write all of the results to stdout") : 0;
+}
+
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
@@ -66,7 +73,7 @@ int main(int argc, char **argv) {
            SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
     file_map_catch();
     int result = run(argc, argv);
-    if (fflush(stdout) || ferror(stdout)) result = fail("cannot write the results to stdout: %s", strerror(errno));
+    if (finish_results()) result = -1;
     if (!result) return 0;
     report_live("");
     report_quiet(0);
