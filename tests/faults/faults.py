@@ -29,6 +29,7 @@ from runs import PROGRAM, call
 from scenarios import Scenarios
 
 WORKERS = 2
+WAYS = 12  # shown of what is wrong in the same way
 
 # What a kind of call can fail with: once, or (+) from a call on.
 ERRORS = {
@@ -136,17 +137,19 @@ def functions(addresses):
 
 
 def show(failed):
-    """What failed, put together where the same call failed in the same way."""
-    groups = defaultdict(list)
+    """What failed: what is wrong, the ways to the calls that led to it, some cases of each and what was said."""
+    groups = defaultdict(lambda: defaultdict(list))
     for case in failed:
         way = functions(tuple(address for address in case.fired[1:] if address.startswith("0x")))
-        groups[case.wrong.split("\n")[0], case.kind, case.fired[0], way].append(case)
-    for (wrong, _, function, way), cases in sorted(groups.items(), key=lambda group: group[0]):
-        print(f"\n{len(cases)} x {wrong}\n    {function} < {way}")
-        for case in cases[:3]:
-            print(f"    {case.line()}: {case.said}")
-        for line in cases[0].wrong.split("\n")[1:]:
-            print(f"      {line}")
+        groups[case.wrong][f"{case.fired[0]} < {way}"].append(case)
+    for wrong, ways in sorted(groups.items()):
+        print(f"\n{sum(map(len, ways.values()))} x {wrong}")
+        for way, cases in sorted(ways.items(), key=lambda item: -len(item[1]))[:WAYS]:
+            print(f"  {len(cases)} x {way}")
+            for case in cases[:2]:
+                print(f"    {case.line()}: {case.said}")
+        if len(ways) > WAYS:
+            print(f"  and {len(ways) - WAYS} more ways to it")
 
 
 def choose(text, every):
