@@ -692,6 +692,17 @@ const char *config_difference(const struct config *a, const struct config *b) {
     return NULL;
 }
 
+void config_settle(struct config *config, const struct config *settled) {
+    char room[VALUE_ROOM];
+    for (int i = 0; i < KEYS; i++) {
+        const struct key *key = &keys[i];
+        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(value_of(config, key, room), "auto")) continue;
+        if (key->type == TYPE_COUNT || key->type == TYPE_BYTES) *count_at(config, key) = *count_at(settled, key);
+        else if (key->type == TYPE_REAL) *real_at(config, key) = *real_at(settled, key);
+        else *int_at(config, key) = *int_at(settled, key);
+    }
+}
+
 /* ---- "auto" ---- */
 
 static void choose(int *value, int automatic, int chosen) {

@@ -79,6 +79,10 @@ int config_write(const struct config *config, int help, struct file_writer *writ
 /* The value of one key as config_format() writes it, in memory that the caller frees. NULL after fail(). */
 char *config_value(const struct config *config, const char *section, const char *key);
 
+/* Where a key that changes the numbers is still "auto" in a resolved config, for the machine to settle, it takes its value
+ * from a config where that has been done. */
+void config_settle(struct config *config, const struct config *settled);
+
 /* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or
  * NULL: what --resume compares. Left out: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
  * corpus.cache. */

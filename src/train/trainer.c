@@ -10,6 +10,7 @@
 #include "pipeline.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "resume.h"
 #include "run_directory.h"
 #include "schedule.h"
 #include "session.h"
@@ -333,44 +334,6 @@ static int prepare(struct trainer *t) {
 
 /* ---- a run that goes on ---- */
 
-/* The checkpoint counts examples of the corpus that it was trained on. */
-static int check_same_corpus(const struct trainer *t, const char *checkpoint, const struct run_state *older) {
-    uint64_t position = older->progress.position;
-    if (older->corpus.vocab != t->corpus.vocab)
-        return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
-                    checkpoint);
-    if (older->corpus.stream && older->corpus.stream != t->corpus.stream)
-        return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
-                    "--overwrite starts over",
-                    checkpoint, t->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists");
-    if (position >= t->examples_per_epoch || older->progress.epoch > UINT32_MAX)
-        return fail("'%s' stands at example %" PRIu64 " of epoch %" PRIu64 ", and an epoch of this corpus has %" PRIu64
-                    " examples: the corpus has changed since; --overwrite starts over",
-                    checkpoint, position, older->progress.epoch, t->examples_per_epoch);
-    if (!older->corpus.stream)
-        warn("'%s' was written by an earlier version, which did not note the corpus' order: the run goes on as it was only "
-             "if the corpus has not changed since", checkpoint);
-    return 0;
-}
-
-/* A resumed run must be the same run: the same keys where they change numbers, the same corpus. */
-static int check_same_run(struct trainer *t, const char *checkpoint, const struct run_state *older) {
-    struct config before;
-    char *path = file_join(t->run, "config.ini");
-    int result = -1;
-    if (config_init(&before) || !path || config_read(&before, path) || config_resolve(&before)) goto out;
-    const char *key = config_difference(&before, t->config);
-    if (key) {
-        fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", t->run, key, path);
-        goto out;
-    }
-    result = check_same_corpus(t, checkpoint, older);
-out:
-    free(path);
-    config_release(&before);
-    return result;
-}
-
 static int load_tables(struct trainer *t, const char *checkpoint) {
     char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
     int result = !target || !context || table_load(t->target, target) || table_load(t->context, context) ? -1 : 0;
@@ -447,10 +410,11 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
         goto out;
     }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
+    if (checkpoint && resume_keys(config, t.run)) goto out;
     if (directory_make(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
     if (checkpoint) {
         t.state = older.progress;
-        if (check_same_run(&t, checkpoint, &older)) goto out;
+        if (resume_corpus(config, checkpoint, &older, &t.corpus, t.examples_per_epoch)) goto out;
         if (t.state.finished && examples_done(&t) >= t.total) {
             note("'%s' is finished already, after %" PRIu64 " steps", t.run, t.state.step);
             result = 0;

@@ -202,8 +202,24 @@ def test_a_broken_checkpoint_is_passed_over(killed, name, harm):
 
 
 def test_resume_refuses_other_keys(killed):
-    said = killed.refuses("train", "run.ini", "--resume", "--model.dim=32")
-    assert "model.dim" in said
+    """Before the corpus is read, which may take its time."""
+    killed.path("run", "corpus.ids").unlink()
+    for key, value in (("model.dim", "32"), ("train.batch", "64"), ("train.seed", "2")):
+        said = killed.refuses("train", "run.ini", "--resume", f"--{key}={value}")
+        assert said == f"'run' was begun with another {key}: --resume needs the same keys ('run/config.ini' has them)"
+    assert not killed.path("run", "corpus.ids").exists()
+
+
+def test_what_is_left_to_the_machine_is_taken_from_the_run(killed):
+    """This machine would settle on another batch than the one that the run was begun with elsewhere."""
+    sptx = killed
+    config = sptx.config("auto.ini", **{**STOP_KEYS, "train": {**STOP_KEYS["train"], "batch": "auto"}})
+    assert "\nbatch = 128\n" in sptx.path("run", "config.ini").read_text()
+    sptx("train", config, "--run.dir=here")
+    assert "\nbatch = 128\n" not in sptx.path("here", "config.ini").read_text()
+    sptx("train", config, "--resume", "--memory.hot_rows=auto", "--memory.target=auto", "--device.threads=0")
+    assert "\nbatch = 128\n" in sptx.path("run", "config.ini").read_text()
+    assert sptx.tables() == sptx.tables("whole")
 
 
 def test_resume_refuses_another_corpus(killed):

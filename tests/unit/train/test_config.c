@@ -587,6 +587,29 @@ static void difference_names_what_changes_numbers(void **state) {
     }
 }
 
+/* What the machine settles and changes the numbers comes from the other config; what was said, and what changes none, stays. */
+static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
+    for (int said = 0; said < 2; said++) {
+        struct config open, settled;
+        assert_int_equal(config_init(&open), 0);
+        assert_int_equal(config_init(&settled), 0);
+        if (said) assert_int_equal(config_argument(&open, "--train.batch=55"), 0);
+        assert_int_equal(config_argument(&settled, "--train.batch=77"), 0);
+        assert_int_equal(config_argument(&settled, "--memory.hot_rows=5"), 0);
+        assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5"), 0);
+        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* a text is no "auto" */
+        assert_int_equal(config_resolve(&open), 0);
+        assert_int_equal(config_resolve(&settled), 0);
+        config_settle(&open, &settled);
+        assert_int_equal(open.train_batch, said ? 55 : 77);
+        assert_true(open.memory_hot_rows == COUNT_AUTO);
+        assert_true(open.optimizer_lr == 0.025);
+        assert_string_equal(open.model_target_init, "word2vec");
+        config_release(&open);
+        config_release(&settled);
+    }
+}
+
 /* ---- paths ---- */
 
 static void assert_paths(const char *text, int64_t count, ...) {
@@ -647,6 +670,7 @@ int main(void) {
                                        TEST(every_real_reads_back),
                                        TEST(sizes_read_back),
                                        TEST(difference_names_what_changes_numbers),
+                                       TEST(what_is_left_open_is_taken_from_a_settled_config),
                                        TEST(paths_are_taken_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* resume: what a run that goes on must find as it left it. */
+#ifndef SPTX_RESUME_H
+#define SPTX_RESUME_H
+
+#include "config.h"
+#include "state.h"
+
+/* Holds `config` against RUN/config.ini. Keys that change the numbers must be the same; those that are left to the machine
+ * ("auto": train.batch) become what the run settled on, since this machine, or what is free on it now, might settle
+ * otherwise. Before the corpus is read: it may take an hour. 0, or -1 after fail(). */
+int resume_keys(struct config *config, const char *run);
+
+/* Holds the corpus against the one that the checkpoint's place counts examples of. 0, or -1 after fail(). */
+int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
+                  const struct corpus_identity *corpus, uint64_t examples_per_epoch);
+
+#endif
