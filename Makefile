@@ -5,7 +5,9 @@ PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
 # gnu11: C11 with POSIX names. No -march here: kernels/cpu/rows.c is compiled once a level and picked at run time.
-CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread $(EXTRA_CFLAGS)
+# The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
+CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
+           -fPIC -fvisibility=hidden $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
 LIBS     = -linih -lz -lzstd -lxxhash -lopenblas
@@ -16,7 +18,7 @@ comma    = ,
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
 CUDA_ARCH ?= -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90,code=compute_90
-NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread
+NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread,-fPIC,-fvisibility=hidden
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
@@ -41,19 +43,25 @@ OBJ += $(BUILD)/kernels/cuda/absent.o
 endif
 LIB_OBJ = $(filter-out $(BUILD)/src/cli/main.o,$(OBJ))
 
+# ---- libsptx: everything but the commands ----
+VERSION = $(shell sed -n 's/^.define SPTX_VERSION "\(.*\)"/\1/p' src/sptx.h)
+SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
+LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
+LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
+
 # A job a core for the targets that set up and build, unless make was told.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # One short line a file; `make V=1` shows the commands.
 quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
-UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c))
+UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c tests/library/test_*.c))
 REFERENCE = $(BUILD)/test_reference
 # Every target twice: with libFuzzer, and with a main() that runs the inputs that are kept.
 TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers install clean
+.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
 all: $(BUILD)/sptx-w2v
 
 help:
@@ -63,16 +71,23 @@ help:
 $(BUILD)/sptx-w2v: $(OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
-$(BUILD)/%.o: %.c
+# What everything is compiled with: when it changes, everything is compiled anew.
+FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS)
+$(BUILD)/flags: always
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
+.PHONY: always
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(CC) $(CFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 # One object a processor level; the level is in the name of the only symbol it gives.
-$(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c
+$(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
 
-$(BUILD)/%.cu.o: %.cu
+$(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,NVCC,$<)$(NVCC) $(NVFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
@@ -88,7 +103,12 @@ $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o 
 $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
+# Programs of other people: they see the public header and the library alone.
+$(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) $(CFLAGS) -Isrc -Itests/library $(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,$(abspath $(BUILD)) -lsptx -lcmocka -lm
 .SECONDARY:
+$(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 # Put before the program by LD_PRELOAD: fails the call that a test names.
@@ -115,7 +135,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(BUILD)/test_gpu $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests
@@ -149,10 +169,27 @@ fuzzers: $(TARGETS:%=$(BUILD)/fuzzer/%)
 layers:
 	@scripts/check_layers
 
-#: make install PREFIX=/usr/local
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin
+#: make libsptx      build/libsptx.so, libsptx.a, sptx.pc: rows of huge tables for other programs (src/sptx.h)
+libsptx: $(LIBSPTX)
+$(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $@
+$(BUILD)/$(SONAME): $(LIBSPTX_OBJ)
+	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+$(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
+	@rm -f $@
+	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
+$(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
+
+#: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc
+install: all $(LIBSPTX)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	install -m 755 $(BUILD)/sptx-w2v $(DESTDIR)$(PREFIX)/bin/sptx-w2v
+	install -m 644 src/sptx.h $(DESTDIR)$(PREFIX)/include/sptx.h
+	install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsptx.so
+	install -m 644 $(BUILD)/libsptx.a $(DESTDIR)$(PREFIX)/lib/libsptx.a
+	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/sptx.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sptx.pc
 
 #: make clean
 clean:

@@ -222,6 +222,31 @@ struct hogwild_result {
     uint64_t link_bytes; /* of rows that the GPU read from host memory and added to there */
 };
 
+/* ---- rows by id: other people's models ----
+ *
+ * Ids come in any order and may repeat. Host memory may be used again when a call returns. What lies in the GPU's memory is
+ * read and written in the order of `stream`, and the call returns at once where all of it does.
+ */
+struct rows_request {
+    struct backend_table *table;
+    const void *ids;   /* [count] int32 or int64, by id_bits; on the host all are below the table's rows */
+    uint64_t count;
+    unsigned id_bits;  /* 32 or 64 */
+    int ids_on_gpu, values_on_gpu;
+    float *values;     /* [count x dim]: fetch fills it; store reads rows from it, update gradients */
+    void *stream;      /* a cudaStream_t; NULL: the default one. The CPU has none */
+    const struct rule_options *rule; /* of an update, with what follows */
+    double lr;
+    uint64_t global_step; /* updates of the table before this one */
+};
+
+/* A table's weights (slot -1) or one slot of its state, as far as it lies on the host. */
+struct rows_view {
+    float *data;    /* of row `first`; NULL where none lies there */
+    uint64_t first; /* rows below lie on the GPU */
+    uint64_t stride; /* bytes */
+};
+
 /* ---- exact nearest rows ---- */
 
 struct topk_request {
@@ -258,6 +283,13 @@ struct backend_ops {
     int (*scatter)(struct backend *backend, unsigned stage, const struct step_request *request);
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
     int (*drain)(struct backend *backend); /* all stages done, host rows current */
+
+    int (*rows_fetch)(struct backend *backend, const struct rows_request *request);
+    int (*rows_prefetch)(struct backend *backend, const struct rows_request *request); /* values are not looked at */
+    int (*rows_update)(struct backend *backend, const struct rows_request *request);
+    int (*rows_store)(struct backend *backend, const struct rows_request *request);
+    int (*rows_wait)(struct backend *backend); /* all of them done; -1 after fail() where ids on the GPU were no rows */
+    struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table, int slot);
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);

@@ -130,6 +130,7 @@ static void close_backend(struct backend *backend) {
         free(scratch->rows);
     }
     free(backend->scratch);
+    free(backend->ids);
     pool_close(backend->pool);
     free(backend);
 }
@@ -177,6 +178,10 @@ static int drain(struct backend *backend) {
     return 0;
 }
 
+static int nothing_ahead(struct backend *backend, const struct rows_request *request) {
+    return 0;
+}
+
 static int topk(struct backend *backend, const struct topk_request *request) {
     return cpu_topk(backend->pool, request);
 }
@@ -199,6 +204,12 @@ const struct backend_ops backend_cpu = {
     .scatter = nothing,
     .result = result,
     .drain = drain,
+    .rows_fetch = cpu_rows_fetch,
+    .rows_prefetch = nothing_ahead,
+    .rows_update = cpu_rows_update,
+    .rows_store = cpu_rows_store,
+    .rows_wait = drain,
+    .rows_view = cpu_rows_view,
     .hogwild = cpu_hogwild,
     .topk = topk,
 };

@@ -117,6 +117,8 @@ struct backend {
     struct cpu_stage stage[BACKEND_STAGES];
     struct cpu_scratch *scratch; /* [threads] */
     struct backend_table *tables;
+    uint32_t *ids; /* of a rows_request, as 32-bit numbers */
+    uint64_t id_room;
 };
 
 int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
@@ -127,6 +129,8 @@ void cpu_stage_release(struct cpu_stage *stage);
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 
+/* ---- updates of rows (update.c) ---- */
+
 /* Applies the rule to one row; `memo` keeps prepared constants by update count within a step. */
 struct cpu_memo {
     uint64_t behind[64]; /* + 1; 0: empty */
@@ -135,5 +139,23 @@ struct cpu_memo {
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo);
+
+/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
+void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places);
+
+/* Sorts this worker's occurrences (those of rows with row % workers == worker) into scratch->keys: row << 32 | occurrence,
+ * by row, then as they came. How many there are, or -1 after fail(). */
+int64_t cpu_sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
+                             unsigned workers, uint64_t rows);
+
+/* Makes scratch->gradient and ->unused_slot hold `span` floats. */
+int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);
+
+/* ---- rows by id (by_id.c) ---- */
+
+int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
+int cpu_rows_update(struct backend *backend, const struct rows_request *request);
+int cpu_rows_store(struct backend *backend, const struct rows_request *request);
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, int slot);
 
 #endif

@@ -25,23 +25,6 @@ struct step {
     _Atomic uint64_t taken;
 };
 
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
-                    struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
-                    struct cpu_memo *memo) {
-    struct rule_slot slots[RULE_SLOTS];
-    float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot}, *base = cpu_slots(table, row);
-    int count = rule_slots(rule, slots);
-    for (int i = 0; i < count; i++) role[slots[i].role] = base + (uint64_t)i * table->spec.layout.span;
-    if (table->spec.layout.counted) behind = (*cpu_updates(table, row))++;
-    unsigned entry = behind % 64;
-    if (memo->behind[entry] != behind + 1) {
-        memo->behind[entry] = behind + 1;
-        memo->step[entry] = rule_prepare(rule, lr, behind);
-    }
-    rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0],
-                           role[1], role[2]);
-}
-
 /* ---- 1: by block ---- */
 
 static int measure_block(struct step *step, uint64_t number, struct cpu_scratch *scratch) {
@@ -79,59 +62,6 @@ static int measure_blocks(void *context, unsigned worker) {
 
 /* ---- 2 and 3: by row ---- */
 
-/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
-static void clip_gradient(const struct step *step, float *gradient, uint64_t places) {
-    float squares = 0;
-    if (!(step->constants.clip > 0)) return;
-    for (uint32_t column = 0; column < step->dim; column++) squares += gradient[column] * gradient[column];
-    float share = rule_share(step->constants.clip, places, squares);
-    for (uint32_t column = 0; share != 1 && column < step->dim; column++) gradient[column] *= share;
-}
-
-/* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order).
- */
-static int64_t sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
-                                unsigned workers, uint64_t rows) {
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < count; i++) n += ids[i] % workers == worker;
-    if (mem_grow(&scratch->keys, &scratch->key_room, n, sizeof *scratch->keys, "sorting a batch") ||
-        mem_grow(&scratch->spare, &scratch->spare_room, n, sizeof *scratch->spare, "sorting a batch"))
-        return -1;
-    uint64_t *from = scratch->keys, *to = scratch->spare;
-    n = 0;
-    for (uint64_t i = 0; i < count; i++)
-        if (ids[i] % workers == worker) from[n++] = (uint64_t)ids[i] << 32 | i;
-    for (unsigned shift = 32; shift < 64 && (rows - 1) >> (shift - 32); shift += 11) {
-        uint32_t at[2048] = {0};
-        for (uint64_t i = 0; i < n; i++) at[from[i] >> shift & 2047]++;
-        uint32_t sum = 0;
-        for (int i = 0; i < 2048; i++) {
-            uint32_t here = at[i];
-            at[i] = sum;
-            sum += here;
-        }
-        for (uint64_t i = 0; i < n; i++) to[at[from[i] >> shift & 2047]++] = from[i];
-        uint64_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != scratch->keys) {
-        uint64_t room = scratch->key_room;
-        scratch->spare = scratch->keys;
-        scratch->keys = from;
-        scratch->key_room = scratch->spare_room;
-        scratch->spare_room = room;
-    }
-    return (int64_t)n;
-}
-
-static int grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
-    return mem_grow(&scratch->gradient, &scratch->gradient_room, span, sizeof(float), "a gradient") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "a gradient")
-               ? -1
-               : 0;
-}
-
 static void add_context_occurrence(struct step *step, struct cpu_scratch *scratch, uint64_t occurrence,
                                    const float **target_rows) {
     struct cpu_stage *stage = step->stage;
@@ -153,9 +83,9 @@ static int update_contexts(void *context, unsigned worker) {
     uint32_t most = 0;
     for (uint64_t i = 0; i < stage->all.count; i++)
         if (stage->all.block[i].t > most) most = stage->all.block[i].t;
-    int64_t n = sort_occurrences(scratch, stage->all.context, stage->all.contexts, worker, pool_threads(backend->pool),
+    int64_t n = cpu_sort_occurrences(scratch, stage->all.context, stage->all.contexts, worker, pool_threads(backend->pool),
                                  step->request->context->spec.rows);
-    if (n < 0 || grow_gradient(scratch, step->span) ||
+    if (n < 0 || cpu_grow_gradient(scratch, step->span) ||
         mem_grow(&scratch->rows, &scratch->row_room, most, sizeof *scratch->rows, "row pointers"))
         return -1;
     for (int64_t i = 0; i < n;) {
@@ -164,7 +94,7 @@ static int update_contexts(void *context, unsigned worker) {
         memset(scratch->gradient, 0, step->span * sizeof(float));
         for (; i < n && scratch->keys[i] >> 32 == row; i++)
             add_context_occurrence(step, scratch, (uint32_t)scratch->keys[i], (const float **)scratch->rows);
-        clip_gradient(step, scratch->gradient, (uint64_t)(i - first));
+        cpu_clip(&step->constants, step->dim, scratch->gradient, (uint64_t)(i - first));
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
                        step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
     }
@@ -177,9 +107,9 @@ static int update_targets(void *context, unsigned worker) {
     struct cpu_scratch *scratch = &backend->scratch[worker];
     struct cpu_stage *stage = step->stage;
     struct cpu_memo memo = {0};
-    int64_t n = sort_occurrences(scratch, stage->all.target, stage->all.targets, worker, pool_threads(backend->pool),
+    int64_t n = cpu_sort_occurrences(scratch, stage->all.target, stage->all.targets, worker, pool_threads(backend->pool),
                                  step->request->target->spec.rows);
-    if (n < 0 || grow_gradient(scratch, step->span)) return -1;
+    if (n < 0 || cpu_grow_gradient(scratch, step->span)) return -1;
     for (int64_t i = 0; i < n;) {
         uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
         const float *gradient = stage->target_gradient + (uint32_t)scratch->keys[i] * step->span;
@@ -191,7 +121,7 @@ static int update_targets(void *context, unsigned worker) {
                 const float *more = stage->target_gradient + (uint32_t)scratch->keys[j] * step->span;
                 for (uint64_t column = 0; column < step->span; column++) scratch->gradient[column] += more[column];
             }
-            clip_gradient(step, scratch->gradient, (uint64_t)(end - i));
+            cpu_clip(&step->constants, step->dim, scratch->gradient, (uint64_t)(end - i));
             gradient = scratch->gradient;
         }
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,

@@ -177,6 +177,7 @@ static void close_backend(struct backend *b) {
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);
+    cuda_by_id_close(b);
     cuda_source_drop(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
@@ -235,6 +236,12 @@ extern "C" const struct backend_ops backend_cuda = {
     cuda_scatter,
     cuda_result,
     cuda_drain,
+    cuda_by_id_fetch,
+    cuda_by_id_prefetch,
+    cuda_by_id_update,
+    cuda_by_id_store,
+    cuda_by_id_wait,
+    cuda_by_id_view,
     cuda_hogwild,
     cuda_topk,
 };

@@ -270,6 +270,7 @@ struct backend {
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
     void *topk;    /* topk.cu's own */
+    void *by_id;   /* by_id.cu's own */
 };
 
 /* memory.cu. Budgeted GPU memory: `what` completes "GPU memory for WHAT". */
@@ -281,6 +282,8 @@ void gpu_drop(struct backend *backend, struct gpu_array *array);
 /* Host memory in huge pages, zeroed by all threads, mapped into the GPU. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
+/* A buffer of pinned memory, at least `bytes`; the contents are lost when it grows. Nothing may use it then. */
+int pinned_grow(void **data, uint64_t *have, uint64_t bytes);
 int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
@@ -304,6 +307,22 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms);
  * beside it. */
 int cuda_index_reserve(struct backend *backend, struct maker *maker, const struct batch_sizes *room, uint64_t rows);
 int cuda_index(struct stage *stage, uint64_t rows);
+/* The same for one list of ids whose arrays are the caller's; [count] where nothing else is said. */
+struct id_index {
+    const uint32_t *ids, *iota; /* iota: 0, 1, 2 .. */
+    uint32_t *keys, *ranks;     /* out: sorted ids; 1 + the number of their distinct row */
+    uint32_t *order, *distinct, *distinct_ids, *distinct_starts; /* out, as side_view has them; starts: [count + 1] */
+    struct item *items, *longs; /* out: [count + count / UPDATE_PIECE + 1], [count / UPDATE_PIECE + 1] */
+    struct batch_counts *counts; /* of side `side`: distinct, items, partials, longs; zeros before */
+    int side;
+    uint32_t least; /* rows with fewer occurrences make no piece of work */
+    uint32_t count;
+    uint64_t rows;
+    void *temporary;
+    size_t temporary_bytes; /* of cuda_index_temporary() */
+};
+int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes);
+int cuda_index_ids(const struct id_index *index, cudaStream_t stream);
 
 /* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
@@ -335,6 +354,16 @@ int cuda_rows_land(struct backend *backend, struct stage *stage, int side);    /
 /* step.cu */
 int cuda_launch_step(struct backend *backend, struct stage *stage, const struct step_request *request); /* compute */
 int cuda_launch_result(struct backend *backend, struct stage *stage, const struct step_request *request); /* out */
+
+/* by_id.cu */
+int cuda_by_id_fetch(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_wait(struct backend *backend);
+struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, int slot);
+void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
+void cuda_by_id_close(struct backend *backend);
 
 /* hogwild.cu, topk.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);

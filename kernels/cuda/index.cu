@@ -119,16 +119,23 @@ static cudaError_t rank_runs(const struct sorting *s, void *temporary, size_t *b
     return cub::DeviceScan::InclusiveSum(temporary, *bytes, heads, s->ranks, (int)s->count, s->stream);
 }
 
-static int reserve_side(struct backend *b, struct maker *maker, int side, uint32_t count, uint64_t rows) {
-    struct scratch *s = &maker->scratch;
-    const char *what = "sorting a batch";
-    struct sorting sorting = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), maker->stream};
+int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes) {
+    struct sorting sorting = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), NULL};
     size_t sort = 0, rank = 0;
     CK(sort_ids(&sorting, NULL, &sort));
     CK(rank_runs(&sorting, NULL, &rank));
+    *bytes = sort > rank ? sort : rank;
+    return 0;
+}
+
+static int reserve_side(struct backend *b, struct maker *maker, int side, uint32_t count, uint64_t rows) {
+    struct scratch *s = &maker->scratch;
+    const char *what = "sorting a batch";
+    size_t temporary = 0;
+    if (cuda_index_temporary(count, rows, &temporary)) return -1;
     return grow_iota(b, maker, count) || gpu_grow(b, &s->keys[side], (uint64_t)count * 4, what) ||
                    gpu_grow(b, &s->ranks[side], (uint64_t)count * 4, what) ||
-                   gpu_grow(b, &s->sorting[side], sort > rank ? sort : rank, what)
+                   gpu_grow(b, &s->sorting[side], temporary, what)
                ? -1
                : 0;
 }
@@ -140,37 +147,50 @@ int cuda_index_reserve(struct backend *b, struct maker *maker, const struct batc
                : 0;
 }
 
+int cuda_index_ids(const struct id_index *x, cudaStream_t stream) {
+    size_t room = x->temporary_bytes;
+    if (!x->count) return 0;
+    struct sorting sorting = {x->ids, x->iota, x->keys, x->order, x->ranks, x->count, key_bits(x->rows), stream};
+    CK(sort_ids(&sorting, x->temporary, &room));
+    CK(rank_runs(&sorting, x->temporary, &room));
+    struct indexed to;
+    to.distinct = x->distinct;
+    to.distinct_ids = x->distinct_ids;
+    to.distinct_starts = x->distinct_starts;
+    to.items = x->items;
+    to.longs = x->longs;
+    to.counts = x->counts;
+    to.side = x->side;
+    place_runs<<<blocks_for(x->count, THREADS), THREADS, 0, stream>>>(x->keys, x->order, x->ranks, x->count, to);
+    CK_LAUNCH("place_runs");
+    cut_pieces<<<blocks_for(x->count < x->rows ? x->count : x->rows, THREADS), THREADS, 0, stream>>>(to, x->least);
+    CK_LAUNCH("cut_pieces");
+    return 0;
+}
+
 static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
     struct side_arrays *a = &stage->side[side];
     struct scratch *s = &stage->maker->scratch;
-    size_t room = s->sorting[side].bytes;
-    if (!count) return 0;
-    struct sorting sorting = {(const uint32_t *)a->ids.data,
-                              (const uint32_t *)s->iota.data,
-                              (uint32_t *)s->keys[side].data,
-                              (uint32_t *)a->order.data,
-                              (uint32_t *)s->ranks[side].data,
-                              count,
-                              key_bits(rows),
-                              stream};
-    CK(sort_ids(&sorting, s->sorting[side].data, &room));
-    CK(rank_runs(&sorting, s->sorting[side].data, &room));
-    struct indexed to;
-    to.distinct = (uint32_t *)a->distinct.data;
-    to.distinct_ids = (uint32_t *)a->distinct_ids[stage->copy].data;
-    to.distinct_starts = (uint32_t *)a->distinct_starts.data;
-    to.items = (struct item *)a->items.data;
-    to.longs = (struct item *)a->longs.data;
-    to.counts = stage->counts;
-    to.side = side;
-    place_runs<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(sorting.keys, sorting.order, sorting.ranks, count,
-                                                                   to);
-    CK_LAUNCH("place_runs");
+    struct id_index x;
+    x.ids = (const uint32_t *)a->ids.data;
+    x.iota = (const uint32_t *)s->iota.data;
+    x.keys = (uint32_t *)s->keys[side].data;
+    x.ranks = (uint32_t *)s->ranks[side].data;
+    x.order = (uint32_t *)a->order.data;
+    x.distinct = (uint32_t *)a->distinct.data;
+    x.distinct_ids = (uint32_t *)a->distinct_ids[stage->copy].data;
+    x.distinct_starts = (uint32_t *)a->distinct_starts.data;
+    x.items = (struct item *)a->items.data;
+    x.longs = (struct item *)a->longs.data;
+    x.counts = stage->counts;
+    x.side = side;
     /* Contexts of one-target blocks that stand once are updated where they are first read. */
-    uint32_t least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
-    cut_pieces<<<blocks_for(count < rows ? count : rows, THREADS), THREADS, 0, stream>>>(to, least);
-    CK_LAUNCH("cut_pieces");
-    return 0;
+    x.least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
+    x.count = count;
+    x.rows = rows;
+    x.temporary = s->sorting[side].data;
+    x.temporary_bytes = s->sorting[side].bytes;
+    return cuda_index_ids(&x, stream);
 }
 
 int cuda_index(struct stage *stage, uint64_t rows) {

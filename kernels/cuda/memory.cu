@@ -152,6 +152,16 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= room;
 }
 
+int pinned_grow(void **data, uint64_t *have, uint64_t bytes) {
+    if (bytes <= *have) return 0;
+    if (*data) cudaFreeHost(*data);
+    *data = NULL;
+    *have = 0;
+    CK(cudaMallocHost(data, bytes));
+    *have = bytes;
+    return 0;
+}
+
 /* ---- working files ---- */
 
 /* A file without a name beside `path`: no file that is there can be taken for it, and a kill leaves nothing. */
@@ -251,6 +261,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaDeviceSynchronize();
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
+    cuda_by_id_forget(b, table);
     for (int i = 0; i < BACKEND_STAGES; i++)
         for (int side = 0; side < 2; side++)
             if (b->stages[i].tables[side] == table) b->stages[i].tables[side] = NULL;

@@ -224,17 +224,6 @@ static void choose_ways(struct backend *b, struct stage *stage, int side, uint64
     }
 }
 
-/* Pinned memory that the GPU copies to and from; grown while the stage is idle. */
-static int grow_pinned(void **data, uint64_t *have, uint64_t bytes) {
-    if (bytes <= *have) return 0;
-    if (*data) cudaFreeHost(*data);
-    *data = NULL;
-    *have = 0;
-    CK(cudaMallocHost(data, bytes));
-    *have = bytes;
-    return 0;
-}
-
 /* The host's threads move rows of this side, from a file or home from staging. */
 static int needs_ids(const struct stage *stage, int side) {
     const struct backend_table *table = stage->tables[side];
@@ -251,7 +240,7 @@ static int send_ids(struct stage *stage, int side) {
     cudaStream_t stream = stage->maker->stream;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
     uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
-    if (grow_pinned((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
+    if (pinned_grow((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
     if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
     CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
     CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
@@ -307,7 +296,7 @@ static int fetch_file(struct backend *b, struct stage *stage, int side, int part
     uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room) ||
+    if (pinned_grow((void **)&a->staging[part], &a->staging_bytes[part], room) ||
         host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
         return -1;
     CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
@@ -356,7 +345,7 @@ static int copy_to_staging(struct backend *b, struct stage *stage, int side, int
     const struct store *store = &stage->tables[side]->stores[part];
     uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (grow_pinned((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
+    if (pinned_grow((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
     if (stage->one_target && side == SIDE_TARGET) {
         CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
         return 0;

@@ -184,17 +184,25 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
 }
 
 /* Corrections by a row's own updates, made anew when the rate changes. */
-static int prepare_corrections(struct backend *b, const struct step_request *request, struct rule_view *view) {
-    if (!request->target->spec.layout.counted) return 0;
+static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
     if (gpu_grow(b, &b->corrections, sizeof(struct corrections), "bias corrections")) return -1;
-    view->corrections = (const struct corrections *)b->corrections.data;
-    if (b->corrections_ready && b->corrections_lr == request->lr && !memcmp(&b->corrections_rule, request->rule, sizeof *request->rule))
-        return 0;
-    fill_corrections<<<CORRECTIONS / CTA, CTA, 0, b->compute>>>(*request->rule, request->lr, (struct corrections *)b->corrections.data);
+    if (b->corrections_ready && b->corrections_lr == lr && !memcmp(&b->corrections_rule, rule, sizeof *rule)) return 0;
+    fill_corrections<<<CORRECTIONS / CTA, CTA, 0, stream>>>(*rule, lr, (struct corrections *)b->corrections.data);
     CK_LAUNCH("fill_corrections");
-    b->corrections_rule = *request->rule;
-    b->corrections_lr = request->lr;
+    b->corrections_rule = *rule;
+    b->corrections_lr = lr;
     b->corrections_ready = 1;
+    return 0;
+}
+
+int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t behind, int counted, cudaStream_t stream,
+                      struct rule_view *view) {
+    view->constants = rule_prepare(rule, lr, behind);
+    view->rule = rule->rule;
+    view->corrections = NULL;
+    if (!counted) return 0;
+    if (prepare_corrections(b, rule, lr, stream)) return -1;
+    view->corrections = (const struct corrections *)b->corrections.data;
     return 0;
 }
 
@@ -214,11 +222,9 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     memset(v, 0, sizeof *v);
     v->target = live_side_of(stage, SIDE_TARGET);
     v->context = live_side_of(stage, SIDE_CONTEXT);
-    if (!request->loss_only) {
-        v->rule.constants = rule_prepare(request->rule, request->lr, request->behind);
-        v->rule.rule = request->rule->rule;
-        if (prepare_corrections(b, request, &v->rule)) return -1;
-    }
+    if (!request->loss_only &&
+        cuda_prepare_rule(b, request->rule, request->lr, request->behind, layout->counted, b->compute, &v->rule))
+        return -1;
     v->counts = stage->counts;
     v->target_starts = (const uint32_t *)stage->target_starts.data;
     v->context_starts = (const uint32_t *)stage->context_starts.data;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "rows/rules.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -744,18 +745,15 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* Defaults of torch.optim; sgd's are word2vec's. */
+/* Defaults of torch.optim; sgd's rate is word2vec's. */
 static void resolve_optimizer(struct config *c) {
-    static const double rates[RULE_COUNT] = {
-        [RULE_SGD] = 0.025, [RULE_ADAGRAD] = 0.01, [RULE_ADADELTA] = 1.0,     [RULE_RMSPROP] = 0.01,
-        [RULE_ADAM] = 1e-3, [RULE_ADAMW] = 1e-3,   [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,
-        [RULE_ASGD] = 0.01, [RULE_RPROP] = 0.01};
     int rule = c->optimizer_rule;
-    choose_real(&c->optimizer_lr, rates[rule]);
+    struct rule_options usual = rules_defaults(rule);
+    choose_real(&c->optimizer_lr, rule == RULE_SGD ? 0.025 : usual.lr);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
-    choose_real(&c->optimizer_weight_decay, rule == RULE_ADAMW ? 0.01 : 0);
-    choose_real(&c->optimizer_eps, rule == RULE_ADAGRAD ? 1e-10 : rule == RULE_ADADELTA ? 1e-6 : 1e-8);
-    choose_real(&c->optimizer_alpha, rule == RULE_ASGD ? 0.75 : 0.99);
+    choose_real(&c->optimizer_weight_decay, usual.weight_decay);
+    choose_real(&c->optimizer_eps, usual.eps);
+    choose_real(&c->optimizer_alpha, usual.alpha);
 }
 
 static int resolve_run(struct config *c) {

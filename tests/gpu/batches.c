@@ -49,7 +49,8 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
         }
 }
 
-/* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than enough. */
+/* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than
+ * enough. */
 static void measure_batches(struct example_source *s, int room) {
     s->batch = EXAMPLE_MOST_PADDED;
     if (room == 1) s->room = (struct example_sizes){50, 100, 300, 600};
@@ -87,6 +88,69 @@ void test_batches(void) {
                 }
         corpus_free(&c);
     }
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+}
+
+/* ---- on both sides of what decides how a batch is made ---- */
+
+/* Distinct negatives are settled so many at once; there may be more rows than slots, or fewer. */
+static void compare_distinct(struct backend *cpu, struct backend *gpu) {
+    static const uint32_t negatives[] = {127, 128, 129, 511, 512, 513, 1024, 1025};
+    static const uint64_t rows[] = {600, 3000};
+    for (int r = 0; r < 2; r++) {
+        struct corpus c;
+        corpus_make(&c, rows[r], 12, 9);
+        for (size_t n = 0; n < sizeof negatives / sizeof *negatives; n++) {
+            struct example_source s = source_of(&c, n % 2 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
+            char name[80];
+            s.distinct = 1, s.negatives = negatives[n], s.law = n % 3 ? NEGATIVE_UNIFORM : NEGATIVE_UNIGRAM;
+            snprintf(name, sizeof name, "%u distinct negatives of %llu rows", s.negatives, (unsigned long long)c.rows);
+            compare_batches(cpu, gpu, &s, name);
+        }
+        corpus_free(&c);
+    }
+}
+
+/* The largest batch of windows that is bounded, and one example more. */
+static void compare_padded(struct backend *cpu, struct backend *gpu) {
+    struct corpus c;
+    corpus_make(&c, 1000, 300, 40);
+    for (int i = 0; i < 6; i++) {
+        struct example_source s = source_of(&c, EXAMPLE_WINDOW);
+        struct example_sizes most;
+        char name[80];
+        s.window = 5, s.negatives = 3, s.per_pair = i % 2;
+        s.batch = EXAMPLE_MOST_PADDED / (2 * 5 * (1 + 3)) + (uint64_t)(i / 2) - 1;
+        snprintf(name, sizeof name, "windows in batches of %llu", (unsigned long long)s.batch);
+        CHECK(example_bound(&s, 700, &most) == (i / 2 < 2), "%s: bounded or not", name);
+        compare_batches(cpu, gpu, &s, name);
+    }
+    corpus_free(&c);
+}
+
+/* The most negatives that an example may have, and one more. */
+static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
+    static uint32_t ids[] = {5, 6, 7, 8};
+    static uint64_t starts[] = {0, 4};
+    struct batch_request request = {0, 0, 1, 0};
+    struct example_source s = {.ids = ids, .starts = starts, .tokens = 4, .sentences = 1, .rows = 100000, .seed = 3};
+    s.mode = EXAMPLE_LIST, s.positives = 2, s.per_pair = 1, s.law = NEGATIVE_UNIFORM;
+    s.negatives = EXAMPLE_MOST_NEGATIVES / 2;
+    compare_batches(cpu, gpu, &s, "the most negatives");
+    s.negatives++;
+    if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+    CHECK(backend_cpu.make_batch(cpu, 0, &request) == -1 && *report_sentence(), "an example with too many negatives");
+    report_clear();
+    CHECK(backend_cuda.make_batch(gpu, 0, &request) == -1 && *report_sentence(), "an example with too many negatives");
+    report_clear();
+}
+
+void test_batch_bounds(void) {
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
+    compare_distinct(cpu, gpu);
+    compare_padded(cpu, gpu);
+    compare_most_negatives(cpu, gpu);
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
 }

@@ -15,6 +15,13 @@ void *need(uint64_t bytes) {
 }
 
 static uint64_t random_state = 88172645463325252ull;
+/* Neighbouring seeds must not begin alike: SplitMix64's mixing. */
+void random_seed(uint64_t seed) {
+    seed += 0x9E3779B97F4A7C15u;
+    seed = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9u;
+    seed = (seed ^ seed >> 27) * 0x94D049BB133111EBu;
+    random_state = (seed ^ seed >> 31) | 1;
+}
 uint64_t random_bits(void) {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -59,6 +66,10 @@ static void make_alias(struct alias *table, uint64_t rows) {
 }
 
 void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest) {
+    corpus_make_sloped(c, rows, sentences, longest, 3);
+}
+
+void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope) {
     c->rows = rows;
     c->sentences = sentences;
     c->starts = need((sentences + 1) * 8);
@@ -69,9 +80,9 @@ void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t l
     for (uint64_t i = 0; i < sentences; i++) {
         uint64_t length = 1 + random_bits() % longest;
         c->starts[i] = c->tokens;
-        for (uint64_t j = 0; j < length; j++) { /* squared: low rows are frequent */
+        for (uint64_t j = 0; j < length; j++) {
             double u = (double)(random_bits() >> 11) / 9007199254740992.0;
-            c->ids[c->tokens++] = (uint32_t)(u * u * u * (double)rows);
+            c->ids[c->tokens++] = (uint32_t)((slope == 3 ? u * u * u : pow(u, slope)) * (double)rows);
         }
     }
     c->starts[sentences] = c->tokens;
@@ -110,8 +121,12 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode) 
 /* ---- backends ---- */
 
 struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth) {
+    return open_with_threads(ops, depth, 2);
+}
+
+struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads) {
     struct backend *backend = NULL;
-    struct backend_options options = {.threads = 2, .depth = depth, .gpu_budget = UINT64_MAX};
+    struct backend_options options = {.threads = threads, .depth = depth, .gpu_budget = UINT64_MAX};
     if (ops->open(&backend, &options)) {
         printf("cannot open %s: %s\n", ops->name, report_sentence());
         exit(1);
@@ -138,6 +153,25 @@ struct rule_options options_of(int rule) {
         .step_max = 50,
         .lr = 0.05,
     };
+}
+
+double rate_of(const struct rule_options *rule, double summed) {
+    switch (rule->rule) {
+    case RULE_SGD:
+    case RULE_ASGD:
+        return (rule->momentum != 0 ? 0.05 : 0.5) / summed;
+    case RULE_ADAGRAD:
+        if (rule->lr_decay != 0) return summed > 1 ? 0.05 : 0.5; /* from a large first sum */
+        return 0.01;
+    case RULE_ADADELTA:
+        return 0.5;
+    case RULE_ADAMAX:
+        return 8e-3;
+    case RULE_RPROP:
+        return 2e-3;
+    default:
+        return rule->momentum != 0 ? 1e-3 : 4e-3;
+    }
 }
 
 int rule_cases(struct rule_case cases[32]) {

@@ -27,6 +27,7 @@ extern char directory[256]; /* scratch */
     } while (0)
 
 void *need(uint64_t bytes); /* zeroed; ends the program where there is none */
+void random_seed(uint64_t seed); /* what random_bits() and random_float() give from now on */
 uint64_t random_bits(void);
 float random_float(void); /* -0.5 to 0.5 */
 double now(void);         /* seconds */
@@ -39,14 +40,16 @@ struct corpus {
     struct alias *alias;
 };
 
-/* Sentences of 1 to `longest` ids, low ones frequent. */
+/* Sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; 3 without the slope. */
 void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest);
+void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope);
 void corpus_free(struct corpus *c);
 struct example_source source_of(const struct corpus *c, enum example_mode mode);
 
 /* ---- backends and tables ---- */
 
-struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth);
+struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* of two threads */
+struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads);
 
 struct rule_case {
     const char *name;
@@ -68,6 +71,9 @@ struct tables {
 };
 
 struct rule_options options_of(int rule);
+/* A rate at which weights move by a good part of their size and training forgets a rounding rather than magnifying it.
+ * `summed`: how many pairs' gradients add up in the longest ones; rules that do not divide by that get a lower rate. */
+double rate_of(const struct rule_options *rule, double summed);
 int rule_cases(struct rule_case cases[32]); /* every rule plain, and those with options with them */
 struct record_layout layout_of(const struct rule_options *rule, uint32_t dim);
 int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
@@ -88,14 +94,22 @@ extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; 
 void test_refusals(void);
 void test_rows(void);
 void test_batches(void);
+void test_batch_bounds(void);
 void test_steps(void);
 void test_wide_windows(void);
 void test_frequent_rows(void);
+void test_pieces(void);
+void test_blocks(void);
+void test_late_updates(void);
+void test_stages(void);
 void test_depths(void);
 void test_hogwild(void);
 void test_hogwild_worker(void);
 void test_topk(void);
 void test_runs(void);
+void test_order(void);
+void test_random(const struct backend_ops *tested); /* against itself and the CPU */
+void test_by_id(void);
 void speed(const char *which); /* "small", "large" batches, or all */
 
 #endif

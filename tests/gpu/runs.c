@@ -10,26 +10,6 @@
 
 enum { STEPS = 200, BATCH = 32, ROWS = 300 };
 
-/* Summed over a batch, gradients are BATCH times as long; with rules that do not divide by that the rate is lower. */
-static double rate_of(const struct rule_options *rule, int mean) {
-    switch (rule->rule) {
-    case RULE_SGD:
-    case RULE_ASGD:
-        return (rule->momentum != 0 ? 0.05 : 0.5) / (mean ? 1 : BATCH);
-    case RULE_ADAGRAD:
-        if (rule->lr_decay != 0) return mean ? 0.5 : 0.05; /* from a large first sum */
-        return 0.01;
-    case RULE_ADADELTA:
-        return 0.5;
-    case RULE_ADAMAX:
-        return 8e-3;
-    case RULE_RPROP:
-        return 2e-3;
-    default:
-        return rule->momentum != 0 ? 1e-3 : 4e-3;
-    }
-}
-
 /* How far a backend's part of a table lies from float64, in units of the part's movement. */
 struct distance {
     double rms;
@@ -184,7 +164,7 @@ static void check_losses(const struct run *run) {
 static void compare_runs(struct backend *cpu, struct backend *gpu, const struct rule_case *rule, uint32_t dim, int mean,
                          const struct example_source *source, const char *source_name) {
     struct run run = {.rule = rule->options, .mean = mean};
-    run.rule.lr = rate_of(&run.rule, mean);
+    run.rule.lr = rate_of(&run.rule, mean ? 1 : BATCH);
     run.rule.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, it costs no more than that */
     run.layout = layout_of(&run.rule, dim);
     snprintf(run.name, sizeof run.name, "%s, dim %u, %s, %s", rule->name, dim, source_name, mean ? "mean" : "sum");

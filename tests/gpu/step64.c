@@ -9,9 +9,11 @@ struct table64 table64_of(const struct record_layout *layout, uint64_t rows, con
     t.updates = need(rows * sizeof *t.updates);
     t.gradients = need(rows * layout->dim * sizeof *t.gradients);
     t.places = need(rows * sizeof *t.places);
-    for (uint64_t row = 0; row < rows; row++)
+    for (uint64_t row = 0; row < rows; row++) {
         for (uint64_t i = 0; i < floats; i++)
             t.values[row * floats + i] = (double)((const float *)(records + row * layout->packed))[i];
+        if (layout->counted) memcpy(&t.updates[row], records + (row + 1) * layout->packed - 4, 4);
+    }
     return t;
 }
 

@@ -33,6 +33,18 @@ static struct distance distance_of(const struct table64 *want, const char *recor
 /* How far two roundings of the same sums may lie apart: of thousands of summands in the test of frequent rows. */
 static double tolerance = 3e-5;
 
+/* Updates that rows have had before the first step, where they are counted: so many, and up to three more. */
+static uint32_t updates_before;
+
+static char *counted_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows) {
+    char *records = first_records(rule, layout, rows);
+    for (uint64_t row = 0; row < rows && layout->counted && updates_before; row++) {
+        uint32_t updates = updates_before + (uint32_t)(row % 4);
+        memcpy(records + (row + 1) * layout->packed - 4, &updates, 4);
+    }
+    return records;
+}
+
 /* The GPU may have 0.1% of its values off by rounding, 0.5% of the largest at most; more only where the CPU does as
  * badly. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
@@ -80,7 +92,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
     struct tables a = {0}, b = {0};
     char name[256];
     struct record_layout layout = layout_of(&rule->options, dim);
-    char *records[2] = {first_records(&rule->options, &layout, rows), first_records(&rule->options, &layout, rows)};
+    char *records[2] = {counted_records(&rule->options, &layout, rows), counted_records(&rule->options, &layout, rows)};
     struct table64 want[2] = {table64_of(&layout, rows, records[0]), table64_of(&layout, rows, records[1])};
     snprintf(name, sizeof name, "%s, dim %u, %s/%s hot %llu, %s", rule->name, dim, placing[0].name, placing[1].name,
              (unsigned long long)placing[0].hot_rows, batch_name);
@@ -117,7 +129,9 @@ out:
 }
 
 void test_steps(void) {
-    static const uint32_t dims[] = {1, 31, 32, 33, 100, 128, 188, 300, 400, 496, 512, 513, 1000, 2048, 4096};
+    static const uint32_t dims[] = {1,   31,  32,  33,  100, 128,  188,  300,  400,  496,  512, 129,
+                                    256, 257, 384, 385, 513, 1000, 1024, 1025, 2048, 2049, 4096};
+    static const size_t often = 11; /* of the others, each with a third of the rules */
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     int count = rule_cases(rules);
@@ -131,7 +145,7 @@ void test_steps(void) {
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
-                if (dims[d] > 512 && r % 3 != kind) continue; /* wide rows with a third of the rules each */
+                if (d >= often && r % 3 != kind) continue;
                 compare_steps(cpu, gpu, &rules[r], dims[d], 300, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40,
                               (r + (int)d) % 2, kinds[kind]);
             }
@@ -141,8 +155,8 @@ void test_steps(void) {
     corpus_free(&c);
 }
 
-/* Rows in thousands of places at once: the pieces and their sums. */
-/* Blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are left out. */
+/* Blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are left
+ * out. */
 void test_wide_windows(void) {
     static const uint32_t dims[] = {20, 128, 200, 300, 512, 600};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -157,13 +171,15 @@ void test_wide_windows(void) {
     tolerance = 1e-3;
     for (int r = 0; r < count; r += 3)
         for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
-            compare_steps(cpu, gpu, &rules[r], dims[d], 60, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40, 1, "wide windows");
+            compare_steps(cpu, gpu, &rules[r], dims[d], 60, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40, 1,
+                          "wide windows");
     tolerance = 3e-5;
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
     corpus_free(&c);
 }
 
+/* Rows in thousands of places at once: the pieces and their sums. */
 void test_frequent_rows(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -181,6 +197,92 @@ void test_frequent_rows(void) {
                           "frequent rows");
     }
     tolerance = 3e-5;
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
+/* ---- on both sides of what decides how a step is done ---- */
+
+/* Rows that stand in a batch exactly so many times: in pieces of UPDATE_PIECE, a last one shorter, or one more. */
+static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n) {
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++) lines += counts[i];
+    *c = (struct corpus){.rows = 2 * n, .sentences = lines, .tokens = 2 * lines};
+    c->ids = need(c->tokens * 4);
+    c->starts = need((lines + 1) * 8);
+    for (uint64_t i = 0, line = 0; i < n; i++)
+        for (uint32_t k = 0; k < counts[i]; k++, line++) {
+            c->ids[2 * line] = (uint32_t)(2 * i);
+            c->ids[2 * line + 1] = (uint32_t)(2 * i + 1);
+            c->starts[line + 1] = 2 * line + 2;
+        }
+}
+
+void test_pieces(void) {
+    static const uint32_t counts[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 640, 4096, 4097};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    int count = rule_cases(rules);
+    corpus_of_counts(&c, counts, sizeof counts / sizeof *counts);
+    tolerance = 1e-3;
+    for (int windows = 0; windows < 2; windows++) { /* of one target a block, and as if of several */
+        struct example_source s = source_of(&c, windows ? EXAMPLE_WINDOW : EXAMPLE_ADJACENCY);
+        s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        for (int r = 0; r < count; r++)
+            compare_steps(cpu, gpu, &rules[r], r % 2 ? 600 : 20, c.rows, PLACES[(size_t)r % PLACE_PAIRS], 1,
+                          example_count(&s), 1, windows ? "counted rows of windows" : "counted rows of lines");
+    }
+    tolerance = 3e-5;
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    free(c.ids);
+    free(c.starts);
+}
+
+/* Whether several groups of threads share a block's contexts (from 32 on), and in which thread blocks (to 256 blocks).
+ */
+void test_blocks(void) {
+    static const uint64_t blocks[] = {1, 2, 255, 256, 257};
+    static const uint32_t dims[] = {20, 128, 129, 256, 257, 384, 385, 512, 513};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    int count = rule_cases(rules), at = 0;
+    corpus_make(&c, 300, 1200, 12);
+    for (uint32_t contexts = 31; contexts <= 65; contexts += contexts < 33 ? 1 : contexts == 33 ? 31 : 1) {
+        struct example_source s = source_of(&c, EXAMPLE_LIST);
+        char name[64];
+        s.negatives = contexts - s.positives, s.short_repeat = 1, s.law = NEGATIVE_UNIFORM;
+        snprintf(name, sizeof name, "blocks of %u contexts", contexts);
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+            for (size_t d = (b + contexts) % 2; d < sizeof dims / sizeof *dims; d += 2, at++)
+                compare_steps(cpu, gpu, &rules[at % count], dims[d], 300, PLACES[at % PLACE_PAIRS], 4, blocks[b],
+                              at % 2, name);
+    }
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
+/* Rows whose own updates pass the number of those whose constants are kept. */
+void test_late_updates(void) {
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    int count = rule_cases(rules);
+    corpus_make(&c, 300, 400, 12);
+    struct example_source s = source_of(&c, EXAMPLE_LIST);
+    if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+    updates_before = 4096 - 3;
+    for (int r = 0; r < count; r++)
+        if (rules[r].options.count_rows)
+            compare_steps(cpu, gpu, &rules[r], r % 2 ? 128 : 600, 300, PLACES[(size_t)r % PLACE_PAIRS], 5, 80, 1,
+                          "4096 updates");
+    updates_before = 0;
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
     corpus_free(&c);

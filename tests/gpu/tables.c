@@ -23,8 +23,27 @@ static void check_rows(struct backend *gpu, const struct rule_case *rule, const 
     free(back);
 }
 
+/* The last rows of a large pinned table, which is made in pieces; one more than fills `bytes` of them. */
+static void check_large(struct backend *gpu, uint64_t bytes) {
+    struct rule_options rule = options_of(RULE_SGD);
+    struct record_layout layout = layout_of(&rule, 31);
+    struct table_spec spec = {
+        .name = "target", .rows = bytes / 128 + 1, .layout = layout, .weights = PLACE_PINNED, .state = PLACE_PINNED};
+    struct backend_table *table = NULL;
+    char *records = first_records(&rule, &layout, 40), back[40 * 31 * 4];
+    int ok = !backend_cuda.table_open(gpu, &spec, &table) &&
+             !backend_cuda.table_write(gpu, table, spec.rows - 40, 40, records) &&
+             !backend_cuda.table_read(gpu, table, spec.rows - 40, 40, back) && !memcmp(records, back, sizeof back) &&
+             !backend_cuda.table_read(gpu, table, spec.rows - 80, 40, back);
+    for (size_t i = 0; i < sizeof back && ok; i++) ok = back[i] == 0;
+    CHECK(ok, "%llu bytes and a row, pinned", (unsigned long long)bytes);
+    backend_cuda.table_close(gpu, table);
+    free(records);
+}
+
 void test_rows(void) {
     struct backend *gpu = open_or_stop(&backend_cuda, 3);
+    struct rule_case sgd = {"sgd", options_of(RULE_SGD)};
     struct rule_case rules[32];
     int count = rule_cases(rules);
     for (int r = 0; r < count; r++)
@@ -33,10 +52,32 @@ void test_rows(void) {
                 check_rows(gpu, &rules[r], PLACES[p], 5000, 1234);
             else
                 check_rows(gpu, &rules[r], PLACES[p], 150000, 140000); /* several copies a piece */
+    /* Rows of 128 bytes that fill a huge page but for one, exactly, and by one more. */
+    for (uint64_t rows = 16383; rows <= 16385; rows++) check_rows(gpu, &sgd, PLACES[1], rows, 10000);
+    check_large(gpu, UINT64_C(1) << 30);
     backend_cuda.close(gpu);
 }
 
 /* ---- what must be refused ---- */
+
+/* More than 2^31 examples; and so many contexts, of 2,048 examples with 2^20 each. */
+static void check_large_batches(struct backend *gpu) {
+    struct corpus c;
+    corpus_make(&c, 100, 4096, 9);
+    struct example_source s = source_of(&c, EXAMPLE_LIST);
+    struct batch_request request = {0, 0, UINT64_C(1) << 31, 0};
+    s.positives = 1, s.negatives = (1 << 20) - 1, s.short_repeat = 1;
+    for (uint64_t i = 0; i <= c.sentences; i++)
+        c.starts[i] = i * (c.tokens / c.sentences); /* two ids in each, at least */
+    c.tokens = s.tokens = c.starts[c.sentences];
+    CHECK(!backend_cuda.source(gpu, &s), "source");
+    CHECK(backend_cuda.make_batch(gpu, 0, &request) == -1 && strstr(report_sentence(), "train.batch"), "2^31 examples");
+    report_clear();
+    request.count = 2048;
+    CHECK(backend_cuda.make_batch(gpu, 0, &request) == -1 && strstr(report_sentence(), "train.batch"), "2^31 contexts");
+    report_clear();
+    corpus_free(&c);
+}
 
 void test_refusals(void) {
     struct backend_options options = {.depth = 2, .gpu_budget = 64 << 20, .index = 0};
@@ -56,6 +97,7 @@ void test_refusals(void) {
     report_clear();
     CHECK(backend_cuda.result(gpu, 1, &result) == -1 && *report_sentence(), "a result without a batch");
     report_clear();
+    check_large_batches(gpu);
     spec.rows = UINT64_C(1) << 60;
     spec.weights = spec.state = PLACE_PINNED;
     CHECK(backend_cuda.table_open(gpu, &spec, &table) == -1 && *report_sentence(), "a table of 2^69 bytes");

@@ -1,0 +1,134 @@
+/* by_id: rows by id for other people's models, straight from and to the tables.
+ *
+ * A fetch copies; workers share out the ids. An update sorts: a row belongs to one worker (row mod workers), which sums
+ * the gradients of its places in the order of the ids and applies the rule once, so the number of workers changes
+ * nothing. A store goes by row as well, so that of ids that repeat the last stays.
+ */
+#include "cpu.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+struct by_id {
+    struct backend *backend;
+    const struct rows_request *request;
+    const uint32_t *ids;
+    uint32_t dim;
+};
+
+/* ---- ids ---- */
+
+static int narrow_ids(void *context, unsigned worker) {
+    const struct by_id *call = context;
+    const int64_t *wide = call->request->ids;
+    uint64_t first, end;
+    pool_share(call->request->count, worker, pool_threads(call->backend->pool), &first, &end);
+    for (uint64_t i = first; i < end; i++) call->backend->ids[i] = (uint32_t)wide[i];
+    return 0;
+}
+
+/* The ids as 32-bit numbers: the caller's own where they are that already. */
+static int take_ids(struct by_id *call) {
+    struct backend *backend = call->backend;
+    const struct rows_request *request = call->request;
+    call->dim = request->table->spec.layout.dim;
+    call->ids = request->ids;
+    if (request->id_bits == 32) return 0;
+    if (mem_grow(&backend->ids, &backend->id_room, request->count, sizeof *backend->ids, "ids") ||
+        pool_run(backend->pool, narrow_ids, call))
+        return -1;
+    call->ids = backend->ids;
+    return 0;
+}
+
+static int run(struct backend *backend, const struct rows_request *request, pool_job *job) {
+    struct by_id call = {.backend = backend, .request = request};
+    return take_ids(&call) || pool_run(backend->pool, job, &call) ? -1 : 0;
+}
+
+/* ---- fetch ---- */
+
+enum { AHEAD = 8 }; /* rows that are asked for before they are copied: each is a miss of the cache */
+
+static int fetch_rows(void *context, unsigned worker) {
+    const struct by_id *call = context;
+    uint64_t first, end, bytes = call->dim * sizeof(float);
+    pool_share(call->request->count, worker, pool_threads(call->backend->pool), &first, &end);
+    for (uint64_t i = first; i < end; i++) {
+        if (i + AHEAD < end) __builtin_prefetch(cpu_weights(call->request->table, call->ids[i + AHEAD]));
+        memcpy(call->request->values + i * call->dim, cpu_weights(call->request->table, call->ids[i]), bytes);
+    }
+    return 0;
+}
+
+int cpu_rows_fetch(struct backend *backend, const struct rows_request *request) {
+    return run(backend, request, fetch_rows);
+}
+
+/* ---- update and store ---- */
+
+static int64_t sort_own(const struct by_id *call, unsigned worker) {
+    return cpu_sort_occurrences(&call->backend->scratch[worker], call->ids, call->request->count, worker,
+                                pool_threads(call->backend->pool), call->request->table->spec.rows);
+}
+
+static int store_rows(void *context, unsigned worker) {
+    const struct by_id *call = context;
+    const uint64_t *keys;
+    uint64_t bytes = call->dim * sizeof(float);
+    int64_t n = sort_own(call, worker);
+    if (n < 0) return -1;
+    keys = call->backend->scratch[worker].keys;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t row = (uint32_t)(keys[i] >> 32);
+        if (i + 1 < n && keys[i + 1] >> 32 == row) continue;
+        memcpy(cpu_weights(call->request->table, row), call->request->values + (uint32_t)keys[i] * (uint64_t)call->dim, bytes);
+    }
+    return 0;
+}
+
+int cpu_rows_store(struct backend *backend, const struct rows_request *request) {
+    return run(backend, request, store_rows);
+}
+
+/* The gradients of the occurrences keys[0..count), all of one row, summed. Columns past the dimension stay as they are. */
+static void sum_gradients(const struct by_id *call, const uint64_t *keys, int64_t count, float *sum) {
+    const float *gradients = call->request->values;
+    memcpy(sum, gradients + (uint32_t)keys[0] * (uint64_t)call->dim, call->dim * sizeof(float));
+    for (int64_t i = 1; i < count; i++) {
+        const float *more = gradients + (uint32_t)keys[i] * (uint64_t)call->dim;
+        for (uint32_t column = 0; column < call->dim; column++) sum[column] += more[column];
+    }
+}
+
+static int update_rows(void *context, unsigned worker) {
+    const struct by_id *call = context;
+    const struct rows_request *request = call->request;
+    struct cpu_scratch *scratch = &call->backend->scratch[worker];
+    struct rule_step constants = rule_prepare(request->rule, request->lr, request->global_step);
+    struct cpu_memo memo = {0};
+    int64_t n = sort_own(call, worker), end;
+    if (n < 0 || cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
+    for (int64_t i = 0; i < n; i = end) {
+        uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
+        for (end = i + 1; end < n && scratch->keys[end] >> 32 == row;) end++;
+        sum_gradients(call, scratch->keys + i, end - i, scratch->gradient);
+        cpu_clip(&constants, call->dim, scratch->gradient, (uint64_t)(end - i));
+        cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row,
+                       scratch->gradient, scratch->unused_slot, &memo);
+    }
+    return 0;
+}
+
+int cpu_rows_update(struct backend *backend, const struct rows_request *request) {
+    return run(backend, request, update_rows);
+}
+
+/* ---- view ---- */
+
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, int slot) {
+    if (slot < 0) return (struct rows_view){.data = cpu_weights(table, 0), .stride = table->weights.stride};
+    return (struct rows_view){.data = cpu_slots(table, 0) + (uint64_t)slot * table->spec.layout.span,
+                              .stride = table->state_stride};
+}

@@ -1,0 +1,78 @@
+/* update: what every exact update of rows is made of: a worker's occurrences sorted by row, the bound of a row's summed
+ * gradient, the rule on its record.
+ */
+#include "cpu.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
+                    struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
+                    struct cpu_memo *memo) {
+    struct rule_slot slots[RULE_SLOTS];
+    float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot}, *base = cpu_slots(table, row);
+    int count = rule_slots(rule, slots);
+    for (int i = 0; i < count; i++) role[slots[i].role] = base + (uint64_t)i * table->spec.layout.span;
+    if (table->spec.layout.counted) behind = (*cpu_updates(table, row))++;
+    unsigned entry = behind % 64;
+    if (memo->behind[entry] != behind + 1) {
+        memo->behind[entry] = behind + 1;
+        memo->step[entry] = rule_prepare(rule, lr, behind);
+    }
+    rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0],
+                           role[1], role[2]);
+}
+
+/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
+void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places) {
+    float squares = 0;
+    if (!(constants->clip > 0)) return;
+    for (uint32_t column = 0; column < dim; column++) squares += gradient[column] * gradient[column];
+    float share = rule_share(constants->clip, places, squares);
+    for (uint32_t column = 0; share != 1 && column < dim; column++) gradient[column] *= share;
+}
+
+/* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order).
+ */
+int64_t cpu_sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
+                             unsigned workers, uint64_t rows) {
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < count; i++) n += ids[i] % workers == worker;
+    if (mem_grow(&scratch->keys, &scratch->key_room, n, sizeof *scratch->keys, "sorting a batch") ||
+        mem_grow(&scratch->spare, &scratch->spare_room, n, sizeof *scratch->spare, "sorting a batch"))
+        return -1;
+    uint64_t *from = scratch->keys, *to = scratch->spare;
+    n = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (ids[i] % workers == worker) from[n++] = (uint64_t)ids[i] << 32 | i;
+    for (unsigned shift = 32; shift < 64 && (rows - 1) >> (shift - 32); shift += 11) {
+        uint32_t at[2048] = {0};
+        for (uint64_t i = 0; i < n; i++) at[from[i] >> shift & 2047]++;
+        uint32_t sum = 0;
+        for (int i = 0; i < 2048; i++) {
+            uint32_t here = at[i];
+            at[i] = sum;
+            sum += here;
+        }
+        for (uint64_t i = 0; i < n; i++) to[at[from[i] >> shift & 2047]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != scratch->keys) {
+        uint64_t room = scratch->key_room;
+        scratch->spare = scratch->keys;
+        scratch->keys = from;
+        scratch->key_room = scratch->spare_room;
+        scratch->spare_room = room;
+    }
+    return (int64_t)n;
+}
+
+int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
+    return mem_grow(&scratch->gradient, &scratch->gradient_room, span, sizeof(float), "a gradient") ||
+                   mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "a gradient")
+               ? -1
+               : 0;
+}

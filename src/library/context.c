@@ -1,0 +1,123 @@
+#include "handles.h"
+
+#include "base/memory.h"
+#include "train/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *sptx_version(void) {
+    return SPTX_VERSION;
+}
+
+void enter(struct sptx_context *context) {
+    context->before = report_use(context->report);
+    report_clear();
+}
+
+enum sptx_status leave(struct sptx_context *context, int result) {
+    int code = result ? report_exit_code() : 0;
+    report_use(context->before);
+    if (!result) return SPTX_OK;
+    return code == 2 ? SPTX_USAGE : SPTX_FAILED;
+}
+
+int take_options(void *options, uint64_t size, const void *given) {
+    uint64_t theirs;
+    if (!given) return fail_usage("the options are NULL");
+    memcpy(&theirs, given, sizeof theirs);
+    if (theirs < sizeof theirs || theirs > 65536)
+        return fail_usage("options begin with their size; %llu is none", (unsigned long long)theirs);
+    const unsigned char *bytes = given;
+    for (uint64_t i = size; i < theirs; i++)
+        if (bytes[i]) return fail_usage("options of a newer version than this library, %s", SPTX_VERSION);
+    memcpy(options, given, theirs < size ? theirs : size);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+/* "auto", "cpu", "cuda", "cuda:N" -> backend and GPU. */
+static int choose_device(struct sptx_context *context, const char *device, unsigned *index) {
+    char why[256] = "", *end;
+    *index = 0;
+    if (!device) device = "auto";
+    context->ops = &backend_cpu;
+    if (!strcmp(device, "cpu")) return 0;
+    int wanted = strcmp(device, "auto") != 0;
+    if (wanted && strncmp(device, "cuda", 4))
+        return fail_usage("device '%s' is none of auto, cpu, cuda, cuda:N", device);
+    if (wanted && device[4]) {
+        *index = (unsigned)strtoul(device + 5, &end, 10);
+        if (device[4] != ':' || end == device + 5 || *end || *index > 1023)
+            return fail_usage("device '%s' is none of auto, cpu, cuda, cuda:N", device);
+    }
+    if (backend_cuda_present(why, sizeof why)) context->ops = &backend_cuda;
+    else if (wanted) return fail("device '%s': %s", device, why);
+    return 0;
+}
+
+static int open_machine(struct sptx_context *context, const struct sptx_context_options *options) {
+    struct backend_options machine = {.threads = options->threads,
+                                      .depth = 1,
+                                      .gpu_budget = options->gpu_budget ? options->gpu_budget : UINT64_MAX};
+    if (choose_device(context, options->device, &machine.index)) return -1;
+    if (!(context->pool = pool_open(options->threads)) || context->ops->open(&context->backend, &machine)) {
+        context->backend = NULL;
+        return -1;
+    }
+    if (context->ops == &backend_cuda) snprintf(context->device, sizeof context->device, "cuda:%u", machine.index);
+    else strcpy(context->device, "cpu");
+    return context->ops->info(context->backend, &context->machine);
+}
+
+enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_options *given) {
+    struct sptx_context_options options = SPTX_CONTEXT_OPTIONS;
+    if (!out) return SPTX_USAGE;
+    *out = NULL;
+    struct sptx_context *context = calloc(1, sizeof *context);
+    if (!context) return SPTX_FAILED;
+    uint64_t size = 0; /* the warning function is needed before anything can be said */
+    if (given) memcpy(&size, given, sizeof size);
+    int hears = size >= sizeof options;
+    context->report = report_open(hears ? given->warning : NULL, hears ? given->user : NULL);
+    if (!context->report) {
+        free(context);
+        return SPTX_FAILED;
+    }
+    *out = context;
+    enter(context);
+    return leave(context, take_options(&options, sizeof options, given) || open_machine(context, &options) ? -1 : 0);
+}
+
+void sptx_close(struct sptx_context *context) {
+    if (!context) return;
+    while (context->tables) sptx_table_close(context->tables);
+    while (context->runs) sptx_run_close(context->runs);
+    enter(context);
+    if (context->backend) context->ops->close(context->backend);
+    pool_close(context->pool);
+    leave(context, 0);
+    report_close(context->report);
+    free(context);
+}
+
+const char *sptx_error(const struct sptx_context *context) {
+    if (!context) return "the context is NULL";
+    struct report *before = report_use(context->report);
+    const char *sentence = report_sentence();
+    report_use(before);
+    return sentence;
+}
+
+const char *sptx_device(const struct sptx_context *context) {
+    return context ? context->device : "";
+}
+
+enum sptx_status sptx_wait(struct sptx_context *context) {
+    if (!context) return SPTX_USAGE;
+    enter(context);
+    return leave(context, context->backend ? context->ops->rows_wait(context->backend)
+                                           : fail_usage("the context is not open"));
+}

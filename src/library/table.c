@@ -1,0 +1,234 @@
+#include "handles.h"
+
+#include "base/memory.h"
+#include "rows/rules.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 4096 };
+#define MOST_ROWS 4294967294u
+
+/* ---- options ---- */
+
+void sptx_table_defaults(struct sptx_table_options *options, uint64_t size) {
+    struct sptx_table_options all = {.weights = SPTX_PINNED,
+                                     .state = SPTX_PINNED,
+                                     .seed = 1,
+                                     .optimizer = "sgd",
+                                     .init = "word2vec",
+                                     .lr = NAN,
+                                     .momentum = NAN,
+                                     .weight_decay = NAN,
+                                     .lr_decay = NAN,
+                                     .initial_accumulator = NAN,
+                                     .eps = NAN,
+                                     .rho = NAN,
+                                     .alpha = NAN,
+                                     .beta1 = NAN,
+                                     .beta2 = NAN,
+                                     .lambd = NAN,
+                                     .t0 = NAN,
+                                     .eta_minus = NAN,
+                                     .eta_plus = NAN,
+                                     .step_min = NAN,
+                                     .step_max = NAN,
+                                     .clip = NAN,
+                                     .count_rows = 1};
+    if (!options || size < sizeof size) return;
+    all.size = size < sizeof all ? size : sizeof all;
+    memcpy(options, &all, all.size);
+}
+
+static void take(double *option, double given) {
+    if (!isnan(given)) *option = given;
+}
+
+static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_table_options *o) {
+    *fixed = !o->optimizer || !strcmp(o->optimizer, "none");
+    int which = *fixed ? RULE_SGD : rules_named(o->optimizer);
+    if (which < 0)
+        return fail_usage("optimizer '%s' is none of sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse_adam, adamax, "
+                          "asgd, rprop, none",
+                          o->optimizer);
+    *rule = rules_defaults(which);
+    take(&rule->lr, o->lr);
+    take(&rule->momentum, o->momentum);
+    take(&rule->weight_decay, o->weight_decay);
+    take(&rule->lr_decay, o->lr_decay);
+    take(&rule->initial_accumulator, o->initial_accumulator);
+    take(&rule->eps, o->eps);
+    take(&rule->rho, o->rho);
+    take(&rule->alpha, o->alpha);
+    take(&rule->beta1, o->beta1);
+    take(&rule->beta2, o->beta2);
+    take(&rule->lambd, o->lambd);
+    take(&rule->t0, o->t0);
+    take(&rule->eta_minus, o->eta_minus);
+    take(&rule->eta_plus, o->eta_plus);
+    take(&rule->step_min, o->step_min);
+    take(&rule->step_max, o->step_max);
+    take(&rule->clip, o->clip);
+    rule->nesterov = o->nesterov != 0;
+    rule->centered = o->centered != 0;
+    rule->amsgrad = o->amsgrad != 0;
+    if (*fixed) rule->momentum = 0;
+    rule->count_rows = o->count_rows && rule_counts(rule);
+    return rules_check(rule) ? fail_usage("the optimizer's options cannot be used") : 0;
+}
+
+static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
+    if (!o->rows || o->rows > MOST_ROWS) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, MOST_ROWS);
+    if (!o->dim || o->dim > MOST_COLUMNS) return fail_usage("dim = %u is not in 1..%d", o->dim, MOST_COLUMNS);
+    if (o->weights > SPTX_FILE || o->state > SPTX_FILE)
+        return fail_usage("places are 0 (pinned), 1 (gpu) and 2 (file), not %u and %u", o->weights, o->state);
+    *out = (struct table_options){.rows = o->rows,
+                                  .hot_rows = o->hot_rows,
+                                  .dim = o->dim,
+                                  .weights = (enum place)o->weights,
+                                  .state = (enum place)o->state,
+                                  .seed = o->seed,
+                                  .directory = o->directory ? o->directory : "."};
+    if (read_rule(&out->rule, fixed, o)) return -1;
+    if (!o->init || table_init_law(&out->init, o->init, TABLE_TARGET, o->dim))
+        return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec", o->init ? o->init : "NULL");
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_table(struct sptx_table *table, const struct sptx_table_options *given) {
+    struct sptx_context *context = table->context;
+    struct sptx_table_options options;
+    struct table_options how;
+    sptx_table_defaults(&options, sizeof options);
+    if (!context->backend) return fail_usage("the context is not open");
+    if (take_options(&options, sizeof options, given) || read_options(&how, &table->fixed, &options) ||
+        table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
+        return -1;
+    table->rule = table->table.rule;
+    if (!table_fill(&table->table, context->pool)) return 0;
+    table_release(&table->table);
+    return -1;
+}
+
+enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
+                                 struct sptx_table **out) {
+    if (!context || !out) return SPTX_USAGE;
+    *out = NULL;
+    enter(context);
+    struct sptx_table *table = mem_zalloc(1, sizeof *table, "a table");
+    if (!table) return leave(context, -1);
+    table->context = context;
+    if (open_table(table, options)) {
+        free(table);
+        return leave(context, -1);
+    }
+    table->next = context->tables;
+    context->tables = table;
+    *out = table;
+    return leave(context, 0);
+}
+
+void sptx_table_close(struct sptx_table *table) {
+    if (!table) return;
+    struct sptx_context *context = table->context;
+    struct sptx_table **at = &context->tables;
+    while (*at != table) at = &(*at)->next;
+    *at = table->next;
+    enter(context);
+    table_release(&table->table);
+    leave(context, 0);
+    free(table);
+}
+
+/* ---- what a table is ---- */
+
+uint64_t sptx_table_rows(const struct sptx_table *table) {
+    return table ? table->table.spec.rows : 0;
+}
+
+uint32_t sptx_table_dim(const struct sptx_table *table) {
+    return table ? table->table.spec.layout.dim : 0;
+}
+
+double sptx_table_lr(const struct sptx_table *table) {
+    return table ? table->rule.lr : NAN;
+}
+
+enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    if (!(lr >= 0 && lr <= 1e6)) return leave(table->context, fail_usage("lr = %g is not between 0 and 1e6", lr));
+    table->rule.lr = lr;
+    return leave(table->context, 0);
+}
+
+uint64_t sptx_table_steps(const struct sptx_table *table) {
+    return table ? table->steps : 0;
+}
+
+enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps) {
+    if (!table) return SPTX_USAGE;
+    table->steps = steps;
+    return SPTX_OK;
+}
+
+const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
+    struct rule_slot slots[RULE_SLOTS];
+    if (!table) return NULL;
+    if (!index) return "weights";
+    return index <= (uint32_t)rule_slots(&table->table.rule, slots) ? slots[index - 1].name : NULL;
+}
+
+static int find_slot(const struct sptx_table *table, const char *field, int *slot) {
+    for (uint32_t i = 0; sptx_table_field(table, i); i++)
+        if (field && !strcmp(field, sptx_table_field(table, i))) {
+            *slot = (int)i - 1;
+            return 0;
+        }
+    return fail_usage("the table has no field '%s'; its first is 'weights', then come its rule's slots", field ? field : "NULL");
+}
+
+enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *out) {
+    int slot = -1;
+    if (!table || !out) return SPTX_USAGE;
+    struct sptx_context *context = table->context;
+    const struct table_spec *spec = &table->table.spec;
+    enter(context);
+    if (out->size < sizeof *out) return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
+    if (find_slot(table, field, &slot) || context->ops->rows_wait(context->backend)) return leave(context, -1);
+    struct rows_view view = context->ops->rows_view(context->backend, table->table.store, slot);
+    enum place place = slot < 0 ? spec->weights : spec->state;
+    *out = (struct sptx_view){.size = sizeof *out,
+                              .data = view.data,
+                              .first = view.data ? view.first : spec->rows,
+                              .rows = view.data ? spec->rows - view.first : 0,
+                              .stride = view.stride,
+                              .dim = spec->layout.dim,
+                              .cuda = view.data && context->ops == &backend_cuda && place == PLACE_PINNED};
+    return leave(context, 0);
+}
+
+/* ---- disk ---- */
+
+enum sptx_status sptx_table_save(struct sptx_table *table, const char *path) {
+    uint64_t checksum;
+    if (!table) return SPTX_USAGE;
+    struct sptx_context *context = table->context;
+    enter(context);
+    if (!path || !*path) return leave(context, fail_usage("a table is saved to a path; none was given"));
+    if (context->ops->rows_wait(context->backend)) return leave(context, -1);
+    return leave(context, table_save(&table->table, path, &checksum));
+}
+
+enum sptx_status sptx_table_load(struct sptx_table *table, const char *path) {
+    if (!table) return SPTX_USAGE;
+    struct sptx_context *context = table->context;
+    enter(context);
+    if (!path || !*path) return leave(context, fail_usage("a table is loaded from a path; none was given"));
+    if (context->ops->rows_wait(context->backend)) return leave(context, -1);
+    return leave(context, table_load(&table->table, path));
+}

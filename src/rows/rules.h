@@ -1,0 +1,17 @@
+/* rules: the optimizers by name, with PyTorch's defaults (torch.optim), for whoever opens a table. */
+#ifndef SPTX_RULES_H
+#define SPTX_RULES_H
+
+#include "kernels/optimizers.h"
+
+/* The rule of this name ("sparse-adam" and "sparse_adam" alike), or -1. */
+int rules_named(const char *name);
+const char *rules_name(int rule); /* "sparse_adam" */
+
+/* Every option at PyTorch's default for this rule. */
+struct rule_options rules_defaults(int rule);
+
+/* Whether these options can work together: 0, or -1 after fail(), whose sentence names the rule and the option. */
+int rules_check(const struct rule_options *options);
+
+#endif

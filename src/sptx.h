@@ -1,0 +1,249 @@
+/* sptx: rows of huge tables for anyone's model. This header is the manual of libsptx.
+ *
+ * A table holds float32 rows with the state of their optimizer beside them. It may be larger than a GPU's memory: rows lie
+ * in host memory (pinned, so that a GPU reaches them) and visit the GPU only for the calls that name them. Four verbs:
+ *
+ *     fetch      ids -> the rows' values          a forward pass reads them
+ *     update     ids, gradients -> new rows       one optimizer step for each distinct row
+ *     store      ids, values -> the rows          overwritten, the optimizer's state stays
+ *     prefetch   ids that a later fetch will ask for: their rows start moving now
+ *
+ * A model of two tables, one step (any language's floats will do for the gradients):
+ *
+ *     struct sptx_context *context;
+ *     struct sptx_context_options machine = SPTX_CONTEXT_OPTIONS;
+ *     if (sptx_open(&context, &machine)) die(sptx_error(context));
+ *
+ *     struct sptx_table_options options;
+ *     sptx_table_defaults(&options, sizeof options);
+ *     options.rows = 5000000;
+ *     options.dim = 64;
+ *     options.optimizer = "adagrad";
+ *     options.lr = 0.05;
+ *     struct sptx_table *users;
+ *     if (sptx_table_open(context, &options, &users)) die(sptx_error(context));
+ *
+ *     struct sptx_ids ids = {.data = user_ids, .count = n, .bits = 64, .memory = SPTX_HOST};
+ *     sptx_fetch(users, &ids, values, SPTX_HOST, NULL);             // values: [n x 64]
+ *     ...                                                           // gradients: [n x 64], your model's
+ *     sptx_update(users, &ids, gradients, SPTX_HOST, NULL);
+ *     sptx_table_save(users, "users.npy");
+ *
+ * Status. Every call that can fail returns an enum sptx_status; sptx_error(context) is the sentence that says what was
+ * seen and what was wanted. A call that fails because it was called wrongly (SPTX_USAGE) has changed nothing.
+ *
+ * Output. The library prints nothing, ends no process, installs no signal handler and keeps no state outside its handles.
+ *
+ * Threads. A context with its tables and runs is used by one thread at a time; different contexts by different threads at
+ * once. After fork() only the parent goes on using its handles; the child opens its own, before it touches CUDA.
+ *
+ * Sizes. Counts and bytes are 64-bit. Rows are numbered from 0; a table has at most 4,294,967,294 of them.
+ *
+ * Growth. Structs of options begin with their size: a program built against an older header goes on working.
+ */
+#ifndef SPTX_H
+#define SPTX_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* what stands here is exported, and nothing else */
+
+#define SPTX_VERSION "1.0.0"
+
+/* The library's version, "MAJOR.MINOR.PATCH". It speaks this header's language where MAJOR is the same. */
+const char *sptx_version(void);
+
+enum sptx_status {
+    SPTX_OK = 0,
+    SPTX_FAILED = 1,  /* something outside: memory, a disk, a GPU, a file's contents */
+    SPTX_USAGE = 2,   /* the call itself: an id past the rows, a name that is none, a handle of NULL */
+    SPTX_STOPPED = 3, /* sptx_train: the callback asked for it; a checkpoint is written */
+};
+
+/* Where memory that a caller passes lies. The numbers are DLPack's device types. */
+enum sptx_memory {
+    SPTX_HOST = 1, /* any host memory */
+    SPTX_CUDA = 2, /* the context's GPU, or host memory that it can address */
+};
+
+struct sptx_context;
+struct sptx_table;
+struct sptx_run;
+
+/* ---- a context: the machine ---- */
+
+struct sptx_context_options {
+    uint64_t size;       /* sizeof (struct sptx_context_options) */
+    const char *device;  /* "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1" */
+    uint32_t threads;    /* of the host; 0: all cores that the process may use */
+    uint32_t reserved;   /* 0 */
+    uint64_t gpu_budget; /* bytes of the GPU that may be taken; 0: what is free less a reserve */
+    void (*warning)(void *user, const char *text); /* or NULL: warnings are dropped. Called by the thread that calls */
+    void *user;
+};
+#define SPTX_CONTEXT_OPTIONS {sizeof(struct sptx_context_options), "auto", 0, 0, 0, 0, 0}
+
+/* *context is set even where opening fails, so that sptx_error() can say why; close it in either case. It is NULL only
+ * where there is no memory for it. */
+enum sptx_status sptx_open(struct sptx_context **context, const struct sptx_context_options *options);
+
+/* Closes the tables and runs that are still open in it, too. Waits for what runs. Harmless on NULL. */
+void sptx_close(struct sptx_context *context);
+
+/* The sentence of the last call in this context that failed, "" where none did. Valid until the next call in it. */
+const char *sptx_error(const struct sptx_context *context);
+
+/* "cpu", "cuda:0": what the context runs on; valid as long as it is open. */
+const char *sptx_device(const struct sptx_context *context);
+
+/* Waits for all that was asked of the context's tables. Fails where ids in the GPU's memory were past a table's rows: those
+ * are checked there, and what named them was left out. */
+enum sptx_status sptx_wait(struct sptx_context *context);
+
+/* ---- a table ---- */
+
+enum sptx_place {
+    SPTX_PINNED = 0, /* host memory that the GPU reaches; plain memory without one */
+    SPTX_GPU = 1,    /* the GPU's own memory; plain memory without one */
+    SPTX_FILE = 2,   /* a working file, mapped; removed when the table is closed */
+};
+
+/* Rules, their options' names and defaults are PyTorch's (torch.optim). Options that a rule does not have are ignored;
+ * a NaN stands for the rule's default. */
+struct sptx_table_options {
+    uint64_t size;          /* sizeof (struct sptx_table_options) */
+    uint64_t rows;          /* 1 .. 4,294,967,294 */
+    uint32_t dim;           /* columns, 1 .. 4096 */
+    uint32_t weights;       /* enum sptx_place, of the values */
+    uint32_t state;         /* enum sptx_place, of the optimizer's state */
+    uint32_t seed;          /* of the first values */
+    uint64_t hot_rows;      /* rows below this number lie on the GPU where the others are pinned or in a file */
+    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
+    const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
+    const char *directory;  /* of working files; NULL: the current one */
+    double lr, momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
+    double eta_minus, eta_plus, step_min, step_max;
+    double clip;            /* longest gradient of a row that an update names more than once; 0: no bound */
+    uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
+    uint32_t count_rows;    /* bias corrections count a row's own updates (1) or the table's (0, as PyTorch does) */
+};
+/* Fills every field with its default (rows and dim with 0: those are yours). size: sizeof *options. */
+void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
+
+/* Opens a table with its first values; the same options and seed give the same values everywhere. */
+enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
+                                 struct sptx_table **table);
+void sptx_table_close(struct sptx_table *table); /* harmless on NULL */
+
+uint64_t sptx_table_rows(const struct sptx_table *table);
+uint32_t sptx_table_dim(const struct sptx_table *table);
+
+/* The learning rate of the updates from now on: for schedules. */
+double sptx_table_lr(const struct sptx_table *table);
+enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr);
+
+/* Calls of sptx_update() so far: what bias corrections count with count_rows = 0. Set it after loading, to go on. */
+uint64_t sptx_table_steps(const struct sptx_table *table);
+enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
+
+/* To and from a NumPy file of a structured type, as checkpoints have them: weights, the rule's slots by PyTorch's names,
+ * and the rows' update counts. Saving is whole or not at all. Loading wants the table's own rows, columns and slots. */
+enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
+enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
+
+/* ---- rows ----
+ *
+ * `stream` is a cudaStream_t (NULL: the default stream): the call takes its place in that stream's order, as if it were a
+ * kernel launched on it, and returns before it is done where everything it was given lies in the GPU's memory. Memory of
+ * the host may be used again as soon as the call returns. Without a GPU `stream` is ignored and every call is done when it
+ * returns.
+ */
+struct sptx_ids {
+    const void *data; /* [count] int32 or int64 */
+    uint64_t count;
+    uint32_t bits;    /* 32 or 64 */
+    uint32_t memory;  /* enum sptx_memory */
+};
+
+/* out[i] = row ids[i], [count x dim]. Ids may come in any order and repeat. */
+enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
+                            void *stream);
+
+/* These ids' rows are asked for soon, by a fetch of the same ids in the same order: their rows move meanwhile. Rows that
+ * are updated or stored before that fetch come as they are then. Two announced lists are kept; a third takes the place of
+ * the oldest. What is announced and never fetched costs time and changes nothing. */
+enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
+
+/* gradients: [count x dim]. The gradients of one row are summed in the order of the ids; then each distinct row gets one
+ * update by the table's rule. The result is the same to the bit whatever the thread count and the place. */
+enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
+                             enum sptx_memory memory, void *stream);
+
+/* Row ids[i] = values[i], [count x dim]; of ids that repeat the last stays. */
+enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                            enum sptx_memory memory, void *stream);
+
+/* ---- the rows as memory ---- */
+
+/* The part of a table's weights or of one slot of its state that lies on the host, in place: no copy. Row r >= first is
+ * at data + (r - first) * stride bytes. Valid until the table is closed; changes show at once, once calls are waited for
+ * (sptx_wait). */
+struct sptx_view {
+    uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
+    float *data;     /* NULL where no row lies on the host */
+    uint64_t first;  /* rows below are hot: on the GPU */
+    uint64_t rows;   /* of the view */
+    uint64_t stride; /* bytes between two rows */
+    uint32_t dim;
+    uint32_t cuda;   /* 1: the GPU reaches `data` at the same address */
+};
+/* field: "weights", or a slot by PyTorch's name ("exp_avg"). */
+enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);
+
+/* Fields of the table's records: "weights", then its slots. NULL past the last. */
+const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
+
+/* ---- training and finished runs ---- */
+
+struct sptx_progress {
+    uint64_t size; /* sizeof (struct sptx_progress) of the library */
+    uint64_t step, epoch;
+    double done;                              /* share of the run, 0..1 */
+    double loss, lr;                          /* loss: an example's since the last report */
+    double words_per_second, pairs_per_second; /* 0 where they have no meaning */
+    double seconds;                           /* trained so far, earlier parts of the run included */
+};
+/* Not 0: write a checkpoint and stop. */
+typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
+
+/* What `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", stronger than the
+ * file. resume: 1 goes on from the run's newest checkpoint. SPTX_STOPPED where the callback stopped it. */
+enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
+                            int resume, sptx_progress_fn *progress, void *user);
+
+/* A finished run, or one checkpoint of it, read where it lies. */
+enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);
+void sptx_run_close(struct sptx_run *run); /* harmless on NULL */
+uint64_t sptx_run_rows(const struct sptx_run *run);
+uint32_t sptx_run_dim(const struct sptx_run *run);
+/* The word of a row, NUL-terminated (it may hold other NULs: length may be NULL or gets its bytes); NULL past the rows. */
+const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
+uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has it; 0 past the rows */
+/* The row of a word; SPTX_USAGE where it is none, naming the nearest. */
+enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
+/* "target" or "context": the table's weights, mapped. */
+enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
+/* The k rows most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
+ * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. */
+enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
+                                  uint32_t k, uint32_t *rows, float *scores);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+"""Runs in batch mode killed with batches in flight and resumed, until they end: in the bytes of a run that nobody touched.
+
+Here the rows of pinned and file tables are on their way between host and GPU at any moment, by every way that they can go:
+a batch of 4096 rows of 2 KiB goes home through staging, an epoch's last one directly. Without a GPU there is nothing of that
+to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100), also for
+trying the test itself on the CPU."""
+import concurrent.futures
+import os
+import random
+import shutil
+import time
+
+import pytest
+
+from conftest import KEYS, Program, checkpoints, end, wait_for
+
+KILLS = int(os.environ.get("SPTX_KILLS", "100"))
+pytestmark = pytest.mark.skipif(KEYS["device"]["backend"] != "cuda" and "SPTX_KILLS" not in os.environ,
+                                reason="no GPU: scripts/check_gpu runs this")
+
+KEYS_OF_ALL = {"model": {"dim": "256"},
+               "optimizer": {"rule": "adagrad", "lr": "0.05"},
+               "device": {"threads": "8"},
+               "memory": {"hot_rows": "0", "depth": "5"},
+               "train": {"report_seconds": "0.02"},
+               "run": {"checkpoint_every": "60 steps"}}
+LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": "16"}, "examples": {"positives": "4"},
+         "train": {"batch": "4096", "epochs": "150"}}
+WINDOWS = {"corpus": {"format": "text"}, "negatives": {"per": "pair"}, "examples": {"subsample": "0"},
+           "train": {"batch": "1400", "epochs": "60"}}
+RUNS = {"lists": LISTS,
+        "windows": WINDOWS,
+        "both pinned": {**LISTS, "memory": {"context": "pinned", "context_state": "pinned", "hot_rows": "200"}},
+        "file": {**LISTS, "memory": {"target": "file", "target_state": "pinned"}}}
+
+
+def write_corpus(program, name, lists=2500, rows=6000):
+    """Lists of 5 to 15 of `rows` items; low numbers are frequent, so that batches have many rows in common."""
+    rng = random.Random(name)
+    with open(program.path("corpus.txt"), "w") as file:
+        for number in range(lists):
+            items = " ".join(f"i{int(rows * rng.random() ** 1.5)}" for _ in range(rng.randint(5, 15)))
+            file.write(f"l{number} {items}\n" if RUNS[name] is not WINDOWS else items + "\n")
+
+
+def merged(*parts):
+    keys = {}
+    for part in parts:
+        for section, values in part.items():
+            keys[section] = {**keys.get(section, {}), **values}
+    return keys
+
+
+def kill_once(program, run, rng):
+    """Starts or resumes, and kills: while it trains, or (a fifth of them) anywhere from the start on. 1 where it was killed
+    before it ended."""
+    metrics, began = program.path(run, "metrics.jsonl"), time.time_ns()
+    resumed = ["--resume"] if program.path(run).exists() else []
+    process = program.start("train", "run.ini", f"--run.dir={run}", *resumed)
+    if rng.random() < 0.2:
+        wait_for(lambda: False, process, rng.uniform(0, 1.5))
+    elif wait_for(lambda: metrics.exists() and metrics.stat().st_mtime_ns > began, process):
+        wait_for(lambda: False, process, rng.uniform(0, 0.4))
+    killed = process.poll() is None
+    process.kill()
+    _, err = end(process)
+    assert killed or process.returncode == 0, err
+    return int(killed)
+
+
+def kill_and_resume(program, rng, kills):
+    """Run after run, until there were so many kills; each run ends in the bytes of the whole one."""
+    done = runs = 0
+    while done < kills:
+        run, left = f"run{runs}", kills - done
+        killed = 1
+        while killed and done < kills:
+            killed = kill_once(program, run, rng)
+            done += killed
+        if killed:
+            program("train", "run.ini", f"--run.dir={run}", *(["--resume"] if program.path(run).exists() else []))
+        assert program.tables(run) == program.tables("whole"), f"{run}, after {left - (kills - done)} kills"
+        assert len(checkpoints(program, run)) <= 2
+        shutil.rmtree(program.path(run))
+        runs += 1
+
+
+def kills_of(name, directory, seed, kills):
+    program = Program(directory)
+    program.directory.mkdir()
+    write_corpus(program, name)
+    program.config(**merged(KEYS_OF_ALL, RUNS[name]))
+    program("train", "run.ini", "--run.dir=whole", "--memory.depth=1")
+    kill_and_resume(program, random.Random(seed), kills)
+
+
+@pytest.mark.parametrize("seed", [int(os.environ.get("SPTX_KILLS_SEED", "1"))])
+def test_runs_killed_with_batches_in_flight_end_the_same(tmp_path, seed):
+    each = -(-KILLS // len(RUNS))
+    with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:  # most of a start is waiting for the GPU's driver
+        jobs = [pool.submit(kills_of, name, tmp_path / name.replace(" ", "-"), f"{seed} {name}", each) for name in RUNS]
+        for job in jobs:
+            job.result()

@@ -1,0 +1,287 @@
+#include "choice.h"
+
+#include "kernels/home_order.h"
+#include "kernels/stores.h"
+
+/* ---- drawing ---- */
+
+static uint64_t below(uint64_t end) {
+    return end ? random_bits() % end : 0;
+}
+static uint64_t between(uint64_t low, uint64_t high) {
+    return low + below(high - low + 1);
+}
+static int one_in(uint64_t n) {
+    return below(n) == 0;
+}
+static double share(void) {
+    return (double)(random_bits() >> 11) / 9007199254740992.0;
+}
+#define ONE_OF(list) ((list)[below(sizeof(list) / sizeof *(list))])
+
+/* A number near a threshold: on it, a step to either side, or somewhere from a third to twice as much. */
+static uint64_t around(uint64_t threshold) {
+    switch (below(6)) {
+    case 0:
+        return threshold;
+    case 1:
+        return threshold - 1;
+    case 2:
+        return threshold + 1;
+    default:
+        return 1 + (uint64_t)((double)threshold * (0.3 + 1.7 * share()));
+    }
+}
+
+static enum place random_place(void) {
+    static const enum place places[] = {PLACE_PINNED, PLACE_PINNED, PLACE_PINNED, PLACE_GPU, PLACE_FILE};
+    return ONE_OF(places);
+}
+
+/* ---- parts of a choice ---- */
+
+static void choose_rule(struct choice *c) {
+    struct rule_case rules[32];
+    int count = rule_cases(rules);
+    c->rule = rules[below((uint64_t)count)];
+    c->rule.options.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, it costs no more than that */
+    c->mean = one_in(2);
+}
+
+static void choose_placing(struct choice *c, int side) {
+    struct placing *p = &c->machine.placing[side];
+    p->weights = random_place();
+    p->state = one_in(2) ? p->weights : random_place();
+    p->hot_rows = 0;
+}
+
+static void choose_machine(struct choice *c) {
+    static const unsigned threads[] = {1, 2, 3, 7, 8, 8, 9, 12, 16, 16};
+    c->machine.threads = ONE_OF(threads);
+    c->machine.depth = (unsigned)between(1, BACKEND_STAGES);
+    for (int side = 0; side < 2; side++) choose_placing(c, side);
+}
+
+static void choose_hot_rows(struct choice *c) {
+    for (int side = 0; side < 2; side++) {
+        uint64_t *hot = &c->machine.placing[side].hot_rows;
+        if (one_in(2)) *hot = one_in(4) ? c->rows : below(c->rows / 2 + 1);
+    }
+}
+
+static void choose_examples(struct choice *c, enum example_mode mode) {
+    struct example_source *s = &c->source;
+    static const uint64_t vocabularies[] = {1, 3, 15}, held_out[] = {0, 0, 0, UINT64_C(1) << 29};
+    *s = (struct example_source){.mode = mode, .seed = (uint32_t)random_bits()};
+    s->window = (uint32_t)between(1, 6);
+    s->positives = (uint32_t)between(1, 4);
+    s->negatives = (uint32_t)ONE_OF(vocabularies) + (uint32_t)below(3);
+    s->law = (enum negative_law)below(3);
+    s->shrink = one_in(2);
+    s->shuffle = one_in(2);
+    s->shuffle_items = one_in(4);
+    s->targets_all = one_in(2);
+    s->replacement = one_in(3);
+    s->short_repeat = one_in(2);
+    s->per_pair = one_in(2);
+    s->exclude = !one_in(3);
+    s->distinct = one_in(3);
+    s->held_out = (uint32_t)ONE_OF(held_out);
+    s->far = one_in(3);
+    c->subsample = one_in(4);
+    c->longest = between(2, mode == EXAMPLE_WINDOW ? 40 : 9);
+}
+
+static void choose_calls(struct choice *c) {
+    c->measured = one_in(3) ? (unsigned)between(2, 6) : 0;
+    c->arrays = one_in(4) ? (unsigned)between(2, 4) : 0;
+    c->apart = one_in(4) ? (unsigned)between(2, 5) : 0;
+    c->touched = one_in(3) ? (unsigned)between(2, 6) : 0;
+    c->epochs = (unsigned)between(1, 3);
+    c->flowing = one_in(2);
+}
+
+/* So many sentences that an epoch has `batches` whole batches and a shorter one. */
+static void choose_length(struct choice *c, uint64_t batches) {
+    int by_position = c->source.mode == EXAMPLE_WINDOW || (c->source.mode == EXAMPLE_LIST && c->source.targets_all);
+    uint64_t examples = c->batch * batches + (c->batch > 1 ? between(1, c->batch - 1) : 0);
+    c->sentences = by_position ? examples * 2 / (c->longest + 1) + 1 : examples;
+}
+
+/* How often a batch's most frequent row stands in it, about. */
+static double most_summed(const struct choice *c) {
+    double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
+    double top = pow(1.0 / (double)c->rows, 1 / c->slope);        /* the lowest row's share of the corpus */
+    if (c->source.law != NEGATIVE_UNIFORM) top = fmax(top, 0.15); /* 1 / row, or the logarithm's */
+    return fmax(32, contexts * top) / (c->mean ? (double)c->batch : 1);
+}
+
+/* ---- aims ---- */
+
+/* Bytes of a record in the store that holds the weights of a side, or the state. */
+static uint64_t stride_of(const struct choice *c, int side, int state) {
+    const struct placing *p = &c->machine.placing[side];
+    struct table_spec spec = {.layout = layout_of(&c->rule.options, c->dim), .weights = p->weights, .state = p->state};
+    struct table_shape shape = table_shape(&spec, 1);
+    return shape.store[state && shape.stores == 2].stride;
+}
+
+/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host. */
+static void aim_at_staging(struct choice *c) {
+    static const uint32_t dims[] = {128, 256, 256, 257, 384, 512, 513, 1000, 1024, 1025, 2048, 4096};
+    int side = one_in(3), state = 0;
+    uint64_t rows;
+    c->aim = "staging";
+    choose_examples(c, one_in(3) ? EXAMPLE_WINDOW : one_in(4) ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
+    if (c->source.mode == EXAMPLE_WINDOW) c->source.per_pair = !one_in(6);
+    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0;     /* measured, not bounded */
+    if (!one_in(3)) c->machine.threads = HOME_STAGING_THREADS + (unsigned)below(9); /* where it can happen */
+    do {
+        struct placing *p = &c->machine.placing[side];
+        choose_rule(c);
+        choose_placing(c, side);
+        c->dim = ONE_OF(dims);
+        state = one_in(2);
+        if (state ? p->state == PLACE_GPU : p->weights == PLACE_GPU) p->weights = p->state = PLACE_PINNED;
+        rows = (HOME_STAGING_BYTES + stride_of(c, side, state) - 1) / stride_of(c, side, state);
+    } while (rows > 4096);
+    c->source.negatives = (uint32_t)between(1, 6);
+    /* Rows that a batch names: around the threshold, or so many that only an epoch's last batch is below it. */
+    uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: of an example, at most */
+    uint64_t positives = c->source.positives ? c->source.positives : c->longest / 2;
+    if (c->source.mode == EXAMPLE_WINDOW) {
+        each = (c->source.per_pair ? 2 : 1) * (uint64_t)c->source.window * (side ? 1 + c->source.negatives : 1);
+        if (one_in(2)) c->source.batch = EXAMPLE_MOST_PADDED; /* measured, as parts of a large batch */
+        if (c->source.batch) each = (each + 1) / 2;
+    } else if (side) {
+        each = positives + c->source.negatives * (c->source.per_pair ? positives : 1);
+    }
+    c->batch = named / each + 1;
+    if (each == 1) c->batch = named;
+    c->slope = 1 + share();
+    c->rows = named + between(1, 2 * named);
+    choose_hot_rows(c);
+    uint64_t *hot = &c->machine.placing[side].hot_rows;
+    if (one_in(4) && c->rows > rows) *hot = c->rows - rows + below(2); /* fewer cold rows than a batch may name */
+    choose_length(c, between(1, 4));
+}
+
+/* Windows whose batch has about EXAMPLE_MOST_PADDED terms: bounded below, measured above. */
+static void aim_at_padding(struct choice *c) {
+    c->aim = "padding";
+    choose_examples(c, EXAMPLE_WINDOW);
+    c->source.window = (uint32_t)between(3, 6);
+    uint64_t terms = 2 * (uint64_t)c->source.window * (1 + c->source.negatives), most = EXAMPLE_MOST_PADDED / terms;
+    c->dim = (uint32_t)between(1, 60);
+    c->batch = one_in(2) ? most : most + below(3);
+    c->rows = between(300, 6000);
+    c->slope = 1 + 2 * share();
+    choose_hot_rows(c);
+    choose_length(c, between(1, 2));
+}
+
+/* Few or many blocks with few or many contexts: which kernel measures them, with how many threads. */
+static void aim_at_blocks(struct choice *c) {
+    static const uint64_t blocks[] = {1, 31, 127, 128, 129, 255, 256, 257, 300};
+    static const uint32_t contexts[] = {27, 28, 29, 60, 90}, dims[] = {1, 31, 64, 128, 129, 256, 257, 512, 513};
+    c->aim = "blocks";
+    choose_examples(c, EXAMPLE_LIST);
+    c->source.per_pair = 0, c->source.positives = 4, c->source.short_repeat = 1;
+    c->source.negatives = ONE_OF(contexts);
+    c->dim = ONE_OF(dims);
+    c->batch = ONE_OF(blocks);
+    c->rows = between(100, 3000);
+    c->slope = 1 + 2 * share();
+    choose_hot_rows(c);
+    choose_length(c, between(2, 5));
+}
+
+/* All the rest, small: rows around powers of two, which sorting's bits follow; every width of a row's threads. */
+static void aim_at_anything(struct choice *c) {
+    static const uint32_t dims[] = {1,   3,   4,   31,  32,  33,  50,  100, 127,  128,
+                                    129, 256, 257, 300, 384, 385, 512, 513, 1024, 1025};
+    static const uint64_t batches[] = {1, 2, 31, 32, 33, 100, 127, 128, 129, 200, 255, 256, 257, 513};
+    c->aim = "small";
+    choose_examples(c, (enum example_mode)below(3));
+    if (one_in(5)) c->source.positives = 0;
+    if (one_in(6)) c->source.negatives = (uint32_t)between(30, 80);
+    if (c->source.mode == EXAMPLE_WINDOW && one_in(3)) c->source.batch = EXAMPLE_MOST_PADDED;
+    if (one_in(3)) c->source.room = (struct example_sizes){below(300), below(900), below(3000), below(9000)};
+    c->dim = ONE_OF(dims);
+    c->batch = ONE_OF(batches);
+    c->rows = (UINT64_C(1) << between(1, 12)) + between(0, 2) - 1;
+    if (c->rows < 2) c->rows = 2;
+    c->slope = 1 + 2 * share();
+    choose_hot_rows(c);
+    choose_length(c, between(2, 8));
+    if (c->dim > 300 && c->sentences > 2000) c->sentences = 2000;
+}
+
+/* ---- the whole ---- */
+
+struct choice choice_make(uint64_t seed) {
+    struct choice c = {.seed = seed};
+    random_seed(seed);
+    choose_machine(&c);
+    choose_rule(&c);
+    switch (below(8)) {
+    case 0:
+        aim_at_padding(&c);
+        break;
+    case 1:
+        aim_at_blocks(&c);
+        break;
+    case 2:
+    case 3:
+        aim_at_anything(&c);
+        break;
+    default:
+        aim_at_staging(&c);
+    }
+    choose_calls(&c);
+    if (!c.source.batch) c.source.batch = c.batch;
+    c.summed = most_summed(&c);
+    c.rule.options.lr = rate_of(&c.rule.options, c.summed);
+    return c;
+}
+
+struct machine machine_other(const struct machine *machine, uint64_t seed) {
+    struct machine other = *machine;
+    random_seed(~seed);
+    other.threads = machine->threads >= HOME_STAGING_THREADS && one_in(2)
+                        ? (unsigned)between(1, HOME_STAGING_THREADS - 1)
+                        : (unsigned)between(1, 16);
+    other.depth = one_in(3) ? 1 : (unsigned)between(1, BACKEND_STAGES);
+    return other;
+}
+
+struct machine machine_plain(const struct machine *machine) {
+    struct machine plain = {.threads = machine->threads % 7 + 1, .depth = 1};
+    for (int side = 0; side < 2; side++) plain.placing[side] = (struct placing){"gpu", PLACE_GPU, PLACE_GPU, 0};
+    return plain;
+}
+
+static const char *name_of(enum place place) {
+    return place == PLACE_PINNED ? "pinned" : place == PLACE_GPU ? "gpu" : "file";
+}
+
+void choice_describe(const struct choice *c, char *text, size_t room) {
+    static const char *modes[] = {"window", "list", "adjacency"};
+    const struct example_source *s = &c->source;
+    const struct placing *t = &c->machine.placing[0], *o = &c->machine.placing[1];
+    snprintf(
+        text, room,
+        "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
+        "rows %llu, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, depth %u, "
+        "targets %s/%s hot %llu, contexts %s/%s hot %llu; measured %u, arrays %u, apart %u, touched %u%s)",
+        (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
+        s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
+        s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
+        s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->law,
+        s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
+        s->far ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->sentences,
+        (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum", (unsigned long long)c->batch,
+        (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
+        name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),
+        (unsigned long long)o->hot_rows, c->measured, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "");
+}

@@ -1,0 +1,41 @@
+/* choice: everything that decides a training run, drawn at random from one number and near the thresholds of the
+ * kernels: corpus, examples, rule, sizes, places, threads, depth, and in what manner the calls are made. */
+#ifndef SPTX_TESTS_GPU_CHOICE_H
+#define SPTX_TESTS_GPU_CHOICE_H
+
+#include "common.h"
+
+/* What runs have in common whose bytes must be equal, and what they may differ in. */
+struct machine {
+    unsigned threads, depth;
+    struct placing placing[2];
+};
+
+struct choice {
+    uint64_t seed;
+    const char *aim; /* the threshold that its sizes are drawn around */
+    uint64_t rows, sentences, longest;
+    double slope;                 /* of the corpus: 1: all rows alike */
+    struct example_source source; /* without its arrays */
+    int subsample;
+    struct rule_case rule;
+    uint32_t dim;
+    int mean;
+    double summed; /* pairs that add up in a row's gradient, about */
+    uint64_t batch;
+    unsigned epochs;
+    struct machine machine;
+    /* Every so many steps, 0: never. measured: loss only. arrays: by set_batch. apart: alone, everything drained
+     * between its calls. touched: rows are read and written back while batches are in flight. */
+    unsigned measured, arrays, apart, touched;
+    int flowing; /* an epoch's first batch follows the last of the one before without a pause */
+};
+
+struct choice choice_make(uint64_t seed);
+/* The same with other threads and depth, by `seed`; and with everything on the GPU, one batch at a time. */
+struct machine machine_other(const struct machine *machine, uint64_t seed);
+struct machine machine_plain(const struct machine *machine);
+/* All of it in one line, for the sentence of a test that failed. */
+void choice_describe(const struct choice *c, char *text, size_t room);
+
+#endif

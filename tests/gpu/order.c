@@ -1,0 +1,85 @@
+/* Rows of a store come home in one order, whichever way they go: runs whose batches lie on both sides of
+ * HOME_STAGING_BYTES, on a host with threads enough for staging, end in the same bytes whatever the depth, and again.
+ */
+#include "common.h"
+
+#include "train/pipeline.h"
+
+enum { ROWS = 100000, LISTS = 60000, DIM = 256, EPOCHS = 3, THREADS = 16, RUNS = 4 };
+
+static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}};
+static const unsigned DEPTHS[RUNS] = {1, 3, 5, 5};
+
+static int train_epochs(struct tables *t, const struct example_source *s, const struct rule_options *rule,
+                        uint64_t batch, unsigned depth) {
+    struct pipeline pipeline;
+    struct step_result result;
+    uint64_t examples = example_count(s), step = 0;
+    int came, more = 0;
+    pipeline_init(&pipeline, t->ops, t->backend, depth);
+    for (uint32_t epoch = 0; epoch < EPOCHS && !more; epoch++) {
+        for (uint64_t first = 0; first < examples; first += batch) {
+            struct batch_request request = {epoch, first, examples - first < batch ? examples - first : batch, 0};
+            struct step_request go = {
+                .target = t->side[0], .context = t->side[1], .rule = rule, .lr = rule->lr, .behind = step++};
+            if (pipeline_submit(&pipeline, &request, &go, &result, &came)) return -1;
+        }
+        while ((more = pipeline_next(&pipeline, &result)) > 0) continue;
+    }
+    return more;
+}
+
+static int train(char *out[2], const struct example_source *s, const struct rule_options *rule, uint64_t batch,
+                 unsigned depth, char *const first[2]) {
+    struct backend *gpu = open_with_threads(&backend_cuda, depth, THREADS);
+    struct tables t;
+    int wrong = tables_open(&t, &backend_cuda, gpu, rule, DIM, ROWS, PLACING) ||
+                tables_fill(&t, (const char *const *)first) || backend_cuda.source(gpu, s) ||
+                train_epochs(&t, s, rule, batch, depth);
+    for (int side = 0; side < 2; side++) {
+        out[side] = need(ROWS * t.layout.packed);
+        wrong = wrong || backend_cuda.table_read(gpu, t.side[side], 0, ROWS, out[side]);
+    }
+    tables_close(&t);
+    backend_cuda.close(gpu);
+    return wrong ? -1 : 0;
+}
+
+static void check_runs(const struct example_source *source, uint64_t batch, const char *name) {
+    struct rule_options rule = options_of(RULE_ADAGRAD);
+    struct record_layout layout = layout_of(&rule, DIM);
+    struct example_source s = *source;
+    s.batch = batch;
+    rule.lr = 0.01;
+    char *first[2] = {first_records(&rule, &layout, ROWS), first_records(&rule, &layout, ROWS)},
+         *out[RUNS][2] = {{NULL}};
+    for (int run = 0; run < RUNS; run++) {
+        int ok = !train(out[run], &s, &rule, batch, DEPTHS[run], first);
+        CHECK(ok, "%s, depth %u", name, DEPTHS[run]);
+        for (int side = 0; side < 2 && ok && run > 0; side++)
+            CHECK(!memcmp(out[0][side], out[run][side], ROWS * layout.packed),
+                  "%s: %s of depth %u, run %d: other bytes", name, side ? "contexts" : "targets", DEPTHS[run], run);
+    }
+    for (int side = 0; side < 2; side++) {
+        for (int run = 0; run < RUNS; run++) free(out[run][side]);
+        free(first[side]);
+    }
+}
+
+/* Batches of 4096 records of 2 KiB are 8 MiB; an epoch's last is smaller. */
+void test_order(void) {
+    struct corpus c;
+    corpus_make(&c, ROWS, LISTS, 12);
+    struct example_source lists = source_of(&c, EXAMPLE_LIST), windows = source_of(&c, EXAMPLE_WINDOW), all;
+    lists.negatives = 16, lists.shuffle = 1, lists.short_repeat = 1;
+    all = lists;
+    all.positives = 0;
+    windows.per_pair = 1;
+    check_runs(&lists, 4096, "lists, batches of 4096");
+    check_runs(&all, 4096, "lists, all positives");
+    check_runs(&windows, 1400, "windows, negatives by pair");
+    check_runs(&lists, 8192, "lists, batches of 8192");
+    lists.targets_all = 1;
+    check_runs(&lists, 4096, "lists, all targets");
+    corpus_free(&c);
+}

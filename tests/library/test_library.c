@@ -1,0 +1,456 @@
+/* libsptx from outside: this file sees sptx.h and libsptx.so, as a stranger's program does. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "sptx.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What programs were built against. A struct may grow at its end only; then its line here is added to, with its version. */
+_Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
+_Static_assert(sizeof(struct sptx_table_options) == 216, "version 1");
+_Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
+_Static_assert(sizeof(struct sptx_view) == 48, "version 1");
+_Static_assert(sizeof(struct sptx_progress) == 72, "version 1");
+
+static struct sptx_context *open_cpu(unsigned threads) {
+    struct sptx_context_options options = SPTX_CONTEXT_OPTIONS;
+    struct sptx_context *context;
+    options.device = "cpu";
+    options.threads = threads;
+    assert_int_equal(sptx_open(&context, &options), SPTX_OK);
+    return context;
+}
+
+static struct sptx_table *open_table(struct sptx_context *context, uint64_t rows, uint32_t dim, const char *optimizer) {
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = rows;
+    options.dim = dim;
+    options.optimizer = optimizer;
+    options.lr = 0.1;
+    options.init = "uniform -1 1";
+    if (sptx_table_open(context, &options, &table)) fail_msg("%s", sptx_error(context));
+    return table;
+}
+
+static struct sptx_ids narrow(const int32_t *data, uint64_t count) {
+    return (struct sptx_ids){data, count, 32, SPTX_HOST};
+}
+static struct sptx_ids wide(const int64_t *data, uint64_t count) {
+    return (struct sptx_ids){data, count, 64, SPTX_HOST};
+}
+
+/* A row's number in 0..rows from a simple generator. */
+static uint32_t draw(uint32_t *state, uint32_t below) {
+    *state = *state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(*state >> 4) * below >> 28);
+}
+
+static void fetch_one(struct sptx_table *table, int32_t id, float *out) {
+    struct sptx_ids ids = narrow(&id, 1);
+    assert_int_equal(sptx_fetch(table, &ids, out, SPTX_HOST, NULL), SPTX_OK);
+}
+
+/* ---- opening ---- */
+
+static void a_failed_open_says_why(void **state) {
+    struct sptx_context_options options = SPTX_CONTEXT_OPTIONS;
+    struct sptx_context *context;
+    options.device = "gpu9";
+    assert_int_equal(sptx_open(&context, &options), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "gpu9"));
+    struct sptx_table_options table_options;
+    struct sptx_table *table;
+    sptx_table_defaults(&table_options, sizeof table_options);
+    assert_int_equal(sptx_table_open(context, &table_options, &table), SPTX_USAGE);
+    assert_null(table);
+    sptx_close(context);
+    assert_int_equal(sptx_open(NULL, &options), SPTX_USAGE);
+    assert_int_equal(sptx_open(&context, NULL), SPTX_USAGE);
+    sptx_close(context);
+    options.size = 3;
+    assert_int_equal(sptx_open(&context, &options), SPTX_USAGE);
+    sptx_close(context);
+    sptx_close(NULL);
+}
+
+static void wrong_options_are_named(void **state) {
+    static const struct {
+        uint64_t rows;
+        uint32_t dim, place;
+        const char *optimizer, *init, *said;
+    } wrong[] = {{0, 4, 0, "sgd", "zeros", "rows = 0"},
+                 {4294967295u, 4, 0, "sgd", "zeros", "rows"},
+                 {9, 0, 0, "sgd", "zeros", "dim"},
+                 {9, 4097, 0, "sgd", "zeros", "4097"},
+                 {9, 4, 3, "sgd", "zeros", "places"},
+                 {9, 4, 0, "adamm", "zeros", "adamm"},
+                 {9, 4, 0, "sgd", "ones", "ones"},
+                 {9, 4, 0, "sgd", NULL, "NULL"}};
+    struct sptx_context *context = open_cpu(1);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct sptx_table_options options;
+        struct sptx_table *table;
+        sptx_table_defaults(&options, sizeof options);
+        options.rows = wrong[i].rows;
+        options.dim = wrong[i].dim;
+        options.weights = wrong[i].place;
+        options.optimizer = wrong[i].optimizer;
+        options.init = wrong[i].init;
+        assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
+        assert_null(table);
+        assert_non_null(strstr(sptx_error(context), wrong[i].said));
+    }
+    sptx_close(context);
+}
+
+static void an_older_programs_options_are_enough(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    memset(&options, 0x5A, sizeof options); /* what lies behind the older struct is not looked at */
+    sptx_table_defaults(&options, offsetof(struct sptx_table_options, lr));
+    options.rows = 3;
+    options.dim = 2;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_OK);
+    assert_float_equal(sptx_table_lr(table), 1e-3, 0); /* sgd's own */
+    sptx_close(context);
+}
+
+/* ---- the verbs ---- */
+
+static void rows_come_in_the_order_of_their_ids(void **state) {
+    enum { ROWS = 300, DIM = 7, COUNT = 5000 };
+    struct sptx_context *context = open_cpu(3);
+    struct sptx_table *table = open_table(context, ROWS, DIM, "none");
+    float *out = malloc(COUNT * DIM * sizeof *out), *again = malloc(COUNT * DIM * sizeof *out), one[DIM];
+    int32_t small[COUNT];
+    int64_t large[COUNT];
+    uint32_t seed = 7;
+    for (int i = 0; i < COUNT; i++) large[i] = small[i] = (int32_t)draw(&seed, ROWS);
+    struct sptx_ids a = narrow(small, COUNT), b = wide(large, COUNT);
+    assert_int_equal(sptx_prefetch(table, &a, NULL), SPTX_OK);
+    assert_int_equal(sptx_fetch(table, &a, out, SPTX_HOST, NULL), SPTX_OK);
+    assert_int_equal(sptx_fetch(table, &b, again, SPTX_HOST, NULL), SPTX_OK);
+    assert_memory_equal(out, again, COUNT * DIM * sizeof *out);
+    for (int i = 0; i < 20; i++) {
+        fetch_one(table, small[i], one);
+        assert_memory_equal(out + i * DIM, one, sizeof one);
+    }
+    free(out);
+    free(again);
+    sptx_close(context);
+}
+
+static void ids_that_are_no_rows_change_nothing(void **state) {
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_table *table = open_table(context, 10, 3, "sgd");
+    float before[30], after[30], values[6] = {9, 9, 9, 9, 9, 9};
+    int32_t all[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, past[2] = {1, 10}, below[2] = {1, -1};
+    int64_t far[2] = {1, 1ll << 32}; /* row 0 where only 32 bits were looked at */
+    struct sptx_ids every = narrow(all, 10);
+    assert_int_equal(sptx_fetch(table, &every, before, SPTX_HOST, NULL), SPTX_OK);
+    struct sptx_ids wrong[] = {narrow(past, 2), narrow(below, 2), wide(far, 2), {past, 2, 16, SPTX_HOST},
+                               {NULL, 2, 32, SPTX_HOST}, {all, 2, 32, 7}, {all, 2, 32, SPTX_CUDA}};
+    const char *said[] = {"ids[1] = 10", "ids[1] = -1", "ids[1] = 4294967296", "16", "NULL", "7", "CPU"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(sptx_fetch(table, &wrong[i], values, SPTX_HOST, NULL), SPTX_USAGE);
+        assert_non_null(strstr(sptx_error(context), said[i]));
+        assert_int_equal(sptx_store(table, &wrong[i], values, SPTX_HOST, NULL), SPTX_USAGE);
+        assert_int_equal(sptx_update(table, &wrong[i], values, SPTX_HOST, NULL), SPTX_USAGE);
+        assert_int_equal(sptx_prefetch(table, &wrong[i], NULL), SPTX_USAGE);
+    }
+    assert_int_equal(sptx_store(table, &every, NULL, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_fetch(table, NULL, values, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_fetch(NULL, &every, values, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_table_steps(table), 0);
+    assert_int_equal(sptx_fetch(table, &every, after, SPTX_HOST, NULL), SPTX_OK);
+    assert_memory_equal(before, after, sizeof before);
+    struct sptx_ids none = narrow(NULL, 0);
+    assert_int_equal(sptx_fetch(table, &none, NULL, SPTX_HOST, NULL), SPTX_OK);
+    sptx_close(context);
+}
+
+static void of_ids_that_repeat_the_last_value_stays(void **state) {
+    struct sptx_context *context = open_cpu(4);
+    struct sptx_table *table = open_table(context, 5, 1, "none");
+    int32_t data[] = {2, 4, 2, 0, 2};
+    float values[] = {1, 2, 3, 4, 5}, one;
+    struct sptx_ids ids = narrow(data, 5);
+    assert_int_equal(sptx_store(table, &ids, values, SPTX_HOST, NULL), SPTX_OK);
+    fetch_one(table, 2, &one);
+    assert_true(one == 5);
+    fetch_one(table, 4, &one);
+    assert_true(one == 2);
+    assert_int_equal(sptx_update(table, &ids, values, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "none"));
+    sptx_close(context);
+}
+
+/* Adagrad in double beside the library: sums of duplicates, one update a row, several steps. */
+static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
+    enum { ROWS = 40, DIM = 5, COUNT = 200, STEPS = 6 };
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_table *table = open_table(context, ROWS, DIM, "adagrad");
+    double weights[ROWS][DIM], sums[ROWS][DIM] = {{0}};
+    float got[ROWS * DIM], gradients[COUNT * DIM];
+    int32_t all[ROWS], data[COUNT];
+    uint32_t seed = 3;
+    for (int i = 0; i < ROWS; i++) all[i] = i;
+    struct sptx_ids every = narrow(all, ROWS), ids = narrow(data, COUNT);
+    assert_int_equal(sptx_fetch(table, &every, got, SPTX_HOST, NULL), SPTX_OK);
+    for (int i = 0; i < ROWS * DIM; i++) weights[i / DIM][i % DIM] = got[i];
+    for (int step = 0; step < STEPS; step++) {
+        double summed[ROWS][DIM] = {{0}};
+        for (int i = 0; i < COUNT; i++) {
+            data[i] = (int32_t)draw(&seed, ROWS);
+            for (int d = 0; d < DIM; d++) {
+                gradients[i * DIM + d] = (float)draw(&seed, 2000) / 1000 - 1;
+                summed[data[i]][d] += gradients[i * DIM + d];
+            }
+        }
+        for (int r = 0; r < ROWS; r++)
+            for (int d = 0; d < DIM; d++) {
+                sums[r][d] += summed[r][d] * summed[r][d];
+                if (sums[r][d] > 0) weights[r][d] -= 0.1 * summed[r][d] / (sqrt(sums[r][d]) + 1e-10);
+            }
+        assert_int_equal(sptx_update(table, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+    }
+    assert_int_equal(sptx_table_steps(table), STEPS);
+    assert_int_equal(sptx_fetch(table, &every, got, SPTX_HOST, NULL), SPTX_OK);
+    for (int i = 0; i < ROWS * DIM; i++) assert_float_equal(got[i], weights[i / DIM][i % DIM], 1e-5);
+    struct sptx_view view = {.size = sizeof view};
+    assert_int_equal(sptx_table_view(table, "sum", &view), SPTX_OK);
+    for (int r = 0; r < ROWS; r++)
+        for (int d = 0; d < DIM; d++)
+            assert_float_equal(*(float *)((char *)view.data + r * view.stride + d * sizeof(float)), sums[r][d], 1e-3);
+    assert_int_equal(sptx_table_view(table, "momentum", &view), SPTX_USAGE);
+    sptx_close(context);
+}
+
+static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop", "adam",
+                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* The table's file after some updates by `threads` threads: bytes that the caller frees. */
+static char *train_and_save(const char *rule, unsigned threads, const char *path, long *length) {
+    enum { ROWS = 500, DIM = 9, COUNT = 3000 };
+    struct sptx_context *context = open_cpu(threads);
+    struct sptx_table *table = open_table(context, ROWS, DIM, rule);
+    static float gradients[COUNT * DIM];
+    static int64_t data[COUNT];
+    uint32_t seed = 11;
+    for (int step = 0; step < 4; step++) {
+        for (int i = 0; i < COUNT; i++) data[i] = (int64_t)draw(&seed, ROWS) * draw(&seed, ROWS) / ROWS;
+        for (int i = 0; i < COUNT * DIM; i++) gradients[i] = (float)draw(&seed, 2000) / 1000 - 1;
+        struct sptx_ids ids = wide(data, COUNT);
+        assert_int_equal(sptx_update(table, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+    }
+    assert_int_equal(sptx_table_save(table, path), SPTX_OK);
+    sptx_close(context);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *length = ftell(file);
+    rewind(file);
+    char *bytes = malloc((size_t)*length);
+    assert_int_equal(fread(bytes, 1, (size_t)*length, file), *length);
+    fclose(file);
+    return bytes;
+}
+
+static char path[64];
+
+static int make_path(void **state) {
+    snprintf(path, sizeof path, "/tmp/sptx-library.%ld.npy", (long)getpid());
+    return 0;
+}
+static int remove_path(void **state) {
+    remove(path);
+    return 0;
+}
+
+static void the_thread_count_changes_no_byte(void **state) {
+    static const unsigned counts[] = {2, 5, 16};
+    for (int r = 0; r < RULES; r++) {
+        long length, other;
+        char *one = train_and_save(rules[r], 1, path, &length);
+        for (int i = 0; i < 3; i++) {
+            char *many = train_and_save(rules[r], counts[i], path, &other);
+            assert_int_equal(length, other);
+            assert_memory_equal(one, many, (size_t)length);
+            free(many);
+        }
+        free(one);
+    }
+}
+
+static void what_is_saved_is_loaded(void **state) {
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_table *from = open_table(context, 50, 6, "adamax"), *to = open_table(context, 50, 6, "adamax");
+    struct sptx_table *other = open_table(context, 51, 6, "adamax"), *plain = open_table(context, 50, 6, "sgd");
+    int32_t data[] = {3, 3, 49};
+    float gradients[18], a[18], b[18];
+    struct sptx_ids ids = narrow(data, 3);
+    for (int i = 0; i < 18; i++) gradients[i] = (float)i;
+    assert_int_equal(sptx_update(from, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+    assert_int_equal(sptx_table_save(from, path), SPTX_OK);
+    assert_int_equal(sptx_table_load(to, path), SPTX_OK);
+    for (int step = 0; step < 2; step++) { /* the state came along */
+        assert_int_equal(sptx_update(from, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_update(to, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+    }
+    assert_int_equal(sptx_fetch(from, &ids, a, SPTX_HOST, NULL), SPTX_OK);
+    assert_int_equal(sptx_fetch(to, &ids, b, SPTX_HOST, NULL), SPTX_OK);
+    assert_memory_equal(a, b, sizeof a);
+    assert_int_equal(sptx_table_load(other, path), SPTX_FAILED);
+    assert_non_null(strstr(sptx_error(context), "51"));
+    assert_int_equal(sptx_table_load(plain, path), SPTX_FAILED);
+    assert_int_equal(sptx_table_load(to, "/nowhere/at/all.npy"), SPTX_FAILED);
+    assert_int_equal(sptx_table_save(to, "/nowhere/at/all.npy"), SPTX_FAILED);
+    assert_int_equal(sptx_table_save(to, ""), SPTX_USAGE);
+    sptx_close(context);
+}
+
+static void a_view_is_the_rows_themselves(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_table(context, 4, 3, "adam");
+    struct sptx_view view = {.size = sizeof view};
+    float one[3];
+    assert_int_equal(sptx_table_view(table, "weights", &view), SPTX_OK);
+    assert_int_equal(view.rows, 4);
+    assert_int_equal(view.first, 0);
+    assert_int_equal(view.dim, 3);
+    assert_int_equal(view.stride % 128, 0);
+    float *row = (float *)((char *)view.data + 2 * view.stride);
+    fetch_one(table, 2, one);
+    assert_memory_equal(row, one, sizeof one);
+    row[1] = 42;
+    fetch_one(table, 2, one);
+    assert_true(one[1] == 42);
+    assert_string_equal(sptx_table_field(table, 0), "weights");
+    assert_string_equal(sptx_table_field(table, 1), "exp_avg");
+    assert_string_equal(sptx_table_field(table, 2), "exp_avg_sq");
+    assert_null(sptx_table_field(table, 3));
+    sptx_close(context);
+}
+
+static void a_rate_can_be_set(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_table(context, 2, 1, "sgd");
+    int32_t id = 1;
+    float before, after, gradient = 1;
+    struct sptx_ids ids = narrow(&id, 1);
+    fetch_one(table, 1, &before);
+    assert_int_equal(sptx_table_set_lr(table, 0.5), SPTX_OK);
+    assert_int_equal(sptx_update(table, &ids, &gradient, SPTX_HOST, NULL), SPTX_OK);
+    fetch_one(table, 1, &after);
+    assert_float_equal(before - after, 0.5, 1e-6);
+    assert_int_equal(sptx_table_set_lr(table, NAN), SPTX_USAGE);
+    assert_int_equal(sptx_table_set_lr(table, -1), SPTX_USAGE);
+    assert_float_equal(sptx_table_lr(table), 0.5, 0);
+    sptx_close(context);
+}
+
+/* ---- several at once ---- */
+
+static void *use_a_context(void *argument) {
+    const char *unknown = argument;
+    for (int round = 0; round < 30; round++) {
+        struct sptx_context_options options = {sizeof options, "cpu", 2, 0, 0, NULL, NULL};
+        struct sptx_context *context;
+        struct sptx_table_options table_options;
+        struct sptx_table *table;
+        int32_t id = 0;
+        float values[8];
+        struct sptx_ids ids = {&id, 1, 32, SPTX_HOST};
+        if (sptx_open(&context, &options)) return "a context did not open";
+        sptx_table_defaults(&table_options, sizeof table_options);
+        table_options.rows = 100, table_options.dim = 8, table_options.optimizer = unknown;
+        if (sptx_table_open(context, &table_options, &table) != SPTX_USAGE) return "an optimizer that is none was taken";
+        if (!strstr(sptx_error(context), unknown)) return "another context's sentence";
+        table_options.optimizer = "adam";
+        if (sptx_table_open(context, &table_options, &table) || sptx_fetch(table, &ids, values, SPTX_HOST, NULL))
+            return "a table did not open";
+        sptx_close(context);
+    }
+    return NULL;
+}
+
+static void contexts_do_not_meet(void **state) {
+    static char *names[] = {"aaa", "bbbb", "ccccc"};
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_a_context, names[i]), 0);
+    for (int i = 0; i < 3; i++) {
+        void *said;
+        pthread_join(threads[i], &said);
+        if (said) fail_msg("%s", (char *)said);
+    }
+}
+
+/* ---- a model of its own: users x items over five million rows, factors that explain what was planted ---- */
+
+static void a_model_of_two_large_tables_learns(void **state) {
+    enum { USERS = 3000000, ITEMS = 2000000, DIM = 4, BATCH = 4096, STEPS = 60 };
+    struct sptx_context *context = open_cpu(0);
+    struct sptx_table *users = open_table(context, USERS, DIM, "adagrad"), *items = open_table(context, ITEMS, DIM, "adagrad");
+    static float u[BATCH * DIM], v[BATCH * DIM], du[BATCH * DIM], dv[BATCH * DIM];
+    static int64_t user[BATCH], item[BATCH];
+    uint32_t seed = 5;
+    double first = 0, last = 0;
+    for (int step = 0; step < STEPS; step++) {
+        double loss = 0;
+        for (int i = 0; i < BATCH; i++) { /* a few hundred of each, spread over the tables */
+            user[i] = (int64_t)draw(&seed, 300) * (USERS / 300);
+            item[i] = (int64_t)draw(&seed, 200) * (ITEMS / 200);
+        }
+        struct sptx_ids of_users = wide(user, BATCH), of_items = wide(item, BATCH);
+        assert_int_equal(sptx_fetch(users, &of_users, u, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_fetch(items, &of_items, v, SPTX_HOST, NULL), SPTX_OK);
+        for (int i = 0; i < BATCH; i++) {
+            double wanted = (user[i] / (USERS / 300) + item[i] / (ITEMS / 200)) % 2 ? 1 : -1, got = 0;
+            for (int d = 0; d < DIM; d++) got += u[i * DIM + d] * v[i * DIM + d];
+            loss += (got - wanted) * (got - wanted) / BATCH;
+            for (int d = 0; d < DIM; d++) {
+                du[i * DIM + d] = (float)((got - wanted) * v[i * DIM + d]);
+                dv[i * DIM + d] = (float)((got - wanted) * u[i * DIM + d]);
+            }
+        }
+        assert_int_equal(sptx_update(users, &of_users, du, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_update(items, &of_items, dv, SPTX_HOST, NULL), SPTX_OK);
+        if (!step) first = loss;
+        last = loss;
+    }
+    if (!(last < 0.2 * first)) fail_msg("the loss fell from %g to %g only", first, last);
+    sptx_close(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_open_says_why),
+        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(an_older_programs_options_are_enough),
+        cmocka_unit_test(rows_come_in_the_order_of_their_ids),
+        cmocka_unit_test(ids_that_are_no_rows_change_nothing),
+        cmocka_unit_test(of_ids_that_repeat_the_last_value_stays),
+        cmocka_unit_test(gradients_of_a_row_are_summed_and_applied_once),
+        cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, make_path, remove_path),
+        cmocka_unit_test(a_view_is_the_rows_themselves),
+        cmocka_unit_test(a_rate_can_be_set),
+        cmocka_unit_test(contexts_do_not_meet),
+        cmocka_unit_test(a_model_of_two_large_tables_learns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
