@@ -22,6 +22,8 @@ struct corpus_file {
     char *path;
     uint64_t size;
     uint64_t seconds, nanoseconds; /* of the last change */
+    struct front front;
+    int looked_at; /* front is known */
 };
 
 struct corpus {
@@ -30,11 +32,14 @@ struct corpus {
     uint64_t size;
     uint64_t block_bytes;
     int whole_lines;
+    enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
 
     pthread_mutex_t lock; /* over all that follows */
     struct reader reader; /* of the one file that is open */
     uint64_t next;        /* file to open when this one ends */
+    uint64_t skip;        /* bytes to come of the file's front that are no data */
+    int said_header;      /* of the first file that has one */
     char *carry;          /* read already, for the next block */
     uint64_t carried, carry_room;
     uint64_t number, offset, line; /* of the next block */
@@ -62,11 +67,11 @@ static int add_file(struct corpus *corpus, const char *path) {
         mem_grow(&corpus->files, &corpus->room, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
         return -1;
     struct corpus_file *file = &corpus->files[corpus->count];
-    file->path = mem_text(path, strlen(path), "a path");
+    *file = (struct corpus_file){.path = mem_text(path, strlen(path), "a path"),
+                                 .size = (uint64_t)about.st_size,
+                                 .seconds = (uint64_t)about.st_mtim.tv_sec,
+                                 .nanoseconds = (uint64_t)about.st_mtim.tv_nsec};
     if (!file->path) return -1;
-    file->size = (uint64_t)about.st_size;
-    file->seconds = (uint64_t)about.st_mtim.tv_sec;
-    file->nanoseconds = (uint64_t)about.st_mtim.tv_nsec;
     corpus->count++;
     corpus->size += file->size;
     if (n == sizeof magic && !memcmp(magic, CORPUS_STREAM_MAGIC, sizeof magic)) corpus->stream = 1;
@@ -154,8 +159,12 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-void corpus_whole_lines(struct corpus *corpus, int whole) {
-    corpus->whole_lines = whole;
+void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
+    int pairs = options->format == FORMAT_PAIRS;
+    enum corpus_header header = pairs ? options->header : HEADER_NO;
+    for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
+    corpus->whole_lines = pairs;
+    corpus->header = header;
 }
 
 /* ---- blocks ---- */
@@ -192,15 +201,21 @@ static uint64_t count_newlines(const char *bytes, uint64_t length) {
 }
 
 static int left_open(const struct corpus_block *block, int before) {
-    for (uint64_t i = block->length; i > 0; i--) {
+    for (uint64_t i = block->length; i > block->skip; i--) {
         if (block->bytes[i - 1] == '\n') return 0;
         if (!is_white(block->bytes[i - 1])) return 1;
     }
     return before;
 }
 
+static void end_lines_with_lf(char *bytes, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++)
+        if (bytes[i] == '\r') bytes[i] = '\n';
+}
+
 /* Reads until the block is full or the file ends (*ended), and keeps what is behind the cut for the next one. */
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
+    int cr_ends = corpus->files[corpus->next - 1].front.cr_ends;
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
              cut = 0;
     *ended = 0;
@@ -216,6 +231,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
                 *ended = 1;
                 return 0;
             }
+            if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
             block->length += (uint64_t)n;
         }
         cut = find_cut(block, looked, corpus->whole_lines);
@@ -230,19 +246,38 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     return 0;
 }
 
+static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
+    if (file->looked_at) return 0;
+    if (front_look(&file->front, file->path, corpus->header)) return -1;
+    file->looked_at = 1;
+    if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
+        note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,
+             file->front.header);
+    return 0;
+}
+
+static int open_next(struct corpus *corpus) {
+    struct corpus_file *file = &corpus->files[corpus->next++];
+    corpus->line = 1;
+    corpus->line_open = 0;
+    if (look_at_front(corpus, file)) return -1;
+    corpus->skip = file->front.skip;
+    return reader_open(&corpus->reader, file->path, &corpus->done);
+}
+
 static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     for (;;) {
         int ended;
         if (corpus->reader.fd < 0) {
             if (corpus->next == corpus->count) return 0;
-            corpus->line = 1;
-            corpus->line_open = 0;
-            if (reader_open(&corpus->reader, corpus->files[corpus->next++].path, &corpus->done)) return -1;
+            if (open_next(corpus)) return -1;
         }
         const char *path = corpus->files[corpus->next - 1].path;
         if (fill(corpus, block, &ended)) return -1;
         if (ended) reader_close(&corpus->reader);
         if (!block->length) continue;
+        block->skip = corpus->skip < block->length ? corpus->skip : block->length;
+        corpus->skip -= block->skip;
         block->path = path;
         block->number = corpus->number++;
         block->offset = corpus->offset;
@@ -292,7 +327,8 @@ void corpus_close(struct corpus *corpus) {
 /* ---- tokens ---- */
 
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block) {
-    *cursor = (struct corpus_cursor){block->bytes, block->bytes + block->length, block->line};
+    *cursor = (struct corpus_cursor){block->bytes + block->skip, block->bytes + block->length,
+                                     block->line + count_newlines(block->bytes, block->skip)};
 }
 
 /* The end of the text is no separator, though strchr() finds it. */

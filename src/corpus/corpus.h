@@ -5,10 +5,13 @@
  *
  * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in two;
  * it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
- * A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is kept.
+ * A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is kept, but for
+ * a byte order mark at a file's front. LF ends a line; CR does in a file that has no LF.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H
+
+#include "front.h"
 
 #include <stdint.h>
 
@@ -22,6 +25,7 @@ struct corpus_options {
     const char *vocab; /* read this vocabulary instead of counting; "" or NULL: count */
     enum corpus_format format;
     enum corpus_order order;
+    enum corpus_header header; /* of pairs */
     uint64_t max_sentence; /* tokens of a sentence of text */
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
@@ -35,6 +39,7 @@ struct corpus_block {
     char *bytes;       /* owned by the block; grown as needed */
     uint64_t length;   /* bytes in use */
     uint64_t room;
+    uint64_t skip;     /* of these, bytes at the front that are no data: a byte order mark, a header */
     uint64_t number;   /* 0, 1, 2.. without a hole over all files */
     uint64_t offset;   /* of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
@@ -55,8 +60,9 @@ int corpus_rewind(struct corpus *corpus);
 /* Bytes that a block is filled to (a longer token makes it longer); what is read does not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* With 1, blocks end where lines end: for pairs, whose fields are read together. */
-void corpus_whole_lines(struct corpus *corpus, int whole);
+/* What the files hold: with pairs, whose fields are read together, blocks end where lines end, and headers are left out.
+ * Text until this is called. */
+void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* The path of a corpus that is one encoded id stream (idstream.h), or NULL. */
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { ENCODING = 1 }; /* goes up when the same corpus would be encoded otherwise */
+enum { ENCODING = 2 }; /* goes up when the same corpus would be encoded otherwise */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
@@ -31,8 +31,9 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         has_vocab ? 0 : options->min_count,
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
+                        options->format == FORMAT_PAIRS ? (uint64_t)options->header : 0,
                         0};
-    if (options->format == FORMAT_PAIRS) memcpy(&facts[9], &options->min_rating, sizeof options->min_rating);
+    if (options->format == FORMAT_PAIRS) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, sizeof facts);
 }
 
@@ -384,7 +385,7 @@ out:
 
 static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
     int pairs = encoding->options->format == FORMAT_PAIRS;
-    corpus_whole_lines(encoding->corpus, pairs);
+    corpus_read_as(encoding->corpus, encoding->options);
     if (corpus_rewind(encoding->corpus)) return -1;
     if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);

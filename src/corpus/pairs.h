@@ -11,7 +11,19 @@ struct pair_line {
 };
 
 /* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail().
- * Wants blocks of whole lines. A file's first line may be a header: it is left out where its rating is not a number. */
+ * Wants blocks of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, struct pair_line *pair);
+
+/* The first line of a file that holds anything, and whether it names the columns (user_id,book_id,rating): the column of
+ * ratings has no number there and one in the second line; or there are two columns, with numbers in neither there and in
+ * both in the second line. Names can have blanks where commas or tabs stand between them. */
+struct pairs_front {
+    const char *first;
+    uint64_t first_length; /* 0: there is none, or its end is not among these bytes */
+    uint64_t data;         /* where the next line begins */
+    int is_header;
+};
+/* whole: 1 where the file has no more than these bytes. */
+struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
 
 #endif

@@ -588,7 +588,7 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     counting->corpus = corpus;
     counting->options = options;
     for (int s = 0; s < SHARDS; s++) pthread_mutex_init(&counting->shards[s].lock, NULL);
-    corpus_whole_lines(corpus, options->format == FORMAT_PAIRS);
+    corpus_read_as(corpus, options);
     int result = corpus_rewind(corpus);
     progress_start(&counting->progress, "counting", options->report_seconds);
     if (!result) result = pool_run(pool, count_blocks, counting);

@@ -47,6 +47,7 @@ struct key {
 #define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
 #define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
+_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO, "corpus.header is a truth");
 _Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands behind the rules");
 static const struct key keys[] = {
 #include "config.def"
@@ -786,6 +787,8 @@ static int check_examples(const struct config *c) {
     if (isfinite(c->min_rating) && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
                     c->corpus_min_rating, format);
+    if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
+        return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
     if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
                     "set corpus.format = adjacency, or examples.mode = window");
@@ -922,6 +925,7 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .vocab = config->corpus_vocab,
                                    .format = config->corpus_format,
                                    .order = config->corpus_order,
+                                   .header = config->corpus_header,
                                    .max_sentence = config->corpus_max_sentence,
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,

@@ -2,7 +2,7 @@
  *
  * config_read() -> config_set() for each --section.key=value -> config_resolve(). After resolving, every "auto" that
  * depends on other keys only has its value; device.backend, train.batch and memory.* keep "auto" (they depend on the
- * machine) until the trainer settles them through config_set().
+ * machine) until the trainer settles them through config_set(), and corpus.header does (it depends on each file).
  */
 #ifndef SPTX_CONFIG_H
 #define SPTX_CONFIG_H

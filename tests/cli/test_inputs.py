@@ -43,8 +43,8 @@ def test_a_pipe_is_not_waited_for_where_a_file_of_ours_is_wanted(asked, place):
     path.unlink()
     os.mkfifo(path)
     if place in ("corpus.ids", "corpus.vocab.tsv"):
-        asked("train", asked.config(), "--overwrite", **QUICK)  # they are made anew
-        assert path.is_file()
+        said = asked.refuses("train", asked.config(), "--overwrite", **QUICK)
+        assert said == f"cannot write 'run/{place}': it is no plain file but a pipe"
     else:
         asked("nearest", "run", "t1w0", **QUICK)
 
@@ -129,3 +129,58 @@ def test_a_configuration_from_a_pipe_has_no_name(sptx):
     assert "\ndir = runs/corpus\n" in sptx("config", "63", **QUICK).stdout
     writer.join()
     assert "\ndir = runs/file\n" in sptx("config", "file.ini").stdout
+
+
+# ---- pairs as people have them ----
+
+PAIRS = [f"{user},{item},{1 + (user + item) % 5}" for user in range(80) for item in range(user % 7, user % 7 + 9)]
+
+
+def train_pairs(sptx, lines, *settings, run="run"):
+    sptx.path("pairs.csv").write_bytes(lines if isinstance(lines, bytes) else "".join(f"{line}\n" for line in lines).encode())
+    return sptx("train", sptx.config(corpus={"path": "pairs.csv", "format": "pairs"}), f"--run.dir={run}", "--overwrite", *settings)
+
+
+def test_a_header_is_left_out_and_said(sptx):
+    assert "header" not in train_pairs(sptx, PAIRS, run="wanted").stderr
+    wanted = sptx.tables("wanted")
+    for header in ("user_id,book_id,rating", "User ID,Book ID,My rating", "\ufeffuserId,movieId,rating", "\n\nuser,item,stars"):
+        done = train_pairs(sptx, [header, *PAIRS])
+        shown = header.strip("\ufeff\n")
+        assert f"header     'pairs.csv' begins with one, which is left out: {shown} (corpus.header = no reads it)\n" in done.stderr
+        assert done.stderr.count("header") == 2  # said once, though the file is read twice
+        assert sptx.tables() == wanted
+    without = [line.rsplit(",", 1)[0] for line in PAIRS]
+    train_pairs(sptx, ["user_id,item_id", *without])
+    assert sptx.tables() == wanted
+    train_pairs(sptx, ["some,line", *PAIRS], "--corpus.header=yes")
+    assert sptx.tables() == wanted
+    done = train_pairs(sptx, ["user_id,item_id", *without], "--corpus.header=no")
+    assert "header" not in done.stderr
+    assert "item_id" in sptx.path("run", "vocab.tsv").read_text()
+
+
+def test_an_old_macs_lines_are_read_in_every_format(sptx):
+    unix = "\n".join(PAIRS).encode()
+    for form in ("pairs", "lists", "adjacency", "text"):
+        for name, ends in (("lf", b"\n"), ("cr", b"\r"), ("crlf", b"\r\n")):
+            train_pairs(sptx, unix.replace(b"\n", ends).replace(b",", b"," if form == "pairs" else b" "),
+                        f"--corpus.format={form}", "--examples.positives=1", run=name)
+        assert sptx.tables("cr") == sptx.tables("lf") == sptx.tables("crlf")
+
+
+@pytest.mark.parametrize("settings, sentence", [
+    (["--corpus.format=lists", "--corpus.header=yes"],
+     "corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is lists"),
+    (["--corpus.header=no"], "'pairs.csv' line 1: the rating 'rating' is not a number; where the line names the columns, set "
+                             "corpus.header = yes")])
+def test_wrong_headers(sptx, settings, sentence):
+    sptx.path("pairs.csv").write_text("user,item,rating\n1,2,3\n")
+    said = sptx.refuses("train", sptx.config(corpus={"path": "pairs.csv", "format": "pairs"}), *settings)
+    assert said == sentence
+
+
+def test_an_encoded_corpus_is_that_of_its_header_key(sptx):
+    train_pairs(sptx, ["user,item", *(line.rsplit(",", 1)[0] for line in PAIRS)])
+    assert "(encoded before)" in sptx("train", "run.ini", "--overwrite").stderr
+    assert "(encoded before)" not in sptx("train", "run.ini", "--overwrite", "--corpus.header=no").stderr
