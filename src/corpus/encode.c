@@ -11,10 +11,12 @@
 #include "pairs.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* goes up when the same corpus would be encoded otherwise */
@@ -405,17 +407,36 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
+/* PATH.<process>.pairs: the working file of one's own, for (list, id). */
+static const char places_end[] = ".pairs";
+
+static char *name_places(const char *path) {
+    uint64_t room = strlen(path) + 32 + sizeof places_end;
+    char *name = mem_alloc(room, 1, "a path");
+    if (name) snprintf(name, room, "%s.%ld%s", path, (long)getpid(), places_end);
+    return name;
+}
+
+int encode_is_leftover(const char *name, const char *of) {
+    size_t length = strlen(of), digits;
+    char places[NAME_MAX + 1];
+    if (strlen(name) > NAME_MAX || strncmp(name, of, length) || name[length] != '.') return 0;
+    digits = strspn(name + length + 1, "0123456789");
+    if (!digits) return 0;
+    snprintf(places, sizeof places, "%.*s%s", (int)(length + 1 + digits), name, places_end);
+    return !strcmp(name, places) || file_is_partial(name, places);
+}
+
 static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
     struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .places.fd = -1};
-    char *places = mem_alloc(strlen(path) + sizeof ".pairs", 1, "a path");
+    char *places = name_places(path);
     int result = -1;
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
     encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
     encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
     if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
-    sprintf(places, "%s.pairs", path);
     result = encode_blocks_of(&encoding, pool, places);
     file_abandon(&encoding.places);
     if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;

@@ -18,4 +18,7 @@ int encode_open(struct idstream *stream, const char *path, struct corpus *corpus
 /* What the stream of this corpus, these keys (those that make the vocabulary too) and this vocabulary is checked by. */
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
 
+/* Whether a file of this name is what a killed process left of encoding into a file named `of`, beside a partial one. */
+int encode_is_leftover(const char *name, const char *of);
+
 #endif

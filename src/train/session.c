@@ -1,8 +1,7 @@
 #include "session.h"
 
-#include "base/directory.h"
 #include "base/report.h"
-#include "corpus/encode.h"
+#include "corpus/cache.h"
 #include "tables.h"
 
 #include <stdlib.h>
@@ -55,38 +54,13 @@ static int open_corpus(struct session *s) {
     return s->corpus ? 0 : -1;
 }
 
-static int reuse_corpus(struct session *s, const char *ids, const char *words) {
-    const struct corpus_options options = config_corpus(s->config);
-    const char *given = options.vocab; /* may have changed since: it is read, not our copy of it */
-    int there = file_exists(ids) == 1 && file_exists(words) == 1;
-    if (!there) report_clear(); /* what cannot be looked at is made anew, and that says what is wrong with the place */
-    if (!there) return 0;
-    if (!vocab_read(&s->vocab, *given ? given : words) &&
-        idstream_reuse(&s->stream, ids, encode_fingerprint(s->corpus, &s->vocab, &options), s->vocab.size, s->pool))
-        return 1;
-    report_clear(); /* a cache that cannot be read is made anew */
-    vocab_release(&s->vocab);
-    return 0;
-}
-
-/* The encoded corpus and its vocabulary: from the cache where both are there and fit, otherwise counted and encoded. */
+/* The encoded corpus and its vocabulary. */
 static int read_corpus(struct session *s) {
     const struct config *c = s->config;
     const struct corpus_options options = config_corpus(c);
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    char *ids = file_join(directory, "corpus.ids"), *words = file_join(directory, "corpus.vocab.tsv");
-    int result = -1, mapped;
-    if (!ids || !words || open_corpus(s)) goto out;
-    s->reused = reuse_corpus(s, ids, words);
-    if (!s->reused &&
-        (directory_make(directory) || vocab_build(&s->vocab, s->corpus, &options, s->pool) ||
-         vocab_write(&s->vocab, words) || encode_open(&s->stream, ids, s->corpus, &s->vocab, &options, s->pool, &mapped)))
-        goto out;
-    result = 0;
-out:
-    free(ids);
-    free(words);
-    return result;
+    if (open_corpus(s)) return -1;
+    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
 }
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {

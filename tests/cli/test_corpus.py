@@ -1,7 +1,9 @@
 """The encoded corpus: made once, found again, shared by runs, and believed only where it can be meant."""
 import ctypes
 import os
+import re
 import shutil
+import signal
 
 import numpy
 import pytest
@@ -85,3 +87,67 @@ def test_a_corpus_cut_short_while_it_is_trained_on_is_said(whole, given):
     sptx("train", config, "--resume", "--train.epochs=1")  # behind its end already: the checkpoint is whole
     if not given:
         assert sptx.path("run", "corpus.ids").stat().st_size > 128  # encoded again
+
+
+# ---- one cache for many runs ----
+
+def sweep(sptx, count, **sections):
+    """As many trainings at once, each with a seed of its own, over one cache; their outputs."""
+    config = sptx.config(train={"epochs": "0", "steps": "3"}, device={"threads": "1"}, **sections)
+    started = [sptx.start("train", config, f"--run.dir=run{i}", f"--train.seed={i}") for i in range(count)]
+    said = [process.communicate(timeout=600)[1] for process in started]
+    assert [process.returncode for process in started] == [0] * count, said
+    return said
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.parametrize("format", ["text", "pairs"])
+def test_a_sweep_over_one_cache_encodes_once(sptx, count, format):
+    lines = list(sentences(20000))
+    if format == "pairs":
+        lines = [f"u{i % 3000},{word}" for i, line in enumerate(lines[:8000]) for word in line.split()]
+    sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
+    said = sweep(sptx, count, corpus={"cache": "cache", "format": format})
+    assert sum("(encoded before)" not in text for text in said) == 1
+    for text in said:
+        assert "waiting" not in text or re.search(r"^waiting    for process \d+ of \S+, since .*, which encodes the corpus into 'cache'$",
+                                                 text, re.M)
+    assert sorted(os.listdir(sptx.path("cache"))) == ["corpus.ids", "corpus.vocab.tsv"]
+    made = {(sptx.path(f"run{i}", "vocab.tsv").read_bytes()) for i in range(count)}
+    assert len(made) == 1
+    alone = sptx("train", "run.ini", "--run.dir=alone", "--corpus.cache=own", "--train.seed=7")
+    assert "(encoded before)" not in alone.stderr
+    assert sptx.tables("run7") == sptx.tables("alone")
+
+
+def test_runs_of_other_keys_share_a_cache_in_turn(sptx):
+    """Each makes its own streams where it finds the other's: slow, and right."""
+    config = sptx.config(corpus={"cache": "cache", "min_count": None}, train={"epochs": "0", "steps": "3"}, device={"threads": "1"})
+    started = [sptx.start("train", config, f"--run.dir=run{i}", f"--corpus.min_count={1 + 60 * (i % 2)}") for i in range(8)]
+    assert [(process.communicate(timeout=120), process.returncode)[1] for process in started] == [0] * 8
+    for i in range(2):
+        sptx("train", config, f"--run.dir=alone{i}", f"--corpus.min_count={1 + 60 * i}", f"--corpus.cache=own{i}")
+        for run in range(i, 8, 2):
+            assert sptx.tables(f"run{run}") == sptx.tables(f"alone{i}")
+    assert len(sptx.tables("alone0")[0]) > len(sptx.tables("alone1")[0])
+
+
+def test_a_builder_that_is_killed_is_followed_by_one_that_waits(sptx):
+    sptx.path("corpus.txt").write_text("\n".join(sentences(60000)) + "\n")
+    config = sptx.config(corpus={"cache": "cache"}, train={"epochs": "0", "steps": "3"})
+    builder = sptx.start("train", config, "--run.dir=killed")
+    lock = sptx.path("cache", "corpus.lock")
+    assert wait_for(lambda: lock.exists() and "process" in lock.read_text(), builder)
+    builder.send_signal(signal.SIGSTOP)  # it is at it for as long as it takes
+    waiting = [sptx.start("train", config, f"--run.dir=run{i}") for i in range(2)]
+    for process in waiting:
+        line = process.stderr.readline()
+        assert re.match(rf"waiting    for process {builder.pid} of .*, which encodes the corpus into 'cache'$", line)
+    assert not sptx.path("cache", "corpus.ids").exists()
+    builder.kill()
+    end(builder)
+    said = [process.communicate(timeout=120)[1] for process in waiting]
+    assert [process.returncode for process in waiting] == [0, 0]
+    assert sorted("(encoded before)" in text for text in said) == [False, True]
+    assert sorted(os.listdir(sptx.path("cache"))) == ["corpus.ids", "corpus.vocab.tsv"]
+    assert sptx.tables("run0") == sptx.tables("run1")

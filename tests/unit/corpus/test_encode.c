@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 
+#include "base/directory.h"
 #include "corpus/encode.h"
 #include "tests/unit/scratch.h"
 
@@ -61,9 +62,10 @@ static const struct {
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void no_rest_is_left(void) {
-    assert_false(file_exists(in_scratch("ids.partial")));
-    assert_false(file_exists(in_scratch("ids.pairs")));
-    assert_false(file_exists(in_scratch("ids.pairs.partial")));
+    char **names;
+    int64_t count = directory_list(scratch, &names);
+    for (int64_t i = 0; i < count; i++) assert_false(strstr(names[i], "partial") || strstr(names[i], "pairs"));
+    directory_list_free(names, count);
 }
 
 /* All ways to encode give these sentences, and one file to the byte. */
@@ -295,6 +297,14 @@ static void a_damaged_stream_is_made_again(void **state) {
     assert_string_equal(report_sentence(), "");
 }
 
+static void what_a_kill_leaves_is_known_by_name(void **state) {
+    static const char *const left[] = {"ids.7.pairs", "ids.12345.pairs", "ids.7.pairs.7-0123456789abcdef.partial"};
+    static const char *const others[] = {"ids", "ids.pairs", "ids.7.pair", "ids.x.pairs", "ids.7.pairs.partial", "aids.7.pairs",
+                                         "ids.7.pairs.txt", "id.7.pairs", "ids7.pairs"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) assert_true(encode_is_leftover(left[i], "ids"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(encode_is_leftover(others[i], "ids"));
+}
+
 /* ---- failures ---- */
 
 static void nothing_in_the_vocabulary_is_a_failure(void **state) {
@@ -421,6 +431,7 @@ int main(void) {
         IN_SCRATCH(a_long_token_and_long_lines_cross_many_blocks),
         IN_SCRATCH(an_unchanged_corpus_is_encoded_once),
         IN_SCRATCH(a_damaged_stream_is_made_again),
+        IN_SCRATCH(what_a_kill_leaves_is_known_by_name),
         IN_SCRATCH(nothing_in_the_vocabulary_is_a_failure),
         IN_SCRATCH(a_file_cut_short_stops_all_workers),
         IN_SCRATCH(a_full_disk_leaves_nothing),

@@ -1,0 +1,97 @@
+#include "cache.h"
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/report.h"
+#include "encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char ids_name[] = "corpus.ids", words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
+
+struct cache {
+    const char *directory;
+    char *ids, *words, *lock; /* paths, owned */
+    struct corpus *corpus;
+    const struct corpus_options *options;
+    struct pool *pool;
+    struct vocab *vocab;
+    struct idstream *stream;
+};
+
+/* 1 with vocabulary and stream open where both are there and belong together; 0 otherwise, and no sentence is kept: they are
+ * made anew, and that says what is wrong with the place. */
+static int find(struct cache *c) {
+    const char *given = c->options->vocab; /* may have changed since: it is read, not our copy of it */
+    int there = file_exists(c->ids) == 1 && file_exists(c->words) == 1;
+    if (there && !vocab_read(c->vocab, given && *given ? given : c->words) &&
+        idstream_reuse(c->stream, c->ids, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool))
+        return 1;
+    report_clear();
+    vocab_release(c->vocab);
+    return 0;
+}
+
+/* What killed processes left half written. Only who has the lock makes these files, so nobody is at it now. */
+static int remove_leftovers(const struct cache *c) {
+    char **names;
+    int64_t count = directory_list(c->directory, &names);
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count && !result; i++) {
+        int left = file_is_partial(names[i], ids_name) || file_is_partial(names[i], words_name) ||
+                   encode_is_leftover(names[i], ids_name);
+        char *path = left ? file_join(c->directory, names[i]) : NULL;
+        if (left) result = path ? file_remove(path) : -1;
+        free(path);
+    }
+    if (count >= 0) directory_list_free(names, count);
+    return result;
+}
+
+static int make(struct cache *c) {
+    int reused;
+    return remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
+                   vocab_write(c->vocab, c->words) ||
+                   encode_open(c->stream, c->ids, c->corpus, c->vocab, c->options, c->pool, &reused)
+               ? -1
+               : 0;
+}
+
+static int take_lock(const struct cache *c, struct lock *lock) {
+    char holder[LOCK_HOLDER];
+    int held = lock_try(lock, c->lock, holder);
+    if (held <= 0) return held;
+    note("waiting    for %s, which encodes the corpus into '%s'", holder, c->directory);
+    return lock_wait(lock, c->lock);
+}
+
+/* Under the lock, so that what is opened is what was made. */
+static int find_or_make(struct cache *c, int *reused) {
+    struct lock lock;
+    if (directory_make(c->directory) || take_lock(c, &lock)) return -1;
+    *reused = find(c); /* by now another process may have made it */
+    int result = *reused ? 0 : make(c);
+    lock_give(&lock);
+    return result;
+}
+
+int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
+               struct vocab *vocab, struct idstream *stream, int *reused) {
+    struct cache c = {directory, file_join(directory, ids_name), file_join(directory, words_name),
+                      file_join(directory, lock_name), corpus, options, pool, vocab, stream};
+    const char *given = corpus_stream(corpus);
+    int result = -1;
+    *reused = 1;
+    *vocab = (struct vocab){0};
+    *stream = (struct idstream){0};
+    if (given)
+        result = vocab_build(vocab, corpus, options, pool) || idstream_open(stream, given, vocab, pool) ? -1 : 0;
+    else if (c.ids && c.words && c.lock)
+        result = find(&c) ? 0 : find_or_make(&c, reused);
+    free(c.ids);
+    free(c.words);
+    free(c.lock);
+    return result;
+}

@@ -1,0 +1,196 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "base/lock.h"
+#include "corpus/cache.h"
+#include "tests/unit/scratch.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/plain_options.h"
+#include "tests/unit/sentence.h"
+
+/* A corpus opened through the cache in scratch/cache. */
+struct case_ {
+    struct pool *pool;
+    struct corpus *corpus;
+    struct vocab vocab;
+    struct idstream stream;
+    int result, reused;
+};
+static struct case_ open_case(const char *text_path) {
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    struct case_ c = {.pool = pool_open(2), .corpus = scratch_corpus((char *)text_path, 0)};
+    assert_non_null(c.corpus);
+    c.result = cache_open(in_scratch("cache"), c.corpus, &options, c.pool, &c.vocab, &c.stream, &c.reused);
+    return c;
+}
+static void close_case(struct case_ *c) {
+    idstream_close(&c->stream);
+    vocab_release(&c->vocab);
+    corpus_close(c->corpus);
+    pool_close(c->pool);
+}
+
+/* The corpus comes out as `wanted`, made or found. */
+static void comes_as(const char *path, const char *wanted, int reused) {
+    char out[256] = "";
+    struct case_ c = open_case(path);
+    if (c.result) print_error("%s\n", report_sentence());
+    assert_int_equal(c.result, 0);
+    assert_int_equal(c.reused, reused);
+    for (uint64_t i = 0; i < c.stream.tokens; i++) strcat(strcat(out, vocab_word(&c.vocab, c.stream.ids[i], NULL)), " ");
+    assert_string_equal(out, wanted);
+    assert_string_equal(report_sentence(), "");
+    close_case(&c);
+}
+
+static void names_are(const char *wanted) {
+    char seen[1024] = "", **names;
+    int64_t count = directory_list(in_scratch("cache"), &names);
+    for (int64_t i = 0; i < count; i++) strcat(strcat(seen, i ? " " : ""), names[i]);
+    directory_list_free(names, count);
+    assert_string_equal(seen, wanted);
+}
+
+static void made_once_and_found(void **state) {
+    char *path = scratch_text("corpus", "a b c a\n");
+    comes_as(path, "a b c a ", 0);
+    names_are("corpus.ids corpus.vocab.tsv");
+    comes_as(path, "a b c a ", 1);
+    comes_as(scratch_text("corpus", "a b c a d d d\n"), "a b c a d d d ", 0);
+    comes_as(path, "a b c a d d d ", 1);
+}
+
+/* What one reading finds may be of two builds, where another process is about to replace both. */
+static void files_of_two_builds_are_not_mixed(void **state) {
+    char *one = scratch_text("one", "a b c a\n"), *two = scratch_text("two", "c c b\n");
+    uint64_t length[2];
+    comes_as(one, "a b c a ", 0);
+    char *words = file_read(in_scratch("cache/corpus.vocab.tsv"), &length[0]);
+    char *ids = file_read(in_scratch("cache/corpus.ids"), &length[1]);
+    comes_as(two, "c c b ", 0);
+    scratch_file("cache/corpus.vocab.tsv", words, length[0]); /* of one, beside the ids of two */
+    comes_as(one, "a b c a ", 0);
+    comes_as(two, "c c b ", 0);
+    scratch_file("cache/corpus.ids", ids, length[1]);
+    comes_as(one, "a b c a ", 0);
+    assert_int_equal(file_remove(in_scratch("cache/corpus.vocab.tsv")), 0); /* killed before it, or removed by hand */
+    comes_as(one, "a b c a ", 0);
+    free(words);
+    free(ids);
+}
+
+static void leftovers_go_and_other_files_stay(void **state) {
+    static const char *const names[] = {"corpus.ids.7-0123456789abcdef.partial", "corpus.vocab.tsv.8-0123456789abcdef.partial",
+                                        "corpus.ids.9.pairs", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
+    char *path = scratch_text("corpus", "a b\n"), name[64];
+    assert_int_equal(directory_make(in_scratch("cache")), 0);
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "cache/%s", names[i]);
+        scratch_text(name, "x");
+    }
+    comes_as(path, "a b ", 0);
+    names_are("corpus.ids corpus.ids.notes corpus.vocab.tsv other.7-0123456789abcdef.partial");
+}
+
+/* A child that has the lock and does what is said of it, then ends as the system ends it. */
+static pid_t with_lock_held(void (*then)(void)) {
+    int ready[2];
+    char byte, holder[LOCK_HOLDER];
+    assert_int_equal(directory_make(in_scratch("cache")), 0);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct lock lock;
+        int taken = lock_try(&lock, in_scratch("cache/corpus.lock"), holder);
+        if (write(ready[1], taken ? "n" : "y", 1) != 1) _exit(1);
+        usleep(200000);
+        then();
+        kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+static void do_nothing(void) {
+}
+static void keep_it(void) {
+    pause();
+}
+static void copy_it(void) {
+    uint64_t length;
+    char *bytes = file_read(in_scratch("kept.ids"), &length);
+    scratch_file("cache/corpus.ids", bytes, length);
+    bytes = file_read(in_scratch("kept.tsv"), &length);
+    scratch_file("cache/corpus.vocab.tsv", bytes, length);
+}
+
+static void a_builder_is_waited_for(void **state) {
+    char *path = scratch_text("corpus", "a b b\n");
+    comes_as(path, "a b b ", 0);
+    assert_int_equal(rename(in_scratch("cache/corpus.ids"), in_scratch("kept.ids")), 0);
+    assert_int_equal(rename(in_scratch("cache/corpus.vocab.tsv"), in_scratch("kept.tsv")), 0);
+    pid_t child = with_lock_held(copy_it);
+    comes_as(path, "a b b ", 1); /* what the child put there */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    names_are("corpus.ids corpus.vocab.tsv");
+}
+
+static void a_builder_that_dies_is_followed(void **state) {
+    char *path = scratch_text("corpus", "a b b\n");
+    pid_t child = with_lock_held(do_nothing);
+    comes_as(path, "a b b ", 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    names_are("corpus.ids corpus.vocab.tsv");
+}
+
+static void what_is_found_is_read_past_a_lock(void **state) {
+    char *path = scratch_text("corpus", "a b b\n");
+    comes_as(path, "a b b ", 0);
+    pid_t child = with_lock_held(keep_it);
+    comes_as(path, "a b b ", 1);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static int find_it(const char *path) {
+    struct case_ c = open_case(path);
+    int found = c.result ? -1 : c.reused;
+    close_case(&c);
+    return found;
+}
+
+static void a_directory_that_cannot_be_written_serves(void **state) {
+    char *path = scratch_text("corpus", "a b b\n"), *other = scratch_text("other", "a c\n");
+    comes_as(path, "a b b ", 0);
+    assert_int_equal(chmod(scratch, 0755), 0);
+    assert_int_equal(chmod(in_scratch("cache"), 0555), 0);
+    int found = without_rights(find_it, path), made = without_rights(find_it, other);
+    assert_int_equal(chmod(in_scratch("cache"), 0755), 0);
+    if (found == 77) skip();
+    assert_int_equal(found, 1);
+    assert_int_equal(made, -1);
+    sentence_holds("corpus.lock': Permission denied");
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(made_once_and_found),
+        IN_SCRATCH(files_of_two_builds_are_not_mixed),
+        IN_SCRATCH(leftovers_go_and_other_files_stay),
+        IN_SCRATCH(a_builder_is_waited_for),
+        IN_SCRATCH(a_builder_that_dies_is_followed),
+        IN_SCRATCH(what_is_found_is_read_past_a_lock),
+        IN_SCRATCH(a_directory_that_cannot_be_written_serves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
