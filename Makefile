@@ -57,6 +57,7 @@ quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
 UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c tests/library/test_*.c))
 REFERENCE = $(BUILD)/test_reference
+RUNS      = $(BUILD)/test_runs
 # Every target twice: with libFuzzer, and with a main() that runs the inputs that are kept.
 TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -115,6 +116,8 @@ $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
+$(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c edge.c edge_session.c)) $(LIB_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -135,7 +138,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(BUILD)/test_gpu $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(RUNS) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests

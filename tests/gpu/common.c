@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-int passed, failed;
+int passed, failed, skipped;
 char directory[256];
 
 void *need(uint64_t bytes) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern int passed, failed;
+extern int passed, failed, skipped;
 extern char directory[256]; /* scratch */
 
 #define CHECK(condition, ...)                                                                                          \
@@ -24,6 +24,15 @@ extern char directory[256]; /* scratch */
             printf("%s%s\n", *report_sentence() ? " | " : "", report_sentence());                                      \
             report_clear();                                                                                            \
         }                                                                                                              \
+    } while (0)
+
+/* What this machine has no room for. */
+#define SKIP(...)                                                                                                      \
+    do {                                                                                                               \
+        skipped++;                                                                                                     \
+        printf("skipped: ");                                                                                           \
+        printf(__VA_ARGS__);                                                                                           \
+        printf("\n");                                                                                                  \
     } while (0)
 
 void *need(uint64_t bytes); /* zeroed; ends the program where there is none */
@@ -108,6 +117,8 @@ void test_hogwild_worker(void);
 void test_topk(void);
 void test_runs(void);
 void test_order(void);
+void test_far_rows(void); /* of the CPU */
+void test_edge(void);     /* of both, where there is a GPU */
 void test_random(const struct backend_ops *tested); /* against itself and the CPU */
 void test_by_id(void);
 void speed(const char *which); /* "small", "large" batches, or all */

@@ -1,7 +1,6 @@
 /* test_gpu: the CUDA backend against the CPU backend and against itself, through struct backend_ops alone.
  *
  *   test_gpu [NAME]      all tests, or those whose name begins with NAME
- *   test_gpu --cpu       random runs (random.c) of the CPU backend: what can be tested without a GPU
  *   test_gpu --speed [small|large]   pairs a second of the two large shapes, by place, of such batches
  *
  * What stands on both sides of each threshold of the kernels:
@@ -14,14 +13,14 @@
  *   SLOT_BITS: 2^28 cold rows of a batch       none: 32 GiB of slots
  *   DRAW_ATTEMPTS: slots left out              batches (vocabularies of 2 and 3 rows)
  *   NEGATIVE_LANES, DISTINCT_THREADS, _SLOTS   batches, bounds
- *   key bits: rows at powers of two            random (aim "small"), edge
+ *   key bits: rows at powers of two            random (aim "small"), tests/runs
  *   UPDATE_PIECE, single rows                  pieces, frequent
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
  *   tiles of measure_windows, AHEAD            steps, wide
  *   CORRECTIONS                                late
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
- *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      edge
+ *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      tests/runs --long
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and topk.cu                  hogwild, topk
  *
@@ -34,12 +33,6 @@
 
 static void random_on_gpu(void) {
     test_random(&backend_cuda);
-}
-
-static int finish(void) {
-    rmdir(directory);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
 }
 
 int main(int argc, char **argv) {
@@ -67,11 +60,6 @@ int main(int argc, char **argv) {
                  {"ids", test_by_id}};
     char why[256];
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc > 1 && !strcmp(argv[1], "--cpu")) {
-        if (fresh_directory(directory, sizeof directory, "gpu")) return 1;
-        test_random(&backend_cpu);
-        return finish();
-    }
     if (!backend_cuda_present(why, sizeof why)) {
         printf("no test was run: %s\n", why);
         return 2;
@@ -88,5 +76,7 @@ int main(int argc, char **argv) {
         tests[i].run();
         printf("%s: %d passed, %d failed, %.1f s\n", tests[i].name, passed - sure, failed - before, now() - start);
     }
-    return finish();
+    rmdir(directory);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
 }
