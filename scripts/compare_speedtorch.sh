@@ -53,7 +53,7 @@ epoch() { # CONFIG
     began=$(date +%s)
     rm -rf "$work/run"
     if ! $program train "configs/$1.ini" --corpus.path="$work/$file" --run.dir="$work/run" --corpus.cache="$work/cache-$1" \
-        --train.epochs=1 --train.steps=0 $settings >"$work/$1.log" 2>&1; then
+        --train.epochs=1 --train.steps=0 --run.checkpoint_every=end $settings >"$work/$1.log" 2>&1; then
         tail -n 1 "$work/$1.log" >&2
         return 1
     fi

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static int refuse(const char *doing, const char *path) {
@@ -88,6 +89,13 @@ int directory_sync(const char *path) {
     if (result) refuse("sync directory", path);
     close(fd);
     return result;
+}
+
+int directory_space(const char *path, uint64_t *bytes) {
+    struct statvfs about;
+    if (statvfs(path, &about)) return refuse("look at the disk of", path);
+    *bytes = about.f_blocks ? (uint64_t)(geteuid() ? about.f_bavail : about.f_bfree) * about.f_frsize : UINT64_MAX;
+    return 0;
 }
 
 /* ---- what is in it ---- */

@@ -197,6 +197,15 @@ out:
     return good;
 }
 
+int checkpoint_count(const char *run, uint64_t *count) {
+    struct candidates all;
+    if (candidates_find(run, &all)) return -1;
+    *count = 0;
+    for (uint64_t i = 0; i < all.count; i++) *count += all.list[i].kind != PARTIAL;
+    candidates_release(&all);
+    return 0;
+}
+
 /* ---- writing ---- */
 
 /* What a killed writer left. */

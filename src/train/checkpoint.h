@@ -27,6 +27,9 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
  * NULL with *found = 0 where there is none, with *found = -1 after fail(). `state` may be NULL. */
 char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 
+/* How many checkpoints lie in RUN, whole or not. */
+int checkpoint_count(const char *run, uint64_t *count);
+
 /* Checks state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);
 

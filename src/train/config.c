@@ -142,16 +142,26 @@ static int read_rating(const char *text, double *rating) {
 }
 
 struct checkpoint_times {
-    double seconds;
+    double seconds, share;
     uint64_t steps;
     int epochs;
 };
 
-/* One of "10m", "5000 steps", "epoch", "end". A bare number is refused: it could be either. */
+/* run.checkpoint_every = auto: half an hour is what a kill may cost; the share keeps tables that take minutes to write from
+ * slowing the run. */
+static const double auto_seconds = 30 * 60, auto_share = 0.03;
+
+/* One of "auto", "10m", "5000 steps", "epoch", "end". A bare number is refused: it could be either. */
 static int read_time_of_checkpoint(char *text, struct checkpoint_times *times) {
     char *word = text_strip(text);
     size_t length = strlen(word);
     if (!strcmp(word, "end")) return 0;
+    if (!strcmp(word, "auto")) {
+        if (times->seconds > 0) return 0; /* a time of the user's own stands beside it */
+        times->seconds = auto_seconds;
+        times->share = auto_share;
+        return 0;
+    }
     if (!strcmp(word, "epoch")) {
         times->epochs = 1;
         return 0;
@@ -164,6 +174,7 @@ static int read_time_of_checkpoint(char *text, struct checkpoint_times *times) {
         word[length - unit] = 0;
         return text_count(word, &times->steps) || !times->steps ? -1 : 0;
     }
+    times->share = 0;
     return text_time(word, &times->seconds) || !(times->seconds > 0) ? -1 : 0;
 }
 
@@ -190,7 +201,7 @@ static const char *refuse_text(const struct key *key, const char *text) {
     if (strchr(text, '"')) return "free of double quotes within it";
     if (!strcmp(key->name, "corpus.min_rating") && read_rating(text, &rating)) return "a number or none";
     if (!strcmp(key->name, "run.checkpoint_every") && read_checkpoint_times(text, &times))
-        return "a time (10m), a number of steps (5000 steps), epoch or end";
+        return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
     return NULL;
 }
 
@@ -765,9 +776,10 @@ static int resolve_run(struct config *c) {
     if (read_rating(c->corpus_min_rating, &c->min_rating))
         return fail("corpus.min_rating = '%s' is not a number or none", c->corpus_min_rating);
     if (read_checkpoint_times(c->run_checkpoint_every, &times))
-        return fail("run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch or end",
+        return fail("run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",
                     c->run_checkpoint_every);
     c->checkpoint_seconds = times.seconds;
+    c->checkpoint_share = times.share;
     c->checkpoint_steps = times.steps;
     c->checkpoint_epochs = times.epochs;
     if (*c->run_dir) return 0;

@@ -48,6 +48,7 @@ struct config {
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;
+    double checkpoint_share; /* of the time that writing may take, with the seconds above; 0: they are the user's own, and hold */
     uint64_t checkpoint_steps;
     int checkpoint_epochs; /* 1: after every epoch */
     double min_rating;     /* corpus.min_rating, or -infinity */

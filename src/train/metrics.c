@@ -131,8 +131,25 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
+/* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries again. */
+static void append(struct metrics *metrics, const char *line, int length) {
+    int failed_before = report_exit_code();
+    if (!file_append(metrics->path, line, (uint64_t)length) || failed_before) return;
+    if (!metrics->lost++) {
+        snprintf(metrics->lost_because, sizeof metrics->lost_because, "%s", report_sentence());
+        warn("%s; the run goes on without this line of its metrics", metrics->lost_because);
+    }
+    report_clear();
+}
+
+int metrics_complete(const struct metrics *metrics) {
+    if (!metrics->lost) return 0;
+    return fail("the model is trained and written, but '%s' lacks %" PRIu64 " line%s: %s", metrics->path, metrics->lost,
+                metrics->lost == 1 ? "" : "s", metrics->lost_because);
+}
+
 /* A line of metrics.jsonl; `rates` are further keys, or "". */
-static int write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const char *rates) {
+static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const char *rates) {
     char line[512];
     int n = snprintf(
         line, sizeof line,
@@ -140,7 +157,7 @@ static int write_line(struct metrics *metrics, const struct standing *at, const 
         "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
         at->state->step, at->state->epoch, at->done, loss->example, loss->pair, loss->term, untrained_loss(loss),
         at->lr, rates, at->seconds);
-    return file_append(metrics->path, line, (uint64_t)n);
+    append(metrics, line, n);
 }
 
 static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
@@ -158,23 +175,23 @@ static void show_line(const struct metrics *metrics, const struct standing *at, 
     report_live(line);
 }
 
-int metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
+void metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
     struct loss *first = &metrics->first;
     *first = loss_of(r->loss, r->examples, r->pairs, r->terms);
     note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", first->example, first->pair,
          first->term, untrained_loss(first) / ln2, untrained_loss(first));
-    return write_line(metrics, at, first, "");
+    write_line(metrics, at, first, "");
 }
 
 int metrics_due(const struct metrics *metrics) {
     return progress_now() - metrics->tally.began >= metrics->config->train_report_seconds;
 }
 
-int metrics_report(struct metrics *metrics, const struct standing *at) {
+void metrics_report(struct metrics *metrics, const struct standing *at) {
     struct tally *tally = &metrics->tally;
     double passed = progress_now() - tally->began;
     char rates[256];
-    if (!tally->loss_examples || !(passed > 0)) return 0;
+    if (!tally->loss_examples || !(passed > 0)) return;
     double words_rate = (double)tally->words / passed, pairs_rate = (double)tally->pairs / passed;
     metrics->reports++;
     metrics->last = loss_of(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
@@ -184,12 +201,11 @@ int metrics_report(struct metrics *metrics, const struct standing *at) {
              ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
              "%.6g, \"link_bytes\": %" PRIu64,
              at->state->words, at->state->pairs, words_rate, pairs_rate, tally->link_bytes);
-    if (write_line(metrics, at, &metrics->last, rates)) return -1;
+    write_line(metrics, at, &metrics->last, rates);
     metrics_start(metrics);
-    return 0;
 }
 
-int metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
+void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
     struct loss loss = loss_of(sum->loss, sum->examples, sum->pairs, sum->terms);
     char line[256];
     int n = snprintf(line, sizeof line,
@@ -199,7 +215,7 @@ int metrics_held_out(struct metrics *metrics, const struct step_result *sum, con
                      at->state->step, at->state->epoch, at->done, loss.example, loss.pair, sum->examples);
     note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
          loss.pair, sum->examples, at->state->epoch);
-    return file_append(metrics->path, line, (uint64_t)n);
+    append(metrics, line, n);
 }
 
 /* ---- a resumed run ---- */

@@ -30,6 +30,8 @@ struct metrics {
     struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
     double began_term; /* loss a term of the first batch or piece; 0: none yet */
     uint64_t reports;
+    uint64_t lost;           /* lines that could not be written */
+    char lost_because[256];  /* what the first of them met */
     int plateau_over; /* the loss has left its untrained value, or it has been said that it does not */
 };
 
@@ -51,15 +53,17 @@ void metrics_leave_out(struct metrics *metrics, double seconds);
 void metrics_add_step(struct metrics *metrics, const struct step_result *result);
 void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *result);
 
-/* The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
-int metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
+/* A line that cannot be written ends no run: it is warned about once, and metrics_complete() fails at the end.
+ *
+ * The first batch's loss is measured on the rows as they were filled: ln 2 a term where they are small. */
+void metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
 
 /* Whether train.report_seconds have passed since the last report. */
 int metrics_due(const struct metrics *metrics);
 /* The loss since the last report, and rates; then a new tally. Nothing where nothing was added. */
-int metrics_report(struct metrics *metrics, const struct standing *at);
+void metrics_report(struct metrics *metrics, const struct standing *at);
 /* Of examples that are never trained: sums over all of them. */
-int metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
+void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
 /* After the last report of a run that has come to its end: the last line about its loss, and a warning where it never
  * left its untrained value. */
 void metrics_judge(struct metrics *metrics, uint64_t step);
@@ -70,6 +74,9 @@ void metrics_note_loss(const struct metrics *metrics);
  * METRICS_DIVERGED times that of the beginning. */
 enum { METRICS_ROOM = 96, METRICS_DIVERGED = 1000000 };
 const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_ROOM]);
+
+/* 0 where every line was written, otherwise -1 after fail(): for a run whose checkpoint is written. */
+int metrics_complete(const struct metrics *metrics);
 
 /* Takes away the lines behind `step`: a resumed run makes them again. */
 int metrics_cut(struct metrics *metrics, uint64_t step);

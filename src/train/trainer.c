@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include "checkpoint.h"
+#include "due.h"
 #include "examples.h"
 #include "base/directory.h"
 #include "base/memory.h"
@@ -36,9 +37,9 @@ struct trainer {
     struct progress_state state;
     struct corpus_identity corpus;
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
-    double began, began_training, last_checkpoint, seconds_before;
+    double began, began_training, seconds_before;
     double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
-    uint64_t last_checkpoint_step;
+    struct due due;
     struct metrics metrics;
 };
 
@@ -101,20 +102,20 @@ static struct standing standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->state, .done = share_done(t), .seconds = seconds_trained(t), .lr = lr};
 }
 
-static int report(struct trainer *t, double lr) {
+static void report(struct trainer *t, double lr) {
     struct standing now = standing(t, lr);
-    return metrics_report(&t->metrics, &now);
+    metrics_report(&t->metrics, &now);
 }
 
-static int report_when_due(struct trainer *t, double lr) {
-    return metrics_due(&t->metrics) ? report(t, lr) : 0;
+static void report_when_due(struct trainer *t, double lr) {
+    if (metrics_due(&t->metrics)) report(t, lr);
 }
 
 /* Of the first batch, as it was before any update. */
-static int report_untrained(struct trainer *t, const struct step_result *first) {
+static void report_untrained(struct trainer *t, const struct step_result *first) {
     struct progress_state none = {0};
     struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
-    return metrics_untrained(&t->metrics, first, &start);
+    metrics_untrained(&t->metrics, first, &start);
 }
 
 /* What holds a diverging run, beside a lower rate, that this one has not tried. */
@@ -150,24 +151,32 @@ static int check_loss(struct trainer *t, double loss, uint64_t terms) {
 
 /* ---- checkpoints ---- */
 
+/* Bytes of its files. */
+static uint64_t bytes_of_checkpoint(const struct trainer *t) {
+    const struct table_spec *target = &t->target->spec, *context = &t->context->spec;
+    return target->rows * target->layout.packed + context->rows * context->layout.packed;
+}
+
 static int write_checkpoint(struct trainer *t) {
+    double began = progress_now();
     t->state.seconds = seconds_trained(t);
     if (t->ops->drain(t->backend)) return -1;
     struct checkpoint what = {t->target, t->context, t->state, t->corpus};
     int result = checkpoint_write(t->run, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
     if (result) return -1;
-    t->last_checkpoint = progress_now();
-    t->last_checkpoint_step = t->state.step;
+    due_written(&t->due, t->state.step, progress_now() - began, progress_now());
     return 0;
 }
 
-static int checkpoint_due(const struct trainer *t, int epoch_ended) {
-    const struct config *c = t->config;
-    if (t->state.step == t->last_checkpoint_step) return 0;
-    if (c->checkpoint_epochs && epoch_ended) return 1;
-    if (c->checkpoint_steps && t->state.step - t->last_checkpoint_step >= c->checkpoint_steps) return 1;
-    return c->checkpoint_seconds > 0 && progress_now() - t->last_checkpoint >= c->checkpoint_seconds;
+static int start_due(struct trainer *t) {
+    due_start(&t->due, t->config, t->run, t->state.step, t->began_training);
+    t->due.bytes = bytes_of_checkpoint(t);
+    return checkpoint_count(t->run, &t->due.present);
+}
+
+static int checkpoint_due(struct trainer *t, int epoch_ended) {
+    return due_now(&t->due, t->state.step, epoch_ended, progress_now());
 }
 
 /* Moves the run's state past `count` examples; 1 where that ended an epoch. */
@@ -200,7 +209,8 @@ static int measure_held_out(struct trainer *t) {
     }
     if (!sum.examples) return 0;
     struct standing now = standing(t, 0);
-    return metrics_held_out(&t->metrics, &sum, &now);
+    metrics_held_out(&t->metrics, &sum, &now);
+    return 0;
 }
 
 /* After some examples: the epoch's end, the checkpoint that is due, a signal. 1: stop here; -1 after fail(). */
@@ -218,7 +228,7 @@ static int between_pieces(struct trainer *t, int epoch_ended) {
 
 static int take_result(struct trainer *t, const struct step_result *r) {
     metrics_add_step(&t->metrics, r);
-    if (!t->state.pairs && r->pairs && report_untrained(t, r)) return -1;
+    if (!t->state.pairs && r->pairs) report_untrained(t, r);
     t->state.words += r->words;
     t->state.pairs += r->pairs;
     return check_loss(t, r->loss, r->terms);
@@ -258,9 +268,11 @@ static int train_batches(struct trainer *t) {
             stop = between_pieces(t, epoch_ended);
             if (stop < 0) return -1;
         }
-        if (report_when_due(t, lr)) return -1;
+        report_when_due(t, lr);
     }
-    return empty_pipeline(t, &pipeline) || report(t, lr) ? -1 : stop;
+    if (empty_pipeline(t, &pipeline)) return -1;
+    report(t, lr);
+    return stop;
 }
 
 /* ---- update = hogwild ---- */
@@ -300,9 +312,11 @@ static int train_hogwild(struct trainer *t) {
         int epoch_ended = move_on(t, count);
         t->state.step = examples_done(t) / t->batch;
         stop = between_pieces(t, epoch_ended);
-        if (stop < 0 || report_when_due(t, lr)) return -1;
+        if (stop < 0) return -1;
+        report_when_due(t, lr);
     }
-    return report(t, lr) ? -1 : stop;
+    report(t, lr);
+    return stop;
 }
 
 /* ---- getting ready ---- */
@@ -349,9 +363,9 @@ static int train(struct trainer *t) {
     asked_to_stop = 0;
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
-    t->began_training = t->last_checkpoint = progress_now();
+    t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
-    t->last_checkpoint_step = t->state.step;
+    if (start_due(t)) return -1;
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
@@ -433,6 +447,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     if (!result && !t.state.pairs)
         warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
              "examples.subsample too strong for a small corpus");
+    if (!result) result = metrics_complete(&t.metrics);
 out:
     free(checkpoint);
     release(&t);

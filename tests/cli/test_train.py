@@ -343,6 +343,30 @@ def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
     assert float(re.search(r"^seconds = (\S+)$", state, re.M)[1]) < 0.6 * wall
 
 
+def test_metrics_that_cannot_be_written_end_no_run(whole):
+    """The model is worth more than lines about it; that they are missing is said at once and at the end."""
+    sptx = whole
+    metrics = sptx.path("run", "metrics.jsonl")
+    process = sptx.start("train", sptx.config(**STOP_KEYS))
+    assert wait_for(lambda: lines_of_metrics(sptx) >= 2, process)
+    metrics.rename(sptx.path("kept"))
+    while not metrics.is_dir():  # a line may come in between and make the file again
+        metrics.unlink(missing_ok=True)
+        try:
+            metrics.mkdir()
+        except FileExistsError:
+            pass
+    out, err = end(process)
+    assert process.returncode == 1 and out == ""
+    assert err.count("warning: cannot write 'run/metrics.jsonl'") == 1
+    assert re.search(r"sptx-w2v: the model is trained and written, but 'run/metrics\.jsonl' lacks \d+ lines?: cannot write "
+                     r"'run/metrics\.jsonl': Is a directory\n$", err)
+    assert sptx.tables() == sptx.tables("whole")
+    metrics.rmdir()
+    sptx.path("kept").rename(metrics)
+    assert "is finished already" in sptx("train", "run.ini", "--resume").stderr
+
+
 def test_hogwild_learns(sptx):
     big(sptx, 5000)
     sptx("train", sptx.config(train={"update": "hogwild", "epochs": "10", "batch": None}))

@@ -133,9 +133,16 @@ static void test_only_the_newest_stay(void **state) {
     /* 9 and 10 tell numbers from names */
     for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 2));
     expect_names("checkpoint-10 checkpoint-9 latest");
+    uint64_t count = 0;
+    assert_int_equal(0, checkpoint_count(run, &count));
+    assert_int_equal(2, count);
     assert_int_equal(0, write_step(200, 1));
     expect_names("checkpoint-200 latest");
     expect_newest(200);
+    assert_int_equal(0, checkpoint_count(run, &count));
+    assert_int_equal(1, count);
+    assert_int_equal(0, checkpoint_count(in_run("absent"), &count));
+    assert_int_equal(0, count);
 }
 
 static void test_other_files_stay(void **state) {

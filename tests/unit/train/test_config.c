@@ -289,7 +289,7 @@ static void auto_on_text(void **state) {
     assert_int_equal(config.device_backend, BACKEND_AUTO);
     assert_string_equal(config.run_dir, "runs/some run");
     assert_true(config.min_rating == -INFINITY);
-    assert_true(config.checkpoint_seconds == 0 && config.checkpoint_steps == 0 && !config.checkpoint_epochs);
+    assert_true(config.checkpoint_seconds == 1800 && config.checkpoint_steps == 0 && !config.checkpoint_epochs);
     config_release(&config);
 }
 
@@ -437,13 +437,17 @@ static void checkpoint_times_are_taken_apart(void **state) {
         double seconds;
         uint64_t steps;
         int epochs;
-    } all[] = {{"end", 0, 0, 0},          {"10m", 600, 0, 0},  {"90 s", 90, 0, 0}, {"5000 steps", 0, 5000, 0},
-               {"1e3 steps", 0, 1000, 0}, {"1 step", 0, 1, 0}, {"epoch", 0, 0, 1}, {"epoch, 2h", 7200, 0, 1}};
+        double share; /* of the time: the bound of what nobody asked for */
+    } all[] = {{"end", 0, 0, 0, 0},          {"10m", 600, 0, 0, 0},  {"90 s", 90, 0, 0, 0}, {"5000 steps", 0, 5000, 0, 0},
+               {"1e3 steps", 0, 1000, 0, 0}, {"1 step", 0, 1, 0, 0}, {"epoch", 0, 0, 1, 0}, {"epoch, 2h", 7200, 0, 1, 0},
+               {"auto", 1800, 0, 0, 0.03},   {"auto, 10m", 600, 0, 0, 0}, {"10m, auto", 600, 0, 0, 0},
+               {"epoch, auto", 1800, 0, 1, 0.03}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[64];
         snprintf(text, sizeof text, "[run]\ncheckpoint_every = %s\n", all[i].text);
         RESOLVES(text);
         assert_true(config.checkpoint_seconds == all[i].seconds);
+        assert_true(config.checkpoint_share == all[i].share);
         assert_int_equal(config.checkpoint_steps, all[i].steps);
         assert_int_equal(config.checkpoint_epochs, all[i].epochs);
         config_release(&config);

@@ -52,7 +52,7 @@ static void time_beside_training_is_left_out(void **state) {
     assert_true(metrics_due(&metrics));
     metrics_leave_out(&metrics, 990);
     assert_true(metrics_due(&metrics));
-    assert_int_equal(metrics_report(&metrics, &now), 0);
+    metrics_report(&metrics, &now);
     char *text = file_read(metrics.path, NULL), *found = strstr(text, "\"pairs_per_second\": ");
     assert_non_null(found);
     assert_int_equal(sscanf(found, "\"pairs_per_second\": %lf", &rate), 1);
@@ -64,10 +64,40 @@ static void time_beside_training_is_left_out(void **state) {
     assert_true(metrics.tally.began <= progress_now());
 }
 
+/* What takes the file's name meanwhile stands for a full disk: the run goes on, and its end says what is missing. */
+static void lines_that_cannot_be_written_are_counted(void **state) {
+    struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
+    struct progress_state at = {.step = 1};
+    struct standing now = {.state = &at, .done = 0.5, .seconds = 1};
+    report_quiet(1);
+    metrics_start(&metrics);
+    metrics_untrained(&metrics, &step, &now);
+    assert_int_equal(metrics_complete(&metrics), 0);
+    assert_int_equal(rename(metrics.path, in_scratch("kept")), 0);
+    assert_int_equal(mkdir(metrics.path, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        metrics_add_step(&metrics, &step);
+        metrics_report(&metrics, &now);
+        assert_string_equal(report_sentence(), "");
+    }
+    metrics_held_out(&metrics, &step, &now);
+    assert_int_equal(rmdir(metrics.path), 0);
+    assert_int_equal(rename(in_scratch("kept"), metrics.path), 0);
+    metrics_add_step(&metrics, &step);
+    metrics_report(&metrics, &now);
+    char *text = file_read(metrics.path, NULL);
+    assert_non_null(strstr(text, "}\n{")); /* the first and the last line */
+    assert_null(strstr(strstr(text, "}\n{") + 2, "}\n{"));
+    free(text);
+    assert_int_equal(metrics_complete(&metrics), -1);
+    if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(a_loss_diverges_beyond_a_million_times_its_beginning),
-                                       TEST(time_beside_training_is_left_out)};
+                                       TEST(time_beside_training_is_left_out),
+                                       TEST(lines_that_cannot_be_written_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
