@@ -1,5 +1,6 @@
-/* Exact top-k as matrix products over slices of the base rows: each slice's scores fit the cache, and all but a few of
- * them are passed over by one comparison with the worst score that a query still keeps.
+/* search: exact top-k by matrix products over slices of the base rows: each slice's products fit the cache, and all but
+ * a few of them are passed over by one comparison with the worst score that a query still keeps. The few are scored
+ * anew, in an order of their own (kernels/search.h), so that neither threads nor queries beside it change an answer.
  *
  *   unit = one chunk of queries x one part of the base rows; a worker takes units until none is left
  *   few queries: the base is split into parts, so that all threads have work; many: one part, nothing to merge
@@ -8,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "kernels/search.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -17,9 +19,9 @@ void openblas_set_num_threads(int threads); /* some cblas.h leave it out */
 
 enum {
     SLICE_ROWS = 1024,    /* base rows of one product */
-    CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of scores */
+    CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of them */
     KEPT_BYTES = 8 << 20, /* most that a worker keeps of candidates, where a chunk has more than one query */
-    SCAN = 32             /* scores compared at once */
+    SCAN = 32             /* products compared at once */
 };
 
 struct candidate {
@@ -41,7 +43,8 @@ struct search_job {
 struct kept {
     struct candidate *heap; /* [k] */
     uint64_t count;
-    float worst; /* a new score must be above it; -infinity while there is room */
+    float worst;    /* a new score must be above it; -infinity while there is room */
+    double squares; /* the query's length, squared */
 };
 
 /* Whether a is a worse answer than b: a lower score, or the same with a higher id. */
@@ -73,33 +76,67 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
     if (kept->count == k) kept->worst = kept->heap[0].score;
 }
 
-/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: above is enough. */
-static void scan(struct kept *kept, uint64_t k, const float *scores, uint64_t count, uint32_t first_id) {
-    for (uint64_t i = 0; i < count; i += SCAN) {
-        uint64_t n = count - i < SCAN ? count - i : SCAN;
-        if (n == SCAN) {
-            float worst = kept->worst;
-            int above = 0;
-            for (int j = 0; j < SCAN; j++) above += scores[i + (uint64_t)j] > worst;
-            if (!above) continue;
-        }
-        for (uint64_t j = i; j < i + n; j++)
-            if (scores[j] > kept->worst) keep(kept, k, scores[j], first_id + (uint32_t)j);
+/* ---- a slice ---- */
+
+/* Consecutive base rows that one product is made of. */
+struct slice {
+    const float *rows; /* [count x dim] */
+    uint64_t first, count;
+    float squares; /* of the longest row's length */
+};
+
+static struct slice open_slice(const struct topk_request *r, uint64_t first, uint64_t end) {
+    struct slice slice = {r->base + first * r->dim, first, end - first < SLICE_ROWS ? end - first : SLICE_ROWS, 0};
+    for (uint64_t row = 0; row < slice.count; row++) {
+        const float *at = slice.rows + row * r->dim;
+        float squares = cblas_sdot((int)r->dim, at, 1, at, 1);
+        if (squares > slice.squares) slice.squares = squares; /* one that is no number is never found */
     }
+    return slice;
 }
 
-/* Takes a query's banned rows out of its scores of rows [first, first + count). */
-static void mask(float *scores, uint64_t first, uint64_t count, const uint32_t *banned, uint64_t banned_count) {
-    uint64_t low = 0, high = banned_count;
+static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) {
+    uint64_t low = r->banned_starts ? r->banned_starts[query] : 0,
+             high = r->banned_starts ? r->banned_starts[query + 1] : 0;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
-        if (banned[middle] < first)
+        if (r->banned[middle] == id) return 1;
+        if (r->banned[middle] < id)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < banned_count && banned[low] < first + count; low++) scores[banned[low] - first] = -HUGE_VALF;
+    return 0;
 }
+
+/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: above is enough. */
+static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row,
+                      struct kept *kept) {
+    const struct topk_request *r = job->request;
+    uint32_t id = (uint32_t)(slice->first + row);
+    if (is_banned(r, query, id)) return;
+    float score = search_score(r->queries + query * r->dim, slice->rows + row * r->dim, r->dim);
+    if (score > kept->worst) keep(kept, job->k, score, id);
+}
+
+/* Scores the rows of a slice whose products do not rule them out. What is no number rules nothing out. */
+static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products,
+                 struct kept *kept) {
+    float margin = search_margin(job->request->dim, kept->squares, slice->squares);
+    for (uint64_t i = 0; i < slice->count; i += SCAN) {
+        uint64_t n = slice->count - i < SCAN ? slice->count - i : SCAN;
+        float least = kept->worst - margin;
+        if (n == SCAN) {
+            int above = 0;
+            for (int j = 0; j < SCAN; j++) above += !(products[i + (uint64_t)j] < least);
+            if (!above) continue;
+        }
+        for (uint64_t j = i; j < i + n; j++)
+            if (!(products[j] < kept->worst - margin)) score_row(job, slice, query, j, kept);
+    }
+}
+
+/* ---- answers ---- */
 
 static int best_first(const void *a, const void *b) {
     const struct candidate *x = a, *y = b;
@@ -128,40 +165,35 @@ static void hand_over(struct search_job *job, struct kept *kept, uint64_t query,
     job->partial_counts[at] = kept->count;
 }
 
-static void search_unit(struct search_job *job, uint64_t unit, float *scores, struct candidate *heaps,
+static void search_unit(struct search_job *job, uint64_t unit, float *products, struct candidate *heaps,
                         struct kept *kept) {
     const struct topk_request *r = job->request;
     uint64_t part = unit % job->parts, query = unit / job->parts * job->chunk, first, end;
     uint64_t queries = r->query_rows - query < job->chunk ? r->query_rows - query : job->chunk;
+    const float *asked = r->queries + query * r->dim;
     pool_share(r->base_rows, (unsigned)part, (unsigned)job->parts, &first, &end);
-    for (uint64_t q = 0; q < queries; q++) kept[q] = (struct kept){heaps + q * job->k, 0, -HUGE_VALF};
+    for (uint64_t q = 0; q < queries; q++)
+        kept[q] = (struct kept){heaps + q * job->k, 0, -HUGE_VALF,
+                                search_sum(asked + q * r->dim, asked + q * r->dim, r->dim)};
     for (uint64_t row = first; row < end; row += SLICE_ROWS) {
-        uint64_t rows = end - row < SLICE_ROWS ? end - row : SLICE_ROWS;
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)rows, (int)r->dim, 1.0f,
-                    r->queries + query * r->dim, (int)r->dim, r->base + row * r->dim, (int)r->dim, 0.0f, scores,
-                    SLICE_ROWS);
-        for (uint64_t q = 0; q < queries; q++) {
-            float *line = scores + q * SLICE_ROWS;
-            if (r->banned_starts) {
-                uint64_t from = r->banned_starts[query + q], to = r->banned_starts[query + q + 1];
-                mask(line, row, rows, r->banned + from, to - from);
-            }
-            scan(&kept[q], job->k, line, rows, (uint32_t)row);
-        }
+        struct slice slice = open_slice(r, row, end);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)slice.count, (int)r->dim, 1.0f, asked,
+                    (int)r->dim, slice.rows, (int)r->dim, 0.0f, products, SLICE_ROWS);
+        for (uint64_t q = 0; q < queries; q++) scan(job, &slice, query + q, products + q * SLICE_ROWS, &kept[q]);
     }
     for (uint64_t q = 0; q < queries; q++) hand_over(job, &kept[q], query + q, part);
 }
 
 static int search_work(void *context, unsigned worker) {
     struct search_job *job = context;
-    float *scores = mem_aligned(job->chunk * SLICE_ROWS, sizeof *scores, "a slice of scores");
+    float *products = mem_aligned(job->chunk * SLICE_ROWS, sizeof *products, "a slice of products");
     struct candidate *heaps = mem_alloc(job->chunk * job->k, sizeof *heaps, "the best rows of a search");
     struct kept *kept = mem_alloc(job->chunk, sizeof *kept, "the best rows of a search");
-    int result = scores && heaps && kept ? 0 : -1;
+    int result = products && heaps && kept ? 0 : -1;
     uint64_t unit, end;
     while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end))
-        search_unit(job, unit, scores, heaps, kept);
-    free(scores);
+        search_unit(job, unit, products, heaps, kept);
+    free(products);
     free(heaps);
     free(kept);
     return result;

@@ -26,7 +26,6 @@ static void print_answers(const struct model *model, const uint32_t *ids, const 
     }
 }
 
-/* b - a + c of unit rows, a, b and c left out. */
 static int answer(const struct model *model, const uint32_t rows[3], uint32_t k, const struct config *config) {
     struct search search = {.rows = 0};
     uint64_t starts[2] = {0, 0};
@@ -35,11 +34,7 @@ static int answer(const struct model *model, const uint32_t rows[3], uint32_t k,
     uint32_t *ids = mem_alloc(k, sizeof *ids, "answers");
     int result = -1;
     if (!query || !scores || !ids || search_open(&search, model, VIEW_TARGET, METRIC_COSINE, 0, config)) goto out;
-    const float *a = search.base + (uint64_t)rows[0] * model->dim, *b = search.base + (uint64_t)rows[1] * model->dim;
-    const float *c = search.base + (uint64_t)rows[2] * model->dim;
-    for (uint32_t i = 0; i < model->dim; i++) query[i] = b[i] - a[i] + c[i];
-    for (int i = 0; i < 3; i++) banned[i] = rows[i];
-    starts[1] = search_distinct(banned, 3);
+    starts[1] = search_analogy(&search, rows, query, banned);
     result = search_top(&search, query, 1, k, starts, banned, ids, scores);
     if (!result) print_answers(model, ids, scores, k);
 out:

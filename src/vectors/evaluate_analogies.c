@@ -57,22 +57,16 @@ static uint64_t keep_known(struct question *questions, uint64_t count, const str
     return kept;
 }
 
-/* b - a + c of unit rows, a, b and c themselves left out. */
 static int ask_questions(struct search *search, struct search_block *block, const struct question *questions,
                          uint64_t count) {
-    uint32_t dim = search->dim;
     if (mem_grow(&block->banned, &block->banned_room, 3 * count, sizeof *block->banned, "queries")) return -1;
     block->banned_starts[0] = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const float *row[3];
-        uint32_t *own = block->banned + block->banned_starts[i];
-        for (int j = 0; j < 3; j++) {
-            own[j] = (uint32_t)questions[i].word[j];
-            row[j] = search->base + (uint64_t)questions[i].word[j] * dim;
-        }
-        for (uint32_t column = 0; column < dim; column++)
-            block->queries[i * dim + column] = row[1][column] - row[0][column] + row[2][column];
-        block->banned_starts[i + 1] = block->banned_starts[i] + search_distinct(own, 3);
+        const int64_t *word = questions[i].word;
+        uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
+        uint64_t at = block->banned_starts[i];
+        block->banned_starts[i + 1] =
+            at + search_analogy(search, rows, block->queries + i * search->dim, block->banned + at);
     }
     return search_top(search, block->queries, count, 1, block->banned_starts, block->banned, block->ids, block->scores);
 }

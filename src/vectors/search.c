@@ -94,3 +94,14 @@ uint64_t search_distinct(uint32_t *ids, uint64_t count) {
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
     return kept;
 }
+
+uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]) {
+    const float *row[3];
+    for (int i = 0; i < 3; i++) {
+        row[i] = search->base + (uint64_t)rows[i] * search->dim;
+        banned[i] = rows[i];
+    }
+    for (uint32_t column = 0; column < search->dim; column++)
+        query[column] = row[1][column] - row[0][column] + row[2][column];
+    return search_distinct(banned, 3);
+}

@@ -43,4 +43,8 @@ void search_block_release(struct search_block *block); /* harmless on a zeroed o
 /* Sorts ids and takes repeats out, as `banned` wants them; how many are left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
+/* The query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three may not be its
+ * answer: `banned` has them, sorted; returns how many they are. */
+uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]);
+
 #endif

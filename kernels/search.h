@@ -1,0 +1,43 @@
+/* search: the score of a row, so that exact nearest rows are the same, to the bit, on every machine.
+ *
+ * A matrix product adds up in an order that depends on its shape: on the threads that share a search out, on slices, on
+ * how many queries are asked at once. So products only choose: a row whose product cannot reach the answers is passed
+ * over, and what is left is scored by search_score(), which has one order. Kept answers are as if every row were scored
+ * so.
+ *
+ *   |product - sum| <= search_margin(..)      of float32 products in any order
+ */
+#ifndef SPTX_KERNELS_SEARCH_H
+#define SPTX_KERNELS_SEARCH_H
+
+#include "portable.h"
+
+enum { SEARCH_LANES = 32 }; /* columns that are summed side by side: of a GPU's warp, a column a lane */
+
+/* Sum of a[i] x b[i] in float64: the columns of each lane in order, then lanes by halves. Products of float32 are exact
+ * in float64, so fused or not is the same. */
+FN double search_sum(const float *a, const float *b, uint32_t dim) {
+    double sum[SEARCH_LANES] = {0};
+    uint32_t i = 0;
+    for (; i + SEARCH_LANES <= dim; i += SEARCH_LANES)
+        for (uint32_t lane = 0; lane < SEARCH_LANES; lane++) sum[lane] += (double)a[i + lane] * (double)b[i + lane];
+    for (uint32_t lane = 0; i + lane < dim; lane++) sum[lane] += (double)a[i + lane] * (double)b[i + lane];
+    for (uint32_t half = SEARCH_LANES / 2; half; half /= 2)
+        for (uint32_t lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];
+    return sum[0];
+}
+
+FN float search_score(const float *query, const float *row, uint32_t dim) {
+    return (float)search_sum(query, row, dim);
+}
+
+/* How far float32 products of a query with rows of at most this length may lie from their scores: a rounding of each
+ * column, twice over, and what vanishes below the smallest float32. `squares` are squared lengths; that of the rows may
+ * itself be a float32 sum. Infinite where a product could overflow. */
+FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
+    double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
+    if (!(lengths < 1e36)) return INFINITY;
+    return (float)(columns * (lengths * (2.0 / 16777216) + 2e-38));
+}
+
+#endif
