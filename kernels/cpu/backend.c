@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/retry.h"
 #include "search.h"
 #include "kernels/host_rows.h"
 #include "kernels/stores.h"
@@ -34,7 +35,7 @@ static int map_memory(struct cpu_store *store, const char *name) {
 static int map_file(struct cpu_store *store, const char *path) {
     int fd = file_open_unnamed(path);
     if (fd < 0) return -1;
-    int error = posix_fallocate(fd, 0, (off_t)store->bytes);
+    int error = retry_allocate(fd, store->bytes);
     void *base = error ? MAP_FAILED : mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (base == MAP_FAILED)

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "path.h"
 #include "report.h"
+#include "retry.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -83,9 +84,9 @@ void directory_unmake(const char *path, unsigned made) {
 }
 
 int directory_sync(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = retry_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return refuse("open directory", path);
-    int result = fsync(fd);
+    int result = retry_sync(fd);
     if (result) refuse("sync directory", path);
     close(fd);
     return result;

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "path.h"
 #include "report.h"
+#include "retry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static const char *kind_of(mode_t mode) {
 
 /* Opens without waiting for a pipe's other end, and looks at what it is. */
 static int open_any(const char *path, int flags, struct stat *about) {
-    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    int fd = retry_open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return refuse(flags & O_ACCMODE ? "write" : "open", path);
     if (!fstat(fd, about)) return fd;
     refuse("look at", path);
@@ -160,7 +161,7 @@ static int make_own(const char *target, int flags, char **own) {
         if (getrandom(&number, sizeof number, 0) != sizeof number) return refuse("name a file beside", target);
         snprintf(*own, room, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, target, length, name, (long)getpid(), number,
                  partial_end);
-        fd = open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC);
     } while (fd < 0 && errno == EEXIST);
     return fd;
 }
@@ -210,7 +211,7 @@ int file_open_unnamed(const char *path) {
 /* A pipe without a reader is no place to write to; one may come yet. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd >= 0 || errno != ENXIO) return fd < 0 ? refuse("write", path) : fd;
         if (waited * LOOK_MILLISECONDS >= PIPE_SECONDS * 1000)
             return fail("'%s' is a pipe that nothing reads: start its reader first", path);
@@ -323,22 +324,11 @@ int file_write(struct file_writer *writer, const void *data, uint64_t length) {
 }
 
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length) {
-    const char *at = data;
     if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
     writer->used = 0;
-    while (length) {
-        ssize_t n = pwrite(writer->fd, at, length, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO;
-        if (n <= 0) {
-            writer->failed = 1;
-            return refuse("write", writer->path);
-        }
-        at += n;
-        offset += (uint64_t)n;
-        length -= (uint64_t)n;
-    }
-    return 0;
+    if (!retry_write_at(writer->fd, data, length, offset)) return 0;
+    writer->failed = 1;
+    return refuse("write", writer->path);
 }
 
 int file_print(struct file_writer *writer, const char *format, ...) {
@@ -373,13 +363,13 @@ void file_abandon(struct file_writer *writer) {
 static int put_in_place(struct file_writer *writer) {
     int fd = writer->fd;
     writer->fd = -1;
-    if (close(fd)) return refuse("close", writer->path);
+    if (retry_close(fd)) return refuse("close", writer->path);
     return writer->partial ? file_rename(writer->partial, writer->target) : 0;
 }
 
 int file_commit(struct file_writer *writer) {
     int result = writer->failed ? -1 : write_out(writer, writer->buffer, writer->used);
-    if (!result && writer->partial && fsync(writer->fd)) result = refuse("sync", writer->path);
+    if (!result && writer->partial && retry_sync(writer->fd)) result = refuse("sync", writer->path);
     if (!result) {
         result = put_in_place(writer);
         if (result && writer->partial) unlink(writer->partial);
@@ -404,7 +394,7 @@ int file_append(const char *path, const void *data, uint64_t length) {
     if (fd < 0) return -1;
     int result = write_all(fd, data, length) ? refuse("write", path) : 0;
     if (result && ftruncate(fd, before.st_size)) result = -1; /* half a line would spoil the next one, too */
-    if (close(fd) && !result) result = refuse("close", path);
+    if (retry_close(fd) && !result) result = refuse("close", path);
     return result;
 }
 

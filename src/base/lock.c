@@ -3,6 +3,7 @@
 
 #include "memory.h"
 #include "report.h"
+#include "retry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static int write_holder(const struct lock *lock) {
     gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &parts)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts);
     int n = snprintf(text, sizeof text, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
-    if (pwrite(lock->fd, text, (size_t)n, 0) != n || ftruncate(lock->fd, n)) return refuse("write", lock->path);
+    if (retry_write_at(lock->fd, text, (uint64_t)n, 0) || ftruncate(lock->fd, n)) return refuse("write", lock->path);
     return 0;
 }
 
@@ -38,7 +39,7 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
     if (fstat(fd, &about)) return refuse("look at", path);
-    ssize_t n = S_ISREG(about.st_mode) ? pread(fd, text, sizeof text - 1, 0) : 0;
+    int64_t n = S_ISREG(about.st_mode) ? retry_read_at(fd, text, sizeof text - 1, 0) : 0;
     if (n < 0) return refuse("read", path);
     text[n] = 0;
     if (!S_ISREG(about.st_mode) || (n && strncmp(text, mark, sizeof mark - 1)))
@@ -51,7 +52,7 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
 /* ---- taking it ---- */
 
 static int open_file(const char *path) {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    int fd = retry_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     return fd < 0 ? refuse("write", path) : fd;
 }
 

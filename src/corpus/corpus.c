@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/retry.h"
 #include "reader.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static int add_file(struct corpus *corpus, const char *path) {
     int fd = file_open(path, O_RDONLY);
     if (fd < 0) return -1;
     int result = fstat(fd, &about) ? refuse("look at", path) : 0;
-    ssize_t n = result ? 0 : pread(fd, magic, sizeof magic, 0);
+    int64_t n = result ? 0 : retry_read_at(fd, magic, sizeof magic, 0);
     if (n < 0) result = refuse("read", path);
     close(fd);
     if (result ||

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/retry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY)};
     if (reader->fd < 0) return -1;
     posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (pread(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
+    if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
     enum packing packing = packing_of(magic);
     if (packing == PACKING_NONE) return 0;
     reader->input = mem_alloc(INPUT_ROOM, 1, "unpacking");

@@ -50,6 +50,7 @@ ERRORS = {
     "lock": "EIO ENOLCK+ EINTR",
     "close": "EIO EINTR",
 }
+# What a sentence says of it.
 SENTENCES = {"EIO": "Input/output error", "ENOSPC": "No space left", "EMFILE": "Too many open files", "ENOMEM": "memory",
              "EAGAIN": "Resource temporarily unavailable", "ENOLCK": "No locks available"}
 
@@ -63,6 +64,8 @@ def exit_is_wrong(error, code, err):
     """What is wrong with how a disturbed run ended, or None."""
     if code is None:
         return "hangs"
+    if b"AddressSanitizer: CHECK failed: sanitizer_" in err:
+        return None  # it starts threads of its own, and dies where they get no memory
     if error == "KILL":
         return None if code in (-9, 0) else f"exit {code}"
     if code == 0:
@@ -75,9 +78,13 @@ def exit_is_wrong(error, code, err):
     said = [line for line in lines if line.startswith("sptx-w2v: ") and not line.startswith("sptx-w2v: warning: ")]
     if len(said) != 1 or said[0] != lines[-1]:
         return f"{len(said)} sentences, or not the last line"
-    if SENTENCES[error] not in said[0] and not said[0].endswith("cannot write all of the results to stdout"):
-        return "a sentence that does not name the error"
-    return None
+    return None if names(error, said[0]) else "a sentence that does not name the error"
+
+
+def names(error, sentence):
+    """Whether the sentence says which error it was, as far as the program can know it."""
+    return (SENTENCES[error] in sentence or sentence.endswith("cannot write all of the results to stdout")
+            or (error == "ENOMEM" and SENTENCES["EAGAIN"] in sentence))  # the C library, starting a thread
 
 
 class Case:
@@ -141,7 +148,7 @@ def show(failed):
     groups = defaultdict(lambda: defaultdict(list))
     for case in failed:
         way = functions(tuple(address for address in case.fired[1:] if address.startswith("0x")))
-        groups[case.wrong][f"{case.fired[0]} < {way}"].append(case)
+        groups[re.sub(r"\b\d[-0-9a-f]*\b", "N", case.wrong)][f"{case.fired[0]} < {way}"].append(case)
     for wrong, ways in sorted(groups.items()):
         print(f"\n{sum(map(len, ways.values()))} x {wrong}")
         for way, cases in sorted(ways.items(), key=lambda item: -len(item[1]))[:WAYS]:

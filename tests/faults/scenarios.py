@@ -33,15 +33,17 @@ threads = 2
 [memory]
 {memory}
 [run]
-dir = run
+dir = {dir}
 checkpoint_every = 5 steps
 keep = 2
 """
 CONFIGS = {
-    "run.ini": {"path": "corpus.txt", "corpus": "", "memory": ""},
-    "old.ini": {"path": "old.txt", "corpus": "", "memory": ""},
+    "run.ini": {"path": "corpus.txt"},
+    "old.ini": {"path": "old.txt"},
     # Packed pairs from a directory, an encoded corpus that is shared, tables in files.
     "packed.ini": {"path": "packed", "corpus": "format = pairs\ncache = cache", "memory": "target = file\ntarget_state = file"},
+    # An encoded corpus as it comes.
+    "ids.ini": {"path": "made.ids", "corpus": "format = lists", "dir": "run"},
 }
 # Files of the user's own in the places where the program works; none may change.
 THEIRS = {"notes.txt": b"mine\n", "out.partial": b"not yours\n"}
@@ -69,7 +71,7 @@ def inputs():
         return "".join(" ".join(f"w{int(words * rng.random() ** 2)}" for _ in range(width)) + "\n" for _ in range(count)).encode()
 
     pairs = "".join(f"u{list},i{int(30 * rng.random() ** 2)},{rng.randrange(1, 6)}\n" for list in range(60) for _ in range(6))
-    files = {name: KEYS.format(**values).encode() for name, values in CONFIGS.items()}
+    files = {name: KEYS.format(**{"corpus": "", "memory": "", "dir": "run", **values}).encode() for name, values in CONFIGS.items()}
     files.update({"corpus.txt": lines(60, 40, 8), "old.txt": lines(30, 25, 8),
                   "packed/a.gz": gzip.compress(pairs.encode(), mtime=0), "packed/b.zst": pack_zst(pairs.encode()),
                   "lists.txt": b"".join(b"l%d w0 w1 w2 w%d\n" % (i, i) for i in range(3, 9)),
@@ -84,6 +86,7 @@ class Run:
     def __init__(self, folder, config):
         work = os.path.join(folder, "whole-" + config)
         write_files(work, inputs())
+        good(work, "generate", "books", "--rows=60", "--lists=80", "--out=made.ids")
         self.begin = tree(work)
         good(work, "train", config, "--run.keep=1000")
         self.steps = checkpoints(tree(work))
@@ -238,7 +241,7 @@ class Scenarios:
     def __init__(self, folder):
         self.folder = folder
         self.every = {}
-        text, old, packed = (Run(folder, config) for config in CONFIGS)
+        text, old, packed, ids = (Run(folder, config) for config in CONFIGS)
         nothing = self.directory("nothing", text.begin)
         finished = self.directory("finished", {**text.finished, **THEIRS_IN_RUN})
         older = self.directory("older", {**old.finished, **THEIRS_IN_RUN})
@@ -250,6 +253,7 @@ class Scenarios:
         self.trains("overwrite", older, ["train", "run.ini", "--overwrite"], text, old)
         self.trains("packed", nothing, ["train", "packed.ini"], packed)
         self.trains("cached", cached, ["train", "packed.ini"], packed)
+        self.trains("ids", nothing, ["train", "ids.ini"], ids)
         self.reads("export", exported, ["export", "run", "--format=word2vec-text", "--out=out"], ["out"])
         self.reads("export-two", exported, ["export", "run", "--format=projector", "--out=out.tsv"],
                    ["out.tsv", "out.tsv.metadata.tsv"])
