@@ -170,7 +170,9 @@ static size_t append(char *text, size_t at, size_t room, const char *more) {
 void report_dying(const char *before, const char *quoted, const char *after) {
     char text[sizeof of_program.sentence];
     size_t room = sizeof text - 2, start = append(text, 0, room, of_program.live_shown ? "\r\033[K" : "");
-    size_t at = append(text, append(text, append(text, append(text, start, room, "sptx-w2v: "), room, before), room, quoted), room, after);
+    const char *const parts[] = {"sptx-w2v: ", before, quoted, after};
+    size_t at = start;
+    for (int i = 0; i < 4; i++) at = append(text, at, room, parts[i]);
     text[at] = 0;
     make_one_line(text + start);
     text[at] = '\n';

@@ -72,6 +72,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 }
 
 int session_open(struct session *s, struct config *config) {
+    *s = (struct session){.config = config};
+    if (session_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
     return open_with(s, config, open_backend);
 }
 

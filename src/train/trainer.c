@@ -7,6 +7,7 @@
 #include "examples.h"
 #include "base/directory.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "metrics.h"
 #include "pipeline.h"
 #include "base/progress.h"
@@ -411,10 +412,21 @@ static int refuse_older(const char *run, const struct progress_state *state) {
                 run, state->step);
 }
 
+/* Takes away the directories that this process made for a run that did not begin, as far as they are empty: the encoded
+ * corpus may be an hour's work, and stays for the next try. */
+static void leave(const struct trainer *t, unsigned made) {
+    char *path = made ? path_resolve(t->run) : NULL;
+    if (path) directory_unmake(path, made);
+    if (made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
+        note("kept       the encoded corpus in '%s', where the next try finds it", t->run);
+    free(path);
+}
+
 int trainer_run(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .run = config->run_dir, .began = progress_now()};
     struct run_state older = {.progress = {0}};
-    int found = 0, result = -1, begun = 0, existed = file_exists(config->run_dir);
+    unsigned made = 0;
+    int found = 0, result = -1, existed = file_exists(config->run_dir);
     char *checkpoint = existed && !(options->overwrite && !options->resume)
                            ? checkpoint_newest(t.run, &older, &found)
                            : NULL;
@@ -425,7 +437,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     }
     if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
     if (checkpoint && resume_keys(config, t.run)) goto out;
-    if (directory_make(t.run) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
+    if (directory_make_counted(t.run, &made) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
     if (checkpoint) {
         t.state = older.progress;
         if (resume_corpus(config, checkpoint, &older, &t.corpus, t.examples_per_epoch)) goto out;
@@ -440,7 +452,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
                run_directory_clear(t.run)) {
         goto out;
     }
-    begun = 1;
+    made = 0; /* from here on there is a run in it */
     if (run_directory_describe(t.run, config, &t.session.vocab)) goto out;
     result = train(&t);
     if (!result) note_end(&t);
@@ -450,7 +462,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     if (!result) result = metrics_complete(&t.metrics);
 out:
     free(checkpoint);
+    if (result) leave(&t, made);
     release(&t);
-    if (!existed && !begun && result) directory_remove_tree(t.run); /* nothing half-written stays */
     return result;
 }

@@ -27,6 +27,33 @@ def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
     assert "(encoded before)" not in done.stderr and encoded() != before
 
 
+def test_what_a_refused_train_has_encoded_is_kept(sptx):
+    """Found by the next train, which finds no run there; nothing else is left."""
+    sptx.path("corpus.txt").write_text("".join(f"u{i} {line}\n" for i, line in enumerate(sentences(500))))
+    config = sptx.config(corpus={"format": "lists"}, run={"dir": "runs/new"})
+    refused = sptx("train", config, "--examples.positives=40", expect=1)
+    assert "sptx-w2v: examples.positives = 40 needs a list of 41 words" in refused.stderr
+    assert "kept       the encoded corpus in 'runs/new'" in refused.stderr
+    assert sorted(os.listdir(sptx.path("runs/new"))) == ["corpus.ids", "corpus.vocab.tsv"]
+    again = sptx("train", config, "--examples.positives=41", expect=1)
+    assert "kept" not in again.stderr
+    for options in ([], ["--overwrite"], ["--resume", "--train.epochs=3"]):
+        assert "(encoded before)" in sptx("train", config, *options).stderr
+
+
+def test_a_train_that_is_refused_before_that_leaves_nothing(sptx):
+    sptx.path("corpus.txt").write_text("\n")
+    sptx.refuses("train", sptx.config(run={"dir": "runs/new"}))
+    assert not sptx.path("runs").exists()
+
+
+def test_a_device_that_is_not_here_is_refused_before_the_corpus_is_read(sptx):
+    done = sptx("train", sptx.config(), "--device.backend=cuda", "--device.index=1000", "--corpus.cache=cache", expect=None)
+    if "device.backend = cuda: " not in done.stderr:
+        pytest.skip("there is a GPU")
+    assert done.returncode == 1 and not sptx.path("cache").exists()
+
+
 def given_stream(sptx, change):
     """An id stream as the corpus, with `change` made to its ids and starts, and a checksum that is right (one piece)."""
     sptx("generate", "words", "--out=x.ids", "--rows=300", "--lists=1000")
