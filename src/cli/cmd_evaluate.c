@@ -17,6 +17,8 @@ struct sets {
     const char *train, *held_out, *groups;
     enum model_view view;
     uint64_t restrict_rows, k, met, sample;
+    const char **settings; /* of the command line */
+    int setting_count;
 };
 
 /* A file without its directory and .txt names its set. */
@@ -61,9 +63,24 @@ static int analogies(const struct model *model, enum model_view view, const char
     return 0;
 }
 
+/* The run's own configuration with the command line's keys over it: how its lists are read. */
+static int read_run(struct config *run, const struct model *model, const struct sets *sets) {
+    char *path = file_join(model->directory, "config.ini");
+    int result = config_init(run) || !path || config_read(run, path) ? -1 : 0;
+    for (int i = 0; i < sets->setting_count && !result; i++) result = config_argument(run, sets->settings[i]);
+    free(path);
+    return result;
+}
+
 static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
     struct lists_score score;
-    if (evaluate_lists(&score, model, sets->view, sets->train, sets->held_out, (uint32_t)sets->k, config)) return -1;
+    struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
+    struct config run;
+    int result = read_run(&run, model, sets);
+    request.reading = config_corpus(&run);
+    if (!result) result = evaluate_lists(&score, model, sets->view, &request, config);
+    config_release(&run);
+    if (result) return -1;
     printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
            sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
     return 0;
@@ -125,9 +142,10 @@ int cmd_evaluate(int argc, char **argv) {
                **settings = arguments + argc;
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
-    int setting_count = 0, result = -1;
+    int result = -1;
     if (!arguments) return -1;
-    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    sets.settings = settings;
+    int given = command_arguments(argc, argv, options, arguments, settings, &sets.setting_count);
     if (given < 0 || check_sets(&sets, given)) goto out;
     int view = model_view_named(table);
     if (view < 0) goto out;
@@ -136,7 +154,7 @@ int cmd_evaluate(int argc, char **argv) {
     if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (command_count("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
-    if (command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;
+    if (command_config(&config, NULL, settings, sets.setting_count) || model_open(&model, arguments[0])) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

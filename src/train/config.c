@@ -380,7 +380,7 @@ int config_argument(struct config *config, const char *argument) {
 /* ---- defaults ---- */
 
 int config_init(struct config *config) {
-    *config = (struct config){.min_rating = -INFINITY};
+    *config = (struct config){0};
     for (int i = 0; i < KEYS; i++)
         if (set_value(config, &keys[i], keys[i].fallback, "default", fail)) return -1;
     return 0;
@@ -773,8 +773,6 @@ static int resolve_run(struct config *c) {
     int lock_free = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && c->optimizer_momentum == 0 &&
                     c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
-    if (read_rating(c->corpus_min_rating, &c->min_rating))
-        return fail("corpus.min_rating = '%s' is not a number or none", c->corpus_min_rating);
     if (read_checkpoint_times(c->run_checkpoint_every, &times))
         return fail("run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",
                     c->run_checkpoint_every);
@@ -796,7 +794,7 @@ static int resolve_run(struct config *c) {
 static int check_examples(const struct config *c) {
     const char *format = config_choice_name("corpus", "format", c->corpus_format);
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
-    if (isfinite(c->min_rating) && c->corpus_format != FORMAT_PAIRS)
+    if (strcmp(c->corpus_min_rating, "none") && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
                     c->corpus_min_rating, format);
     if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
@@ -933,6 +931,8 @@ static int split_paths(const char *text, char ***paths, int64_t *count) {
 }
 
 struct corpus_options config_corpus(const struct config *config) {
+    double min_rating = -INFINITY;
+    read_rating(config->corpus_min_rating, &min_rating); /* set_text() has taken nothing else */
     return (struct corpus_options){.path = config->corpus_path,
                                    .vocab = config->corpus_vocab,
                                    .format = config->corpus_format,
@@ -941,7 +941,7 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .max_sentence = config->corpus_max_sentence,
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,
-                                   .min_rating = config->min_rating,
+                                   .min_rating = min_rating,
                                    .report_seconds = config->train_report_seconds};
 }
 

@@ -51,7 +51,6 @@ struct config {
     double checkpoint_share; /* of the time that writing may take, with the seconds above; 0: they are the user's own, and hold */
     uint64_t checkpoint_steps;
     int checkpoint_epochs; /* 1: after every epoch */
-    double min_rating;     /* corpus.min_rating, or -infinity */
 };
 
 /* Every key at its default. 0, or -1 after fail(). The caller releases in any case. */
@@ -70,7 +69,8 @@ int config_argument(struct config *config, const char *argument);
 /* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
 int config_resolve(struct config *config);
 
-/* The keys of [corpus] as the corpus' own modules take them. Texts stay the config's. */
+/* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
+ * stay the config's. */
 struct corpus_options config_corpus(const struct config *config);
 
 /* Writes all keys as an INI that config_read() reads back to the same bytes; with `help`, comments. `text` is grown. */

@@ -5,7 +5,7 @@
  *
  *   pairs      word TAB-or-blank word score          Spearman's rho of cosine against score
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
- *   lists      name item item..                      recall@k, NDCG@k, hit@k of held-out items; a list is the mean of its
+ *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items; a list is the mean of its
  *                                                    training items' unit vectors, its own items left out
  *
  * `view` is the table whose rows are judged.
@@ -22,6 +22,11 @@ struct pairs_score {
 struct analogies_score {
     double accuracy, semantic, syntactic; /* NaN where a part has no question */
     uint64_t covered, total;
+};
+struct lists_request {
+    const char *train, *held_out;  /* files, or directories of them */
+    struct corpus_options reading; /* as the run's corpus was read; text has no names of lists and is read as lists */
+    uint32_t k;
 };
 struct lists_score {
     double recall, ndcg, hit;
@@ -42,8 +47,8 @@ struct groups_score {
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
-int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view, const char *train,
-                   const char *held_out, uint32_t k, const struct config *config);
+int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view,
+                   const struct lists_request *request, const struct config *config);
 /* scores[GROUPS_MOST]; how many columns, or -1 after fail(). */
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);

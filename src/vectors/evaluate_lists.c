@@ -1,13 +1,15 @@
 #include "evaluate.h"
 
-#include "lines.h"
 #include "names.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "corpus/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- items of lists ---- */
 
 /* Items in the order met, each with its list; then list by list. */
 struct items {
@@ -44,40 +46,89 @@ static int items_group(struct items *items, uint64_t lists) {
     return 0;
 }
 
-/* Every list of the file, one that comes twice continued; items that the model does not know are told apart by
- * `unknown`. */
-static int read_held_out(struct lines *lines, const struct model *model, struct names *lists, struct names *unknown,
-                         struct items *items) {
-    struct token token;
-    while (lines_next(lines)) {
-        if (!lines_token(lines, &token)) continue;
-        int64_t list = names_add(lists, token.text, token.length);
-        if (list < 0) return -1;
-        while (lines_token(lines, &token)) {
-            int64_t row = vocab_find(&model->vocab, token.text, token.length);
-            int64_t number = row < 0 ? names_add(unknown, token.text, token.length) : 0;
-            if (number < 0) return -1;
-            if (items_add(items, (uint64_t)list, row < 0 ? model->rows + (uint64_t)number : (uint64_t)row)) return -1;
-        }
+/* ---- reading ---- */
+
+/* Which lists and items a file brings: the held-out file every list, the training file the known items of those lists.
+ */
+struct taking {
+    const struct model *model;
+    struct names *lists, *unknown; /* unknown: items without a row, to be told apart; NULL: they are left out */
+    struct items *items;
+    int64_t list; /* the current one, or -1 where it is none of ours */
+};
+
+/* A list that comes twice is continued. One that the training file has gets row 0 in its name as a mark. */
+static int take_list(struct taking *taking, const char *name, uint64_t length) {
+    if (taking->unknown) {
+        taking->list = names_add(taking->lists, name, length);
+        return taking->list < 0 ? -1 : 0;
+    }
+    taking->list = names_find(taking->lists, name, length);
+    if (taking->list >= 0) taking->lists->row[taking->list] = 0;
+    return 0;
+}
+
+static int take_item(struct taking *taking, const char *item, uint64_t length) {
+    if (taking->list < 0) return 0;
+    int64_t row = vocab_find(&taking->model->vocab, item, length);
+    if (row >= 0) return items_add(taking->items, (uint64_t)taking->list, (uint64_t)row);
+    if (!taking->unknown) return 0;
+    int64_t number = names_add(taking->unknown, item, length);
+    if (number < 0) return -1;
+    return items_add(taking->items, (uint64_t)taking->list, taking->model->rows + (uint64_t)number);
+}
+
+/* A line is the list's name and its items; it may go on in the next block. */
+static int take_tokens(struct taking *taking, const struct corpus_block *block) {
+    struct corpus_cursor cursor;
+    const char *word;
+    uint64_t length, index = (uint64_t)block->continues;
+    int kind;
+    corpus_cursor_start(&cursor, block);
+    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
+        if (kind == TOKEN_NEWLINE)
+            index = 0;
+        else if (index++ ? take_item(taking, word, length) : take_list(taking, word, length))
+            return -1;
     }
     return 0;
 }
 
-/* The known items of those lists that have held-out ones; a list that is there gets row 0 in its name as a mark. */
-static int read_train(struct lines *lines, const struct model *model, struct names *lists, struct items *items) {
-    struct token token;
-    while (lines_next(lines)) {
-        if (!lines_token(lines, &token)) continue;
-        int64_t list = names_find(lists, token.text, token.length);
-        if (list < 0) continue;
-        lists->row[list] = 0;
-        while (lines_token(lines, &token)) {
-            int64_t row = vocab_find(&model->vocab, token.text, token.length);
-            if (row >= 0 && items_add(items, (uint64_t)list, (uint64_t)row)) return -1;
-        }
-    }
-    return 0;
+static int take_pairs(struct taking *taking, const struct corpus_block *block, double min_rating) {
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    int more;
+    corpus_cursor_start(&cursor, block);
+    while ((more = pairs_next(&cursor, block, min_rating, &pair)) > 0)
+        if (take_list(taking, pair.list, pair.list_length) || take_item(taking, pair.item, pair.item_length)) return -1;
+    return more;
 }
+
+/* The file is read as the corpus was. */
+static int take_file(struct taking *taking, const char *path, const struct corpus_options *reading) {
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    struct corpus_block block = {0};
+    int more = -1;
+    if (!corpus) return -1;
+    if (corpus_stream(corpus)) {
+        fail("'%s' is an id stream, which has no names of lists", path);
+        goto out;
+    }
+    corpus_read_as(corpus, reading);
+    while ((more = corpus_next(corpus, &block)) > 0)
+        if (reading->format == FORMAT_PAIRS ? take_pairs(taking, &block, reading->min_rating)
+                                            : take_tokens(taking, &block)) {
+            more = -1;
+            break;
+        }
+out:
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    return more;
+}
+
+/* ---- asking ---- */
 
 struct lists_job {
     struct search search;
@@ -159,40 +210,43 @@ static int choose_lists(struct lists_job *job, const struct names *lists, uint64
     return 0;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view, const char *train,
-                   const char *held_out, uint32_t k, const struct config *config) {
-    struct lines lines, train_lines;
-    struct names lists = {.room = 0}, unknown = {.room = 0};
-    struct lists_job job = {.k = k};
-    char *train_text = NULL;
+/* Both files into lists and the items of each. */
+static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request,
+                      struct names *lists) {
+    struct names unknown = {.room = 0};
+    struct taking held_out = {model, lists, &unknown, &job->held_out, -1},
+                  train = {model, lists, NULL, &job->train, -1};
+    int result = take_file(&held_out, request->held_out, &request->reading);
+    if (!result) result = take_file(&train, request->train, &request->reading);
+    names_release(&unknown);
+    if (result) return -1;
+    return items_group(&job->held_out, lists->set.size) || items_group(&job->train, lists->set.size) ? -1 : 0;
+}
+
+int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view,
+                   const struct lists_request *request, const struct config *config) {
+    struct names lists = {.room = 0};
+    struct lists_job job = {.k = request->k};
     int result = -1;
     *score = (struct lists_score){.lists = 0};
-    char *text = lines_open(&lines, held_out);
-    if (!text || read_held_out(&lines, model, &lists, &unknown, &job.held_out)) goto out;
-    train_text = lines_open(&train_lines, train);
-    if (!train_text || read_train(&train_lines, model, &lists, &job.train)) goto out;
-    if (items_group(&job.held_out, lists.set.size) || items_group(&job.train, lists.set.size)) goto out;
-    if (choose_lists(&job, &lists, &score->lists)) goto out;
+    if (read_lists(&job, model, request, &lists) || choose_lists(&job, &lists, &score->lists)) goto out;
     if (!score->lists) {
-        fail("no list of '%s' has items there and a line in '%s'", held_out, train);
+        fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
         goto out;
     }
-    job.gains = mem_alloc(k, sizeof *job.gains, "gains");
+    job.gains = mem_alloc(job.k, sizeof *job.gains, "gains");
     if (!job.gains || search_open(&job.search, model, view, METRIC_COSINE, 0, config)) goto out;
-    if (search_block_init(&job.block, model->dim, k, score->lists)) goto out;
-    for (uint32_t i = 0; i < k; i++) job.gains[i] = 1 / log2((double)i + 2);
+    if (search_block_init(&job.block, model->dim, job.k, score->lists)) goto out;
+    for (uint32_t i = 0; i < job.k; i++) job.gains[i] = 1 / log2((double)i + 2);
     if (score_lists(&job, score, model->rows)) goto out;
     score->recall /= (double)score->lists;
     score->ndcg /= (double)score->lists;
     score->hit /= (double)score->lists;
     result = 0;
 out:
-    free(text);
-    free(train_text);
     free(job.scored);
     free(job.gains);
     names_release(&lists);
-    names_release(&unknown);
     items_release(&job.train);
     items_release(&job.held_out);
     search_block_release(&job.block);

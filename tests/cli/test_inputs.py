@@ -1,5 +1,7 @@
 """Files that a user hands to the program, in every shape that they come in."""
+import gzip
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -137,8 +139,10 @@ PAIRS = [f"{user},{item},{1 + (user + item) % 5}" for user in range(80) for item
 
 
 def train_pairs(sptx, lines, *settings, run="run"):
-    sptx.path("pairs.csv").write_bytes(lines if isinstance(lines, bytes) else "".join(f"{line}\n" for line in lines).encode())
-    return sptx("train", sptx.config(corpus={"path": "pairs.csv", "format": "pairs"}), f"--run.dir={run}", "--overwrite", *settings)
+    text = lines if isinstance(lines, bytes) else "".join(f"{line}\n" for line in lines).encode()
+    sptx.path("pairs.csv").write_bytes(text)
+    config = sptx.config(corpus={"path": "pairs.csv", "format": "pairs"})
+    return sptx("train", config, f"--run.dir={run}", "--overwrite", *settings)
 
 
 def test_a_header_is_left_out_and_said(sptx):
@@ -147,7 +151,8 @@ def test_a_header_is_left_out_and_said(sptx):
     for header in ("user_id,book_id,rating", "User ID,Book ID,My rating", "\ufeffuserId,movieId,rating", "\n\nuser,item,stars"):
         done = train_pairs(sptx, [header, *PAIRS])
         shown = header.strip("\ufeff\n")
-        assert f"header     'pairs.csv' begins with one, which is left out: {shown} (corpus.header = no reads it)\n" in done.stderr
+        said = f"header     'pairs.csv' begins with one, which is left out: {shown} (corpus.header = no reads it)\n"
+        assert said in done.stderr
         assert done.stderr.count("header") == 2  # said once, though the file is read twice
         assert sptx.tables() == wanted
     without = [line.rsplit(",", 1)[0] for line in PAIRS]
@@ -184,3 +189,45 @@ def test_an_encoded_corpus_is_that_of_its_header_key(sptx):
     train_pairs(sptx, ["user,item", *(line.rsplit(",", 1)[0] for line in PAIRS)])
     assert "(encoded before)" in sptx("train", "run.ini", "--overwrite").stderr
     assert "(encoded before)" not in sptx("train", "run.ini", "--overwrite", "--corpus.header=no").stderr
+
+
+# ---- held-out lists ----
+
+def as_lists(lines, least):
+    lists = {}
+    for line in lines:
+        name, item, rating = line.split(",")
+        if int(rating) >= least:
+            lists.setdefault(name, []).append(item)
+    return "".join(f"{name} {' '.join(items)}\n" for name, items in lists.items())
+
+
+def test_held_out_lists_are_read_as_the_runs_corpus_was(sptx):
+    """Ratings are no items, and what is rated below corpus.min_rating is none either."""
+    train, held_out = PAIRS[::2], PAIRS[1::2]
+    for name, lines in (("train", train), ("held", held_out)):
+        sptx.path(f"{name}.csv").write_text("\n".join(["user,item,rating", *lines]))
+        sptx.path(f"{name}.csv.gz").write_bytes(gzip.compress(sptx.path(f"{name}.csv").read_bytes()))
+        for least in (1, 3):
+            sptx.path(f"{name}.{least}.txt").write_text(as_lists(lines, least))
+    for least, settings in ((1, []), (3, ["--corpus.min_rating=3"])):
+        sptx("train", sptx.config(corpus={"path": "train.csv", "format": "pairs"}), "--overwrite",
+             "--examples.positives=1", *settings)
+        wanted = sptx("evaluate", "run", f"--train=train.{least}.txt", f"--held-out=held.{least}.txt", "--k=5",
+                      "--corpus.format=lists").stdout
+        assert re.match(r"recall@5 0\.\d+ .* unknown \d\n", wanted)
+        for ending in ("csv", "csv.gz"):
+            assert sptx("evaluate", "run", f"--train=train.{ending}", f"--held-out=held.{ending}", "--k=5").stdout == wanted
+    everything = sptx("evaluate", "run", "--train=train.csv", "--held-out=held.csv", "--k=5", "--corpus.min_rating=none").stdout
+    assert everything != wanted
+    said = sptx.refuses("evaluate", "run", "--train=train.1.txt", "--held-out=held.1.txt")
+    assert re.search(r"held\.1\.txt' line \d+: ", said)
+
+
+def test_lists_of_a_run_on_text_are_lists(trained):
+    words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
+    trained.path("train.txt").write_text(f"u1 {words[0]} {words[1]}\n")
+    trained.path("held.txt").write_text(f"u1 {words[2]} unheard\n")
+    assert trained("evaluate", "run", "--train=train.txt", "--held-out=held.txt").stdout.endswith(" lists 1 unknown 1\n")
+    trained.path("run", "config.ini").unlink()
+    assert "run/config.ini" in trained.refuses("evaluate", "run", "--train=train.txt", "--held-out=held.txt")

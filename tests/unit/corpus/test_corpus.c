@@ -459,14 +459,17 @@ static void headers_are_left_out(void **state) {
                                              {"user,item,rating\r1,2,3\r4,5,6", "1:2;4:5;"},
                                              {"user,item,rating", ""},
                                              {"user,item,rating\n1,2\n", "1:2;"}};
+    static const char named[] = "line 1: the rating 'good' is not a number; where the line names the columns, set "
+                                "corpus.header = yes";
     static const char *const data[][2] = {{"1,2,3\n4,5,6\n", "1:2;4:5;"},
                                           {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
                                           {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
                                           {"alice,1984\n1,2\n", "alice:1984;1:2;"},
                                           {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
                                           {"user,item", "user:item;"},
-                                          {"u,i,good\nu,j,bad\n", "line 1: the rating 'good' is not a number; where the line names the columns, set corpus.header = yes"},
-                                          {",user,item,rating\n0,1,2,3\n", "line 1: a field is empty; wanted list, item[, rating]"},
+                                          {"u,i,good\nu,j,bad\n", named},
+                                          {",user,item,rating\n0,1,2,3\n",
+                                           "line 1: a field is empty; wanted list, item[, rating]"},
                                           {"a,b,c,d,e\n1,2,3,4,5\n",
                                            "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)

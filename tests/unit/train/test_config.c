@@ -288,7 +288,7 @@ static void auto_on_text(void **state) {
     assert_true(config.train_batch == COUNT_AUTO); /* left to the machine */
     assert_int_equal(config.device_backend, BACKEND_AUTO);
     assert_string_equal(config.run_dir, "runs/some run");
-    assert_true(config.min_rating == -INFINITY);
+    assert_true(config_corpus(&config).min_rating == -INFINITY);
     assert_true(config.checkpoint_seconds == 1800 && config.checkpoint_steps == 0 && !config.checkpoint_epochs);
     config_release(&config);
 }
@@ -478,7 +478,7 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[optimizer]\nrule = rprop\nstep_min = 2\nstep_max = 1\n", "step_min = 2", "step_max = 1");
     RESOLVES("[corpus]\nformat = pairs\nmin_rating = 3.5\n[train]\nepochs = 0\nsteps = 7\n[optimizer]\nmomentum = "
              "0.9\nnesterov = yes\n");
-    assert_true(config.min_rating == 3.5);
+    assert_true(config_corpus(&config).min_rating == 3.5);
     config_release(&config);
 }
 

@@ -1,4 +1,5 @@
 #include "vectors/evaluate.h"
+#include "tests/unit/plain_options.h"
 #include "tests/unit/small_run.h"
 
 #include <math.h>
@@ -135,16 +136,21 @@ static void analogies_restricted(void **state) {
 
 /* ---- lists ---- */
 
-static struct lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
+static struct lists_score score_lists_of(struct corpus_options reading, const char *train, const char *held_out, uint32_t k) {
     struct lists_score score;
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", train, strlen(train));
     text_is(held_out);
-    int result = evaluate_lists(&score, &model, VIEW_TARGET, other, file, k, NULL);
+    struct lists_request request = {other, file, reading, k};
+    int result = evaluate_lists(&score, &model, VIEW_TARGET, &request, NULL);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
     free(other);
     return score;
+}
+
+static struct lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
+    return score_lists_of(plain_options(FORMAT_LISTS), train, held_out, k);
 }
 
 static void lists(void **state) {
@@ -190,14 +196,45 @@ static void more_places_than_rows(void **state) {
     assert_true(score.ndcg > 0 && score.ndcg < 1);
 }
 
-static void lists_refused(void **state) {
+/* The same lists as every format has them come to the same score. */
+static void lists_of_every_format(void **state) {
+    struct lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
+    static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};
+    assert_int_equal(wanted.lists, 2);
+    for (int i = 0; i < 3; i++) {
+        score = score_lists_of(plain_options(formats[i]), "u1\tman  boy\r\nu2 girl",
+                               "\xEF\xBB\xBFu1 woman King\ru2 queen the\r", 3);
+        assert_memory_equal(&score, &wanted, sizeof score);
+    }
+    struct corpus_options pairs = plain_options(FORMAT_PAIRS);
+    report_quiet(1); /* of the header */
+    score = score_lists_of(pairs, "user,item,rating\nu1,man,1\nu2,girl,2\nu1,boy,3\n",
+                           "u2,queen,5\nu1,woman,4\nu1,King,4.5\nu2,the,3,978300760\n", 3);
+    assert_memory_equal(&score, &wanted, sizeof score); /* a rating is no item */
+    pairs.min_rating = 3;
+    score = score_lists_of(pairs, "u1 man 5\nu1 paris 2\nu2 girl 3\nu1 boy 3\n",
+                           "u1 woman 3\nu1 King 9\nu1 zero 2.9\nu3 zero 1\nu2 queen 3\nu2 the 3", 3);
+    assert_memory_equal(&score, &wanted, sizeof score);
+}
+
+static int refuse_lists(enum corpus_format format, const char *train, const char *held_out) {
     struct lists_score score;
+    struct lists_request request = {train, held_out, plain_options(format), 20};
+    return evaluate_lists(&score, &model, VIEW_TARGET, &request, NULL);
+}
+
+static void lists_refused(void **state) {
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", "u1 man\n", 7);
     text_is("u2 king\nu1\n");
-    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, file, 20, NULL), "no list of");
-    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, "/nonexistent", file, 20, NULL), "/nonexistent");
-    assert_failed_with(evaluate_lists(&score, &model, VIEW_TARGET, other, "/nonexistent", 20, NULL), "/nonexistent");
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "no list of");
+    assert_failed_with(refuse_lists(FORMAT_LISTS, "/nonexistent", file), "/nonexistent");
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
+    assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field; wanted 2 to 4");
+    text_is("");
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "no list of");
+    small_write(run.directory, "file", "SPTX-IDS and more", 17);
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "is an id stream");
     free(other);
 }
 
@@ -306,6 +343,7 @@ int main(void) {
         ON_RUN(lists_own_and_unknown),
         ON_RUN(lists_that_count),
         ON_RUN(more_places_than_rows),
+        ON_RUN(lists_of_every_format),
         ON_RUN(lists_refused),
         ON_RUN(groups_are_found),
         ON_RUN(groups_of_rows_met_often),
