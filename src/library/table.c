@@ -1,8 +1,11 @@
 #include "handles.h"
 
 #include "base/memory.h"
+#include "base/text.h"
+#include "kernels/stores.h"
 #include "rows/rules.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +79,7 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
     rule->amsgrad = o->amsgrad != 0;
     if (*fixed) rule->momentum = 0;
     rule->count_rows = o->count_rows && rule_counts(rule);
-    return rules_check(rule) ? fail_usage("the optimizer's options cannot be used") : 0;
+    return rules_check(rule);
 }
 
 static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
@@ -94,10 +97,28 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
     if (read_rule(&out->rule, fixed, o)) return -1;
     if (!o->init || table_init_law(&out->init, o->init, TABLE_TARGET, o->dim))
         return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec", o->init ? o->init : "NULL");
+    if (!(table_init_reach(&out->init) <= FLT_MAX))
+        return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init),
+                          (double)FLT_MAX);
     return 0;
 }
 
 /* ---- opening ---- */
+
+/* The system hands out more memory than it has, and ends a process that comes to use it: a table that cannot fit is refused
+ * before. What lies in a file needs none, and of GPUs and pinned memory their backend knows more. */
+static int check_host_memory(const struct sptx_context *context, const struct table_options *o) {
+    char free_text[32], row_text[32];
+    struct table_spec spec = {
+        .rows = o->rows, .layout = table_layout(&o->rule, o->dim), .weights = o->weights, .state = o->state};
+    struct table_shape shape = table_shape(&spec, 0);
+    uint64_t row = 0, left = mem_available();
+    if (context->ops != &backend_cpu || !left) return 0;
+    for (unsigned i = 0; i < shape.stores; i++) row += shape.store[i].place == PLACE_FILE ? 0 : shape.store[i].stride;
+    if (!row || o->rows <= left / row) return 0;
+    return fail("not enough memory for %" PRIu64 " rows of %s: %s are free; the place 'file' needs none", o->rows,
+                text_of_bytes(row_text, row), text_of_bytes(free_text, left));
+}
 
 static int open_table(struct sptx_table *table, const struct sptx_table_options *given) {
     struct sptx_context *context = table->context;
@@ -106,7 +127,7 @@ static int open_table(struct sptx_table *table, const struct sptx_table_options 
     sptx_table_defaults(&options, sizeof options);
     if (!context->backend) return fail_usage("the context is not open");
     if (take_options(&options, sizeof options, given) || read_options(&how, &table->fixed, &options) ||
-        table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
+        check_host_memory(context, &how) || table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
         return -1;
     table->rule = table->table.rule;
     if (!table_fill(&table->table, context->pool)) return 0;

@@ -50,7 +50,7 @@ struct rule_options rules_defaults(int rule) {
 
 static int check_range(int rule, const char *option, double value, double least, double most) {
     if (value >= least && value <= most) return 0;
-    return fail("%s: %s = %g is not between %g and %g", names[rule], option, value, least, most);
+    return fail_usage("%s: %s = %g is not between %g and %g", names[rule], option, value, least, most);
 }
 
 int rules_check(const struct rule_options *o) {
@@ -76,12 +76,12 @@ int rules_check(const struct rule_options *o) {
                   {"clip", o->clip, 0, 1e9}};
     for (unsigned i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (check_range(o->rule, ranges[i].option, ranges[i].value, ranges[i].least, ranges[i].most)) return -1;
-    if (o->rule == RULE_SGD && o->nesterov && o->momentum == 0) return fail("sgd: nesterov needs a momentum above 0");
+    if (o->rule == RULE_SGD && o->nesterov && o->momentum == 0) return fail_usage("sgd: nesterov needs a momentum above 0");
     if (o->rule == RULE_SPARSE_ADAM && o->weight_decay != 0)
-        return fail("sparse_adam: weight_decay = %g, but it has none, as in PyTorch; use adam", o->weight_decay);
+        return fail_usage("sparse_adam: weight_decay = %g, but it has none, as in PyTorch; use adam", o->weight_decay);
     if (o->rule == RULE_RPROP && o->step_min > o->step_max)
-        return fail("rprop: step_min = %g is above step_max = %g", o->step_min, o->step_max);
+        return fail_usage("rprop: step_min = %g is above step_max = %g", o->step_min, o->step_max);
     if (rule_counts(o) && o->rule != RULE_ADAGRAD && o->rule != RULE_ASGD && (o->beta1 == 1 || o->beta2 == 1))
-        return fail("%s: beta1 = %g and beta2 = %g must be below 1", names[o->rule], o->beta1, o->beta2);
+        return fail_usage("%s: beta1 = %g and beta2 = %g must be below 1", names[o->rule], o->beta1, o->beta2);
     return 0;
 }

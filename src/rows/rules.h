@@ -11,7 +11,7 @@ const char *rules_name(int rule); /* "sparse_adam" */
 /* Every option at PyTorch's default for this rule. */
 struct rule_options rules_defaults(int rule);
 
-/* Whether these options can work together: 0, or -1 after fail(), whose sentence names the rule and the option. */
+/* Whether these options can work together: 0, or -1 after fail_usage(), whose sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

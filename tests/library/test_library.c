@@ -115,6 +115,45 @@ static void wrong_options_are_named(void **state) {
     sptx_close(context);
 }
 
+static void options_that_cannot_work_are_named(void **state) {
+    static const struct {
+        double lr, momentum, beta1;
+        uint32_t nesterov;
+        const char *optimizer, *init, *said;
+    } wrong[] = {{-1, NAN, NAN, 0, "sgd", "zeros", "sgd: lr = -1"},
+                 {INFINITY, NAN, NAN, 0, "sgd", "zeros", "sgd: lr = inf"},
+                 {0.1, 1.5, NAN, 0, "rmsprop", "zeros", "rmsprop: momentum = 1.5"},
+                 {0.1, NAN, NAN, 1, "sgd", "zeros", "nesterov"},
+                 {0.1, NAN, 1, 0, "adam", "zeros", "adam: beta1 = 1"},
+                 {0.1, NAN, NAN, 0, "adam", "uniform -1e39 0", "float32"},
+                 {0.1, NAN, NAN, 0, "adam", "normal 0 1e39", "float32"}};
+    struct sptx_context *context = open_cpu(1);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct sptx_table_options options;
+        struct sptx_table *table;
+        sptx_table_defaults(&options, sizeof options);
+        options.rows = 5, options.dim = 4;
+        options.lr = wrong[i].lr, options.momentum = wrong[i].momentum, options.beta1 = wrong[i].beta1;
+        options.nesterov = wrong[i].nesterov;
+        options.optimizer = wrong[i].optimizer, options.init = wrong[i].init;
+        assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
+        assert_non_null(strstr(sptx_error(context), wrong[i].said));
+    }
+    sptx_close(context);
+}
+
+static void a_table_larger_than_the_memory_is_refused(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = 4294967294u, options.dim = 4096;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_FAILED);
+    assert_non_null(strstr(sptx_error(context), "not enough memory"));
+    assert_non_null(strstr(sptx_error(context), "are free"));
+    sptx_close(context);
+}
+
 static void an_older_programs_options_are_enough(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
@@ -440,6 +479,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_open_says_why),
         cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(options_that_cannot_work_are_named),
+        cmocka_unit_test(a_table_larger_than_the_memory_is_refused),
         cmocka_unit_test(an_older_programs_options_are_enough),
         cmocka_unit_test(rows_come_in_the_order_of_their_ids),
         cmocka_unit_test(ids_that_are_no_rows_change_nothing),
