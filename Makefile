@@ -134,7 +134,7 @@ demo:
 #: make check        set up, build, pass the tests (minutes)
 check:
 	@scripts/setup.sh --tests
-	@$(MAKE) --no-print-directory $(JOBS) all tests
+	@$(MAKE) --no-print-directory $(JOBS) all tests python PYTHON=$(BUILD)/venv-python/bin/python
 	@scripts/check
 
 .PHONY: tests
@@ -142,6 +142,7 @@ tests: $(UNIT) $(REFERENCE) $(RUNS) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/repl
 
 #: make check-long   the tests that take longer
 check-long: all tests
+	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv-python/bin/python
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
@@ -183,6 +184,23 @@ $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
 $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
+
+#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx inside
+# The wheel's library has the others in it, so that it runs where they are not; PYTHON_STATIC= links them as usual.
+PYTHON ?= python3
+PYTHON_STATIC ?= yes
+PYTHON_LIB = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)/libsptx.so
+.PHONY: python python-library
+python: python-library
+	@rm -f $(BUILD)/sptx-*.whl
+	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
+	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
+python-library: $(PYTHON_LIB)
+	@$(if $(INTO),install -m 755 $< $(INTO))
+$(PYTHON_LIB): STATIC = $(PYTHON_STATIC)
+$(PYTHON_LIB): $(LIBSPTX_OBJ)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL,--strip-debug $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
 
 #: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc
 install: all $(LIBSPTX)

@@ -2,7 +2,9 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make and libraries
-#   scripts/setup.sh --tests    also cmocka, python3, hnswlib and $BUILD/venv (pins: tests/cli/requirements.txt)
+#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, PyTorch for the CPU and three environments under $BUILD:
+#                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
+#                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #
 # Asks nothing. Where everything is there it touches nothing, neither apt nor the network.
@@ -10,7 +12,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${BUILD:-build}
-pins=tests/cli/requirements.txt
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
 tests=no fuzz=no
 case "${1-}" in
@@ -57,6 +58,18 @@ has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
 
+# The distribution's too: built for the CPU, 140 MB to fetch. The wheels of the package index need gigabytes of CUDA's
+# libraries, on the CPU as well.
+has_torch() {
+    "$system_python" -c 'import torch' >/dev/null 2>&1
+}
+
+# Ubuntu's newer ones have none: there the tests that need it are left out unless $system_python has one, and scripts/check
+# says so.
+torch_packages() {
+    if ! has_torch && (. /etc/os-release && [ "$ID" = debian ]); then echo python3-torch; fi
+}
+
 has_fuzzer() {
     printf 'int LLVMFuzzerTestOneInput(const char *bytes, unsigned long length) { return 0; }\n' |
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
@@ -78,17 +91,26 @@ missing_packages() {
     while IFS='|' read -r _ package header library; do
         has_library "$header" "$library" || echo "$package"
     done <<<"$libraries"
-    if [ $tests = yes ] && ! has_venv_ready; then
+    if [ $tests = yes ] && ! { cli_venv_ready && python_venv_ready; }; then
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
     fi
     if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
+    if [ $tests = yes ]; then torch_packages; fi
 }
 
-has_venv_ready() {
-    [ -x "$build/venv/bin/python" ] && cmp -s "$pins" "$build/venv/requirements.txt" &&
-        "$build/venv/bin/python" -c 'import faiss, gensim, matplotlib, numpy, pytest, safetensors, sklearn' >/dev/null 2>&1
+venv_ready() { # folder pins modules
+    [ -x "$1/bin/python" ] && cmp -s "$2" "$1/requirements.txt" && "$1/bin/python" -c "import $3" >/dev/null 2>&1
+}
+cli_venv_ready() {
+    venv_ready "$build/venv" tests/cli/requirements.txt 'faiss, gensim, matplotlib, numpy, pytest, safetensors, sklearn'
+}
+python_venv_ready() {
+    venv_ready "$build/venv-python" tests/python/requirements.txt 'gensim, hypothesis, numpy, pyarrow, pytest'
+}
+torch_venv_ready() {
+    venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
 }
 
 # Runs quietly; what the command said is shown only where it fails.
@@ -114,15 +136,32 @@ install_packages() {
         stop "apt-get could not install: $*"
 }
 
-make_venv() {
-    has_venv_ready && return
-    echo "setup: making $build/venv with the packages of $pins"
+make_venv() { # folder pins
+    echo "setup: making $1 with the packages of $2"
     mkdir -p "$build"
-    rm -rf "$build/venv"
-    quietly python3 -m venv "$build/venv" || stop "python3 -m venv $build/venv failed"
-    quietly "$build/venv/bin/python" -m pip install -q --disable-pip-version-check -r "$pins" ||
-        stop "pip could not install the packages of $pins into $build/venv"
-    cp "$pins" "$build/venv/requirements.txt"
+    rm -rf "$1"
+    quietly python3 -m venv "$1" || stop "python3 -m venv $1 failed"
+    quietly "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2" ||
+        stop "pip could not install the packages of $2 into $1"
+    cp "$2" "$1/requirements.txt"
+}
+
+# Beside the distribution's own packages. Its Python may come without pip: another's brings what is missing.
+make_torch_venv() {
+    local folder=$build/venv-torch pins=tests/python/requirements-torch.txt
+    echo "setup: making $folder with the packages of $pins"
+    rm -rf "$folder"
+    quietly "$system_python" -m venv --without-pip --system-site-packages "$folder" ||
+        stop "$system_python -m venv $folder failed"
+    quietly "$build/venv-python/bin/python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check -r "$pins" ||
+        stop "pip could not install the packages of $pins into $folder"
+    cp "$pins" "$folder/requirements.txt"
+}
+
+make_venvs() {
+    cli_venv_ready || make_venv "$build/venv" tests/cli/requirements.txt
+    python_venv_ready || make_venv "$build/venv-python" tests/python/requirements.txt
+    if has_torch && ! torch_venv_ready; then make_torch_venv; fi
 }
 
 line() {
@@ -137,6 +176,7 @@ show() {
     done <<<"$libraries"
     if [ $tests = yes ]; then
         line hnswlib "$(has_hnswlib && echo found || echo MISSING)"
+        line PyTorch "$(has_torch && echo found || echo 'not found: sptx.torch is not tried')"
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"
     fi
@@ -152,5 +192,5 @@ if [ -n "$packages" ]; then
     packages=$(missing_packages)
     [ -z "$packages" ] || stop "still missing after installing: $(echo $packages)"
 fi
-if [ $tests = yes ]; then make_venv; fi
+if [ $tests = yes ]; then make_venvs; fi
 show

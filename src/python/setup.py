@@ -1,0 +1,57 @@
+"""Builds the wheel: the modules of sptx/ and libsptx.so, which the Makefile at the top makes.
+
+The wheel holds no extension module, so one serves every CPython: its tag is py3-none-PLATFORM.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.dist import Distribution
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools before 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+SCRATCH = os.path.join(TOP, "build", "python", "setuptools")
+
+
+class BuildWithLibrary(build_py):
+    def run(self):
+        super().run()
+        target = os.path.join(self.build_lib, "sptx", "libsptx.so")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        jobs = [] if "MAKEFLAGS" in os.environ else ["-j%d" % (os.cpu_count() or 1)]
+        subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, "python-library", "INTO=" + os.path.abspath(target)],
+                       check=True)
+
+
+class AnyPython(bdist_wheel):
+    def get_tag(self):
+        return ("py3", "none", super().get_tag()[2])
+
+
+class WithLibrary(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+with open(os.path.join(TOP, "src", "sptx.h")) as header:
+    version = re.search(r'define SPTX_VERSION "(.*)"', header.read()).group(1)
+shutil.rmtree(SCRATCH, ignore_errors=True)  # a module that is gone would stay in the wheel
+os.makedirs(SCRATCH)
+
+setup(
+    version=version,
+    packages=["sptx"],
+    package_data={"sptx": ["py.typed"]},
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
+    distclass=WithLibrary,
+    options={"build": {"build_base": SCRATCH}, "egg_info": {"egg_base": SCRATCH}},
+)

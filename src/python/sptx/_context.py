@@ -1,0 +1,170 @@
+"""Contexts: the machine that tables run on, and the rules that keep calls from meeting.
+
+    one lock a context    the library wants one thread at a time in a context, so calls take turns. Different contexts run
+                          at once; ctypes lets go of the interpreter during a call.
+    one process           after a fork only the parent may use what was opened before it. The child's calls raise, and
+                          nothing is closed there.
+    closing               a handle is closed when the last reference to it goes: the table's own (until close()), a view's,
+                          a running call's. That may happen anywhere, in the middle of another call of the context too,
+                          so a handle that finds the context busy is put in line and closed by whoever has the lock.
+"""
+
+import collections
+import ctypes
+import os
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any, Callable, Optional, Union
+
+from . import _library
+from ._errors import SptxWarning, raise_for
+from ._library import library
+
+
+class Context:
+    """A machine that tables run on: the CPU, or one GPU. Tables of one context share its threads and its GPU memory.
+
+    Most programs need none: `Table(device="cuda:0")` finds the process's own context for that device, or opens it. Open one
+    by hand, and pass it as `device`, to bound threads or GPU memory, or to let two threads work at once: calls of tables of
+    one context take turns.
+
+    device      "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1"; a torch.device
+    threads     of the host; 0: all cores that the process may use
+    gpu_budget  bytes of the GPU that may be taken; 0: what is free less a reserve
+
+    Raises ValueError for a device that is none, sptx.Error with the reason where it cannot be used ("cuda" without a GPU).
+    """
+
+    def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
+        self._handle: Optional[int] = None
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
+        self._said: list = []
+        self._hear = _library.WarningFunction(lambda _, text: self._said.append(text.decode("utf-8", "replace")))
+        options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), str(device).encode(),
+                                          count_of(threads, "threads", 32), 0, count_of(gpu_budget, "gpu_budget", 64),
+                                          self._hear, None)
+        handle = ctypes.c_void_p()
+        status = library.sptx_open(ctypes.byref(handle), ctypes.byref(options))
+        if status:
+            sentence = library.sptx_error(handle).decode("utf-8", "replace") if handle else ""
+            library.sptx_close(handle)
+            raise_for(status, sentence)
+        self._handle = handle.value
+        self._device = library.sptx_device(handle).decode()
+        self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # its number
+
+    @property
+    def device(self) -> str:
+        """"cpu" or "cuda:0": what the context runs on."""
+        return self._device
+
+    def check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise RuntimeError("this was opened by process %d, before a fork; process %d must open its own, and that before "
+                               "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, os.getpid()))
+
+    def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> None:
+        """One call of the library that returns a status, in turn; raises what the status means."""
+        self.check_process()
+        with self._lock:
+            status = function(*arguments)
+            sentence = library.sptx_error(self._handle).decode("utf-8", "replace") if status else ""
+            said, self._said[:] = self._said[:], []
+        self._close_what_waits()
+        for text in said:
+            warnings.warn(text, SptxWarning, stacklevel=3)
+        if status:
+            raise_for(status, sentence, usage)
+
+    def wait(self) -> None:
+        """Waits for all that was asked of the context's tables.
+
+        Raises sptx.Error where ids in the GPU's memory were past a table's rows: those are checked there.
+        """
+        self.call(library.sptx_wait, self._handle)
+
+    def leave(self, close: Callable[[], None]) -> None:
+        """Runs `close` now where the context is idle, otherwise once it is."""
+        if self._pid != os.getpid() or sys.is_finalizing():
+            return
+        self._leaving.append(close)
+        self._close_what_waits()
+
+    def _close_what_waits(self) -> None:
+        # Whoever has the lock comes here after letting go of it, so what is put in line meanwhile is not left there.
+        while self._leaving and self._lock.acquire(blocking=False):
+            try:
+                while self._leaving:
+                    self._leaving.popleft()()
+            finally:
+                self._lock.release()
+
+    def __del__(self, getpid: Callable[[], int] = os.getpid) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None and self._pid == getpid() and not sys.is_finalizing():
+            self._handle = None
+            library.sptx_close(handle)  # with the tables that were in line
+
+    def __repr__(self) -> str:
+        return "sptx.Context(%s)" % self._device
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a context is of one process: it is not copied or pickled")
+
+
+class Handle:
+    """A table or a run of the library, closed when nothing refers to it any more."""
+
+    def __init__(self, context: Context, pointer: int, close: Callable[[int], None]) -> None:
+        self.context = context
+        self.pointer = pointer
+        self._close = close
+
+    def __del__(self) -> None:
+        pointer, close = self.pointer, self._close
+        self.context.leave(lambda: close(pointer))
+
+
+# ---- the process's own contexts, one a device ----
+
+_shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
+_shared_lock = threading.RLock()
+
+
+def _forget_the_parents() -> None:
+    global _shared, _shared_lock
+    _shared, _shared_lock = weakref.WeakValueDictionary(), threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forget_the_parents)
+
+
+def context_for(device: Union[str, Context, Any]) -> Context:
+    """The context itself, or the process's own for this device: open as long as a table of it is."""
+    if isinstance(device, Context):
+        return device
+    name = str(device)
+    with _shared_lock:
+        context = _shared.get(name)
+        if context is None:
+            context = Context(name)
+            context = _shared.setdefault(context.device, context)
+            _shared[name] = context
+    return context
+
+
+def count_of(value: Any, what: str, bits: int) -> int:
+    """A count that the library takes in `bits` bits: refuses what is no whole number from 0."""
+    try:
+        number = value.__index__() if not isinstance(value, bool) else None
+    except AttributeError:
+        number = None
+    if number is None:
+        raise TypeError("%s = %r is not a whole number" % (what, value))
+    if not 0 <= number < 1 << bits:
+        raise ValueError("%s = %d is not between 0 and %d" % (what, number, (1 << bits) - 1))
+    return number

@@ -1,0 +1,26 @@
+"""What goes wrong, as Python says it: the library's status and sentence become one exception."""
+
+from . import _library
+
+
+class Error(RuntimeError):
+    """Something outside the call failed: memory, a disk, a GPU, what a file holds. Its text is the library's sentence."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """There is not enough host memory for what was asked."""
+
+
+class SptxWarning(UserWarning):
+    """What the library warns of."""
+
+
+def raise_for(status: int, sentence: str, usage: type = ValueError) -> None:
+    """Raises what a call's status means. A call that was wrong itself raises `usage`, an id that is no row IndexError."""
+    if sentence.startswith("ids[") and sentence.find("] = ") > 0:
+        raise IndexError(sentence)
+    if status == _library.USAGE:
+        raise usage(sentence or "a handle of the call is not open")
+    if sentence.startswith("not enough memory"):
+        raise OutOfMemory(sentence)
+    raise Error(sentence or "not enough memory for a context")

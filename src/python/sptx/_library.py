@@ -1,0 +1,107 @@
+"""libsptx.so by ctypes: the structs and calls of src/sptx.h, in its order. Nothing is decided here.
+
+Why ctypes. The wheel must serve every CPython from 3.9 on and need no compiler where it is installed. All that the binding
+passes are pointers, sizes and small structs, which ctypes does with the standard library alone: no extension module, so no
+ABI of CPython's to keep (limited API), no code generator and no run-time package (cffi), no build per version (nanobind's
+stable ABI begins with 3.12). A call costs some microseconds more than a compiled binding's; a call moves thousands of rows.
+ctypes lets go of the interpreter's lock during a call, so other threads run.
+"""
+
+import ctypes
+import os
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
+
+OK, FAILED, USAGE, STOPPED = range(4)
+HOST, CUDA = 1, 2
+PLACES = ("pinned", "gpu", "file")
+
+WarningFunction = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class ContextOptions(Structure):
+    _fields_ = [("size", c_uint64), ("device", c_char_p), ("threads", c_uint32), ("reserved", c_uint32),
+                ("gpu_budget", c_uint64), ("warning", WarningFunction), ("user", c_void_p)]
+
+
+# The numbers among a table's options, as sptx.h has them; NaN stands for the rule's own default.
+NUMBERS = ("lr", "momentum", "weight_decay", "lr_decay", "initial_accumulator", "eps", "rho", "alpha", "beta1", "beta2",
+           "lambd", "t0", "eta_minus", "eta_plus", "step_min", "step_max", "clip")
+FLAGS = ("nesterov", "centered", "amsgrad", "count_rows")
+
+
+class TableOptions(Structure):
+    _fields_ = ([("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
+                 ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p),
+                 ("directory", c_char_p)] + [(name, c_double) for name in NUMBERS] + [(name, c_uint32) for name in FLAGS])
+
+
+class Ids(Structure):
+    _fields_ = [("data", c_void_p), ("count", c_uint64), ("bits", c_uint32), ("memory", c_uint32)]
+
+
+class View(Structure):
+    _fields_ = [("size", c_uint64), ("data", c_void_p), ("first", c_uint64), ("rows", c_uint64), ("stride", c_uint64),
+                ("dim", c_uint32), ("cuda", c_uint32)]
+
+
+class Progress(Structure):
+    _fields_ = [("size", c_uint64), ("step", c_uint64), ("epoch", c_uint64), ("done", c_double), ("loss", c_double),
+                ("lr", c_double), ("words_per_second", c_double), ("pairs_per_second", c_double), ("seconds", c_double)]
+
+
+ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
+
+# name -> (result, arguments). Handles are void pointers.
+_CALLS = {
+    "sptx_version": (c_char_p, []),
+    "sptx_open": (c_int, [POINTER(c_void_p), POINTER(ContextOptions)]),
+    "sptx_close": (None, [c_void_p]),
+    "sptx_error": (c_char_p, [c_void_p]),
+    "sptx_device": (c_char_p, [c_void_p]),
+    "sptx_wait": (c_int, [c_void_p]),
+    "sptx_table_defaults": (None, [POINTER(TableOptions), c_uint64]),
+    "sptx_table_open": (c_int, [c_void_p, POINTER(TableOptions), POINTER(c_void_p)]),
+    "sptx_table_close": (None, [c_void_p]),
+    "sptx_table_rows": (c_uint64, [c_void_p]),
+    "sptx_table_dim": (c_uint32, [c_void_p]),
+    "sptx_table_lr": (c_double, [c_void_p]),
+    "sptx_table_set_lr": (c_int, [c_void_p, c_double]),
+    "sptx_table_steps": (c_uint64, [c_void_p]),
+    "sptx_table_set_steps": (c_int, [c_void_p, c_uint64]),
+    "sptx_table_save": (c_int, [c_void_p, c_char_p]),
+    "sptx_table_load": (c_int, [c_void_p, c_char_p]),
+    "sptx_fetch": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
+    "sptx_prefetch": (c_int, [c_void_p, POINTER(Ids), c_void_p]),
+    "sptx_update": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
+    "sptx_store": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
+    "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
+    "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
+    "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "sptx_run_close": (None, [c_void_p]),
+    "sptx_run_rows": (c_uint64, [c_void_p]),
+    "sptx_run_dim": (c_uint32, [c_void_p]),
+    "sptx_run_word": (c_void_p, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_run_count": (c_uint64, [c_void_p, c_uint64]),
+    "sptx_run_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
+    "sptx_run_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
+    "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
+}
+
+
+def _load():
+    """The library that lies beside this file, or the one that SPTX_LIBRARY names (for trying another build)."""
+    path = os.environ.get("SPTX_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libsptx.so")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError("sptx: '%s' cannot be loaded: %s" % (path, error)) from None
+    for name, (result, arguments) in _CALLS.items():
+        call = getattr(library, name, None)
+        if call is None:
+            raise ImportError("sptx: '%s' has no %s; it is another version's library" % (path, name))
+        call.restype, call.argtypes = result, arguments
+    return library
+
+
+library = _load()
+version = library.sptx_version().decode()

@@ -1,0 +1,79 @@
+"""Optimizers' options: PyTorch's names become the fields of sptx.h, and what an optimizer does not have is refused."""
+
+import ctypes
+import math
+from typing import Any, Dict, Optional
+
+from . import _library
+from ._library import library
+
+# What each optimizer has beside lr: the numbers and flags of sptx.h. Defaults are the library's.
+OPTIMIZERS: Dict[str, tuple] = {
+    "none": (),
+    "sgd": ("momentum", "nesterov", "weight_decay"),
+    "adagrad": ("lr_decay", "weight_decay", "initial_accumulator", "eps"),
+    "adadelta": ("rho", "eps", "weight_decay"),
+    "rmsprop": ("alpha", "eps", "weight_decay", "momentum", "centered"),
+    "adam": ("beta1", "beta2", "eps", "weight_decay", "amsgrad"),
+    "adamw": ("beta1", "beta2", "eps", "weight_decay", "amsgrad"),
+    "sparse_adam": ("beta1", "beta2", "eps"),
+    "adamax": ("beta1", "beta2", "eps", "weight_decay"),
+    "asgd": ("lambd", "alpha", "t0", "weight_decay"),
+    "rprop": ("eta_minus", "eta_plus", "step_min", "step_max"),
+}
+
+# PyTorch's names that stand for others here.
+PAIRS = {"betas": ("beta1", "beta2"), "etas": ("eta_minus", "eta_plus"), "step_sizes": ("step_min", "step_max")}
+ALIASES = {"initial_accumulator_value": "initial_accumulator"}
+
+
+def read_options(optimizer: Any, lr: Optional[float], clip: Any, count_rows: Any, given: Dict[str, Any]) -> Any:
+    """A struct sptx_table_options with its defaults and these. TypeError names an option that the optimizer has not."""
+    if not isinstance(optimizer, str):
+        raise TypeError("optimizer = %r is not a name; wanted one of %s" % (optimizer, ", ".join(OPTIMIZERS)))
+    name = optimizer.replace("-", "_")
+    if name not in OPTIMIZERS:
+        raise ValueError("optimizer '%s' is none of %s" % (optimizer, ", ".join(OPTIMIZERS)))
+    options = _library.TableOptions()
+    library.sptx_table_defaults(ctypes.byref(options), ctypes.sizeof(options))
+    options.optimizer = name.encode()
+    if lr is not None:
+        options.lr = _number(lr, "lr")
+    options.clip = _number(clip, "clip")
+    options.count_rows = _flag(count_rows, "count_rows")
+    for key, value in _spelled_out(given).items():
+        if key not in OPTIMIZERS[name]:
+            raise TypeError("optimizer '%s' has no option '%s'; it has %s" %
+                            (name, key, ", ".join(("lr",) + OPTIMIZERS[name]) if name != "none" else "none"))
+        setattr(options, key, _flag(value, key) if key in _library.FLAGS else _number(value, key))
+    return options
+
+
+def _spelled_out(given: Dict[str, Any]) -> Dict[str, Any]:
+    out: Dict[str, Any] = {}
+    for key, value in given.items():
+        names = PAIRS.get(key)
+        if names is None:
+            out[ALIASES.get(key, key)] = value
+            continue
+        try:
+            first, second = value
+        except (TypeError, ValueError):
+            raise TypeError("%s = %r is not a pair of numbers" % (key, value)) from None
+        out.update({names[0]: first, names[1]: second})
+    return out
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError("%s = %r is not a number" % (what, value))
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("%s is NaN" % what)
+    return number
+
+
+def _flag(value: Any, what: str) -> int:
+    if value not in (0, 1, False, True):
+        raise TypeError("%s = %r is not True or False" % (what, value))
+    return int(value)

@@ -1,0 +1,362 @@
+"""Table: rows by id, over the four verbs of sptx.h."""
+
+import ctypes
+import os
+from typing import Any, Dict, Optional, Tuple, Union
+
+import numpy
+
+from . import _arrays, _library
+from ._context import Context, Handle, context_for, count_of
+from ._errors import Error
+from ._library import PLACES, library
+from ._options import read_options
+from ._views import Rows, rows_of
+
+
+class Table:
+    """float32 rows of a table that may be larger than a GPU, with their optimizer's state beside them.
+
+        books = sptx.Table(rows=10_000_000, dim=128, optimizer="adamax", lr=2e-3)
+        x = books.fetch(ids)                 # [*ids.shape, dim]
+        books.update(ids, gradients)         # duplicates summed, then one optimizer step a distinct row
+        books.save("books.npy")
+
+    rows        1 .. 4,294,967,294
+    dim         columns, 1 .. 4096
+    optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
+                names and defaults are those of torch.optim; "none": the table has no update
+    lr          learning rate; None: the optimizer's default
+    weights     where the values lie: "pinned" (host memory that the GPU reaches), "gpu", or "file" (a mapped working file)
+    state       the same of the optimizer's state
+    seed        of the first values: the same seed gives the same values everywhere
+    init        first values: "word2vec" (uniform +-0.5/dim), "zeros", "uniform LO HI", "normal MEAN SD"
+    device      "auto" (the first GPU where there is one, otherwise the CPU), "cpu", "cuda", "cuda:1", or an sptx.Context
+    hot_rows    rows below this number lie on the GPU, where the others are pinned or in a file
+    directory   of working files; None: the current one
+    count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
+    clip        longest gradient of a row that an update names more than once; 0: no bound
+    options     of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
+                amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
+
+    ids are PyTorch, NumPy, CuPy or JAX arrays of int32 or int64, of any shape, on the host or on the table's GPU; or lists of
+    int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim].
+
+    Streams. A call takes its place in the order of PyTorch's (or CuPy's) current stream and returns before it is done where
+    all that it is given lies on the GPU. wait() waits.
+
+    Errors. ValueError, TypeError and IndexError where a call is wrong: it has then changed nothing. IndexError is an id that
+    is no row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
+    (a RuntimeError) where something outside failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
+    OSError where a path cannot be opened. A closed table raises ValueError.
+
+    Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). Processes: a table belongs to
+    the process that opened it; in a child made by fork every call raises RuntimeError.
+    """
+
+    def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
+                 state: str = "pinned", seed: int = 1, init: str = "word2vec", device: Union[str, Context, Any] = "auto",
+                 hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
+                 clip: float = 0.0, **options: Any) -> None:
+        self._handle: Optional[Handle] = None
+        wanted = read_options(optimizer, lr, clip, count_rows, options)
+        wanted.rows = count_of(rows, "rows", 64)
+        wanted.dim = count_of(dim, "dim", 32)
+        wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
+        wanted.seed, wanted.hot_rows = count_of(seed, "seed", 32), count_of(hot_rows, "hot_rows", 64)
+        wanted.init = text_of(init, "init")
+        wanted.directory = path_of(directory) if directory is not None else None
+        self._context = context = context_for(device)
+        pointer = ctypes.c_void_p()
+        context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(pointer))
+        self._handle = Handle(context, pointer.value or 0, library.sptx_table_close)
+        self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
+        self._places = (weights, state)
+        self._fields = tuple(_fields(pointer))
+
+    # ---- what it is ----
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self._rows
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self._dim
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """(rows, dim)."""
+        return self._rows, self._dim
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def optimizer(self) -> str:
+        """The optimizer's name."""
+        return self._optimizer
+
+    @property
+    def device(self) -> str:
+        """"cpu" or "cuda:0": where the table runs."""
+        return self._context.device
+
+    @property
+    def context(self) -> Context:
+        """The context that the table runs in."""
+        return self._context
+
+    @property
+    def fields(self) -> Tuple[str, ...]:
+        """"weights", then the names of the optimizer's state, as PyTorch has them ("exp_avg")."""
+        return self._fields
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
+        return float(library.sptx_table_lr(self._open().pointer))
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        handle = self._open()
+        self._context.call(library.sptx_table_set_lr, handle.pointer, real_of(lr, "lr"))
+
+    @property
+    def steps(self) -> int:
+        """Calls of update() so far: what bias corrections count with count_rows=False. Set it after loading, to go on."""
+        return int(library.sptx_table_steps(self._open().pointer))
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        handle = self._open()
+        self._context.call(library.sptx_table_set_steps, handle.pointer, count_of(steps, "steps", 64))
+
+    # ---- rows ----
+
+    def fetch(self, ids: Any, out: Any = None) -> Any:
+        """The rows of these ids, float32 [*ids.shape, dim].
+
+        PyTorch ids give a tensor where the table runs (on its GPU, or on the CPU), whichever side the ids are on; NumPy
+        ids and lists a NumPy array; CuPy and JAX ids an array of theirs beside the ids. `out` is filled and returned
+        instead, where given: contiguous, writable float32 of that shape, on the host or on the table's GPU.
+        """
+        handle = self._open()
+        gpu = self._context.gpu
+        which = _arrays.take_ids(ids, gpu)
+        rows = _arrays.take_out(out, which, gpu, which.shape + (self._dim,))
+        self._ask(library.sptx_fetch, handle, which, rows)
+        return out if out is not None else rows.library.result(rows, which)
+
+    def prefetch(self, ids: Any) -> None:
+        """Announces a fetch of these ids in this order: their rows start on their way now.
+
+        Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept.
+        """
+        handle = self._open()
+        self._ask(library.sptx_prefetch, handle, _arrays.take_ids(ids, self._context.gpu))
+
+    def update(self, ids: Any, gradients: Any) -> None:
+        """One optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids, then each
+        distinct row gets one update. The result is the same to the bit whatever the number of threads and the place.
+
+        Raises ValueError where the table was opened with optimizer "none".
+        """
+        self._give(library.sptx_update, ids, gradients, "gradients")
+
+    def store(self, ids: Any, values: Any) -> None:
+        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]; of ids that repeat the last stays. The
+        optimizer's state of the rows stays as it is.
+        """
+        self._give(library.sptx_store, ids, values, "values")
+
+    def wait(self) -> None:
+        """Waits for all that was asked of the table. Raises IndexError where ids on the GPU were no rows."""
+        self._open()
+        self._context.wait()
+
+    def _give(self, function: Any, ids: Any, values: Any, what: str) -> None:
+        handle = self._open()
+        gpu = self._context.gpu
+        which = _arrays.take_ids(ids, gpu)
+        self._ask(function, handle, which, _arrays.take_floats(values, gpu, what, which.shape + (self._dim,)))
+
+    def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, *values: _arrays.Operand) -> None:
+        count = 1
+        for length in which.shape:
+            count *= length
+        ids = _library.Ids(which.pointer, count, which.bits, which.memory)
+        places = [item for operand in values for item in (operand.pointer, operand.memory)]
+        self._context.call(function, handle.pointer, ctypes.byref(ids), *places, _arrays.stream_of(which, *values))
+        if _arrays.must_wait(which, *values):
+            self._context.wait()
+
+    # ---- in place ----
+
+    @property
+    def weights(self) -> Rows:
+        """The rows that lie on the host, in place: an array [rows x dim] (see sptx.Rows), for NumPy as it is, for PyTorch,
+        JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError where all lie on the GPU.
+        """
+        return self.view("weights")
+
+    @property
+    def state(self) -> Dict[str, Rows]:
+        """The optimizer's state by PyTorch's names, each like `weights`."""
+        self._open()
+        return {field: self.view(field) for field in self._fields[1:]}
+
+    def view(self, field: str) -> Rows:
+        """One of `fields` in place; waits for what was asked before."""
+        handle = self._open()
+        if field not in self._fields:
+            raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
+        view = _library.View(size=ctypes.sizeof(_library.View))
+        self._context.call(library.sptx_table_view, handle.pointer, field.encode(), ctypes.byref(view))
+        if not view.data:
+            raise ValueError("no row's %s lie on the host (weights=%r, state=%r): fetch them" % ((field,) + self._places))
+        return rows_of(handle, view, self._context.gpu)
+
+    # ---- disk ----
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes a NumPy file of a structured type: "weights" and the optimizer's state by PyTorch's names. Whole or not at
+        all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it.
+
+        Raises OSError where the folder is not there, sptx.Error where writing fails or a row holds infinity or NaN.
+        """
+        handle = self._open()
+        where = path_of(path)
+        os.stat(os.path.dirname(os.path.abspath(where)))
+        self._context.call(library.sptx_table_save, handle.pointer, where)
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"], optimizer: str = "sgd", **options: Any) -> "Table":
+        """Opens a table with what save() wrote: its rows and columns are read from the file, the other options are Table's.
+
+        The optimizer must be the one whose state the file holds; with optimizer="none" the state is left behind. A plain
+        float32 matrix [rows x dim] gives the weights alone, and the state is new. The count of steps is not in the file:
+        with count_rows=False set `steps` to go on.
+
+        Raises OSError where the file cannot be read, sptx.Error where it holds something else.
+        """
+        rows, dim, fields = _read_header(path)
+        options.setdefault("init", "zeros")
+        options.setdefault("count_rows", "updates" in fields or not fields)
+        table = cls(rows, dim, optimizer, **options)
+        try:
+            if not fields:
+                table._store_all(_mapped(path))
+            elif optimizer == "none":
+                table._store_all(_mapped(path)["weights"])
+            else:
+                table._context.call(library.sptx_table_load, table._open().pointer, path_of(path))
+        except BaseException:
+            table.close()
+            raise
+        return table
+
+    def _store_all(self, values: Any) -> None:
+        """Rows of a host array of the table's shape, a part at a time."""
+        step = max(1, (16 << 20) // (4 * self._dim))
+        for first in range(0, self._rows, step):
+            part = numpy.ascontiguousarray(values[first:first + step], dtype=numpy.float32)
+            self.store(numpy.arange(first, first + len(part)), part)
+
+    # ---- the end ----
+
+    def close(self) -> None:
+        """Gives the table's memory back, once no view of it is left. Harmless on a closed table."""
+        if self._handle is not None and self._context is not None:
+            self._context.check_process()
+        self._handle = None
+
+    def _open(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise ValueError("the table is closed")
+        return handle
+
+    def __enter__(self) -> "Table":
+        self._open()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "sptx.Table(closed)"
+        return "sptx.Table(%d x %d, %s, lr=%g, weights=%s, state=%s, on %s)" % (
+            (self._rows, self._dim, self._optimizer, self.lr) + self._places + (self.device,))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
+
+
+def _fields(table: Any) -> Any:
+    index = 0
+    while True:
+        name = library.sptx_table_field(table, index)
+        if name is None:
+            return
+        yield name.decode()
+        index += 1
+
+
+def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
+    """Rows, columns and fields of a table's file; a plain matrix of float32 has no fields."""
+    with open(path, "rb") as file:
+        try:
+            version = numpy.lib.format.read_magic(file)
+            read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
+            shape, _, dtype = read(file)
+        except ValueError as error:
+            raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
+    if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
+        return shape[0], (dtype["weights"].shape or (1,))[0], dtype.names
+    if dtype == numpy.float32 and len(shape) == 2:
+        return shape[0], shape[1], ()
+    raise Error("'%s' is no table: it holds %s of the shape %s" % (os.fspath(path), dtype, shape))
+
+
+def _mapped(path: Any) -> Any:
+    try:
+        return numpy.load(path, mmap_mode="r")
+    except ValueError as error:
+        raise Error("'%s' cannot be mapped: %s" % (os.fspath(path), error)) from None
+
+
+def place_of(place: Any, what: str) -> int:
+    if place not in PLACES:
+        raise ValueError("%s = %r is none of %s" % (what, place, ", ".join(PLACES)))
+    return PLACES.index(place)
+
+
+def text_of(text: Any, what: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError("%s = %r is not a str" % (what, text))
+    if "\0" in text:
+        raise ValueError("%s = %r holds a NUL" % (what, text))
+    return text.encode("utf-8", "surrogateescape")
+
+
+def path_of(path: Any) -> bytes:
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError("a path holds a NUL: %r" % (path,))
+    if not name:
+        raise ValueError("the path is empty")
+    return name
+
+
+def real_of(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError("%s = %r is not a number" % (what, value))
+    return float(value)

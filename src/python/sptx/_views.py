@@ -1,0 +1,91 @@
+"""A table's or a run's rows in place: NumPy arrays that keep what they look at open."""
+
+from typing import Any, Optional, Tuple
+
+import numpy
+
+from . import _dlpack
+from ._context import Handle
+
+
+class _Memory:
+    """What the array is made from; its owner stays open as long as an array over it lives."""
+
+    def __init__(self, owner: Handle, view: Any, writable: bool) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "typestr": "<f4", "data": (view.data, not writable),
+                                    "shape": (view.rows, view.dim), "strides": (view.stride, 4)}
+
+
+class Rows(numpy.ndarray):
+    """Rows in place, [rows x dim] float32: a numpy.ndarray over the library's own memory, no copy.
+
+    Writing to it changes the table; what the table is asked to do shows here at once, once `table.wait()` has returned. It
+    stays valid as long as it lives: a table that is closed gives its memory back when the last such array is gone.
+    Arithmetic gives plain arrays. Slices are Rows too.
+
+    `first` is the table's row at index 0: rows below it are hot and lie on the GPU.
+
+    DLPack: where a GPU reaches the memory, `__dlpack__` offers it as that GPU's (torch.from_dlpack, cupy.from_dlpack and
+    jax.dlpack.from_dlpack give arrays of the GPU over the host's memory) unless the CPU is asked for with dl_device=(1, 0);
+    elsewhere as the CPU's. numpy.asarray() and torch.from_numpy() see host memory always.
+    """
+
+    first: int = 0
+    _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
+    _gpu: Optional[int] = None
+
+    def __array_finalize__(self, other: Any) -> None:
+        if isinstance(other, Rows):
+            self._range, self._gpu = other._range, other._gpu
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        plain = numpy.asarray(array)
+        return plain[()] if return_scalar or plain.ndim == 0 else plain
+
+    def _on_gpu(self) -> bool:
+        if self._range is None or not self.size:
+            return False
+        low, high = _bounds(self)
+        return self._range[0] <= low and high <= self._range[1]
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return (_dlpack.CUDA, self._gpu or 0) if self._on_gpu() else (_dlpack.CPU, 0)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        wanted = tuple(dl_device) if dl_device is not None else self.__dlpack_device__()
+        wanted = (int(wanted[0]), int(wanted[1]))
+        if wanted not in ((_dlpack.CPU, 0), self.__dlpack_device__()):
+            raise BufferError("these rows can be had on device %s or on the CPU, not on %s" %
+                              (self.__dlpack_device__(), wanted))
+        plain = numpy.array(self) if copy else self.view(numpy.ndarray)
+        if wanted[0] == _dlpack.CPU:
+            return _capsule(plain, max_version)
+        if copy:
+            raise BufferError("a copy of these rows can be had on the CPU only")
+        return _dlpack.offer_to_gpu(_capsule(plain, max_version), wanted[1])
+
+
+def _capsule(array: Any, max_version: Any) -> Any:
+    if max_version is not None:
+        try:
+            return array.__dlpack__(max_version=max_version)
+        except TypeError:  # NumPy before 2.1 knows the plain capsule only
+            pass
+    return array.__dlpack__()
+
+
+def _bounds(array: Any) -> Tuple[int, int]:
+    low = high = array.__array_interface__["data"][0]
+    for length, stride in zip(array.shape, array.strides):
+        low, high = (low + min(0, stride * (length - 1)), high + max(0, stride * (length - 1)))
+    return low, high + array.itemsize
+
+
+def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True) -> Rows:
+    """The array over a view of the library's; gpu: the number of the one that reaches it, or None."""
+    rows = numpy.asarray(_Memory(owner, view, writable)).view(Rows)
+    rows.first = view.first
+    if view.cuda and gpu is not None:
+        rows._range, rows._gpu = (view.data, view.data + view.rows * view.stride), gpu
+    return rows

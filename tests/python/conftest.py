@@ -1,0 +1,54 @@
+"""What the tests of the Python package share. They need the installed package (or SPTX_LIBRARY and PYTHONPATH of another
+build), and import nothing of the repository but paths."""
+
+import os
+import pathlib
+
+import numpy
+import pytest
+
+import sptx
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+def has_gpu():
+    try:
+        sptx.Context("cuda")
+    except sptx.Error:
+        return False
+    return True
+
+
+def pytest_collection_modifyitems(items):
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not has_gpu():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no GPU"))
+
+
+@pytest.fixture(scope="session")
+def cpu():
+    """A context of the CPU with two threads, whatever the machine has."""
+    return sptx.Context("cpu", threads=2)
+
+
+@pytest.fixture
+def table(cpu):
+    """Small, and known: row r is r + 0.25 * column."""
+    with sptx.Table(10, 3, "sgd", lr=1.0, device=cpu) as table:
+        table.store(range(10), known_rows(10, 3))
+        yield table
+
+
+def known_rows(rows, dim):
+    return (numpy.arange(rows)[:, None] + 0.25 * numpy.arange(dim)).astype(numpy.float32)
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The sptx-w2v program, for runs to open."""
+    path = os.environ.get("SPTX_BIN", str(TOP / "build" / "sptx-w2v"))
+    if not os.access(path, os.X_OK):
+        pytest.skip("no program at '%s'" % path)
+    return path

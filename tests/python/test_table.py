@@ -1,0 +1,461 @@
+"""Table on the CPU, with NumPy alone."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import sptx
+from conftest import known_rows
+
+
+def floats(*shape):
+    return numpy.ones(shape, numpy.float32)
+
+
+# ---- the verbs ----
+
+@pytest.mark.parametrize("ids", [[3, 1, 3], (3, 1, 3), range(3), numpy.array([3, 1], "i4"), numpy.array([[3], [1]], "i8"),
+                                 numpy.array([3, 1], "u1"), numpy.array([3, 1], "u8"), numpy.array([3, 9, 1, 9], "i8")[::2],
+                                 numpy.array([3, 1], ">i4"), 7, numpy.int16(7), numpy.array(7), [], [[]], [[1, 2], [3, 4]]])
+def test_rows_come_in_the_shape_and_order_of_their_ids(table, ids):
+    index = numpy.asarray(ids, numpy.int64)
+    rows = table.fetch(ids)
+    assert rows.dtype == numpy.float32 and rows.shape == index.shape + (3,)
+    assert numpy.array_equal(rows, known_rows(10, 3)[index])
+
+
+def test_out_is_filled_and_returned(table):
+    out = numpy.zeros((2, 2, 3), numpy.float32)
+    assert table.fetch([[1, 2], [3, 4]], out=out) is out
+    assert numpy.array_equal(out, known_rows(10, 3)[[[1, 2], [3, 4]]])
+
+
+def test_of_ids_that_repeat_the_last_value_stays(table):
+    table.store([2, 2], [[1, 1, 1], [5, 5, 5]])
+    assert table.fetch(2).tolist() == [5, 5, 5]
+
+
+def test_gradients_of_a_row_are_summed(table):
+    table.update([4, 4, 6], floats(3, 3))  # sgd with a rate of 1
+    assert numpy.array_equal(table.fetch([4, 6]), known_rows(10, 3)[[4, 6]] - [[2], [1]])
+    assert table.steps == 1
+
+
+def test_a_prefetch_changes_nothing(table):
+    ids = numpy.array([1, 5])
+    table.prefetch(ids)
+    table.store([5], floats(1, 3))
+    assert table.fetch(ids).tolist() == [[1, 1.25, 1.5], [1, 1, 1]]
+
+
+def test_values_that_are_not_contiguous_are_copied(table):
+    wide = numpy.arange(24, dtype=numpy.float32).reshape(2, 12)[:, ::4]
+    table.store([0, 1], wide)
+    assert numpy.array_equal(table.fetch([0, 1]), wide)
+    table.store([0, 1], numpy.asfortranarray(wide + 1))
+    assert numpy.array_equal(table.fetch([0, 1]), wide + 1)
+    table.store([0, 1], numpy.broadcast_to(numpy.float32(3), (2, 3)))
+    assert table.fetch([0, 1]).tolist() == [[3, 3, 3]] * 2
+
+
+@pytest.mark.parametrize("ids, kind, said", [
+    ([10], IndexError, "ids[0] = 10 is no row of a table of 10"),
+    ([1, -1], IndexError, "ids[1] = -1"),
+    ([1 << 32], IndexError, "4294967296"),
+    ([1 << 63], IndexError, "9223372036854775808"),
+    ([1 << 64], TypeError, "64 bits"),
+    ([1.0], TypeError, "float64"),
+    ([float("nan")], TypeError, "float64"),
+    (numpy.array([numpy.nan], "f4"), TypeError, "float32"),
+    ([True], TypeError, "bool"),
+    ([1, True], TypeError, "bool"),
+    (True, TypeError, "bool"),
+    (numpy.array([True]), TypeError, "bool"),
+    (numpy.array([1j]), TypeError, "complex128"),
+    (numpy.array(["1"]), TypeError, "<U1"),
+    (numpy.array([1, None]), TypeError, "object"),
+    (numpy.array([(1,)], [("a", "i4")]), TypeError, "i4"),
+    (numpy.ma.masked_array([1, 2], [0, 1]), TypeError, "masked"),
+    ("12", TypeError, "str"),
+    (b"12", TypeError, "bytes"),
+    (None, TypeError, "NoneType"),
+    ({1: 2}, TypeError, "dict"),
+    ({1}, TypeError, "set"),
+    (object(), TypeError, "object"),
+    ([[1], [2, 3]], ValueError, "no array"),
+])
+def test_ids_that_are_none_are_named(table, ids, kind, said):
+    before = table.weights.copy()
+    values = floats(*numpy.asarray(ids, object).shape, 3)
+    for call in (table.fetch, table.prefetch, lambda ids: table.update(ids, values), lambda ids: table.store(ids, values)):
+        with pytest.raises(kind) as error:
+            call(ids)
+        assert said in str(error.value) and str(error.value).startswith("ids")
+    assert numpy.array_equal(before, table.weights)
+
+
+@pytest.mark.parametrize("values, kind, said", [
+    (floats(1, 3), ValueError, "(1, 3), wanted (2, 3)"),
+    (floats(2, 4), ValueError, "(2, 4)"),
+    (floats(6), ValueError, "(6,)"),
+    (numpy.ones((2, 3)), TypeError, "float64"),
+    (numpy.ones((2, 3), "f2"), TypeError, "float16"),
+    (numpy.ones((2, 3), "i4"), TypeError, "int32"),
+    ([["a"] * 3] * 2, TypeError, "<U1"),
+    (None, TypeError, "NoneType"),
+    ([[1, 2], [3]], ValueError, "no array"),
+    ([[True] * 3] * 2, TypeError, "bool"),
+])
+def test_values_that_do_not_fit_are_named(table, values, kind, said):
+    before = table.weights.copy()
+    for call, what in ((table.update, "gradients"), (table.store, "values")):
+        with pytest.raises(kind) as error:
+            call([1, 2], values)
+        assert said in str(error.value) and str(error.value).startswith(what)
+    assert numpy.array_equal(before, table.weights)
+
+
+def read_only():
+    array = numpy.zeros((2, 3), numpy.float32)
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("out, kind, said", [
+    (numpy.zeros((2, 4), "f4"), ValueError, "(2, 4)"),
+    (numpy.zeros((2, 3)), TypeError, "float64"),
+    (numpy.zeros((2, 3), ">f4"), TypeError, ">f4"),
+    (numpy.zeros((2, 6), "f4")[:, ::2], ValueError, "contiguous"),
+    (numpy.zeros((3, 2), "f4").T, ValueError, "contiguous"),
+    (read_only(), ValueError, "read-only"),
+    ([[0.0] * 3] * 2, TypeError, "list"),
+    ("xy", TypeError, "str"),
+])
+def test_an_out_that_cannot_be_filled_is_refused(table, out, kind, said):
+    with pytest.raises(kind) as error:
+        table.fetch([1, 2], out=out)
+    assert said in str(error.value) and str(error.value).startswith("out")
+
+
+def test_values_may_be_lists(table):
+    table.store([1], [[1, 2, 3]])
+    table.update([1], [[1.0, 1.0, 1.0]])
+    assert table.fetch([1]).tolist() == [[0, 1, 2]]
+
+
+# ---- opening ----
+
+@pytest.mark.parametrize("change, kind, said", [
+    ({"rows": 0}, ValueError, "rows = 0"),
+    ({"rows": -1}, ValueError, "rows = -1"),
+    ({"rows": 1 << 32}, ValueError, "rows = 4294967296"),
+    ({"rows": 1 << 65}, ValueError, "rows"),
+    ({"rows": 2.0}, TypeError, "rows = 2.0"),
+    ({"rows": "2"}, TypeError, "rows"),
+    ({"rows": True}, TypeError, "rows"),
+    ({"dim": 0}, ValueError, "dim = 0"),
+    ({"dim": 4097}, ValueError, "dim = 4097"),
+    ({"dim": None}, TypeError, "dim"),
+    ({"optimizer": "adamm"}, ValueError, "adamm"),
+    ({"optimizer": None}, TypeError, "None"),
+    ({"lr": -1}, ValueError, "lr = -1"),
+    ({"lr": float("nan")}, ValueError, "NaN"),
+    ({"lr": "1"}, TypeError, "lr"),
+    ({"lr": True}, TypeError, "lr"),
+    ({"weights": "disk"}, ValueError, "disk"),
+    ({"state": 1}, ValueError, "state = 1"),
+    ({"seed": -1}, ValueError, "seed"),
+    ({"seed": 1 << 32}, ValueError, "seed"),
+    ({"init": "ones"}, ValueError, "ones"),
+    ({"init": "zeros\0"}, ValueError, "NUL"),
+    ({"init": 0}, TypeError, "init"),
+    ({"init": "uniform 0 1e39"}, ValueError, "float32"),
+    ({"device": "gpu"}, ValueError, "gpu"),
+    ({"hot_rows": -1}, ValueError, "hot_rows"),
+    ({"momentum": 2.0}, ValueError, "momentum = 2"),
+    ({"momentum": "much"}, TypeError, "momentum"),
+    ({"beta1": 0.9}, TypeError, "beta1"),
+    ({"optimizer": "adam", "momentum": 0.9}, TypeError, "momentum"),
+    ({"optimizer": "adam", "betas": 0.9}, TypeError, "betas"),
+    ({"optimizer": "adam", "betas": (0.9, 1.0)}, ValueError, "beta2 = 1"),
+    ({"optimizer": "adam", "amsgrad": 2}, TypeError, "amsgrad"),
+    ({"optimizer": "none", "eps": 1.0}, TypeError, "eps"),
+    ({"nesterov": True}, ValueError, "nesterov"),
+    ({"clip": -1}, ValueError, "clip"),
+    ({"unknown": 1}, TypeError, "unknown"),
+    ({"weights": "file", "directory": "/nowhere/at/all"}, sptx.Error, "/nowhere"),
+])
+def test_options_that_are_wrong_are_named(cpu, change, kind, said):
+    options = {"rows": 4, "dim": 2, "device": cpu}
+    options.update(change)
+    with pytest.raises(kind) as error:
+        sptx.Table(**options)
+    assert said in str(error.value)
+
+
+def test_every_option_of_every_optimizer_reaches_the_library(cpu):
+    """What the binding lets through the library looks at: a value past every bound is refused, by its name."""
+    from sptx._options import OPTIMIZERS
+    for optimizer, options in OPTIMIZERS.items():
+        for option in options:
+            if option in ("nesterov", "centered", "amsgrad"):
+                continue
+            with pytest.raises(ValueError, match=option):
+                sptx.Table(2, 2, optimizer, device=cpu, **{option: 1e30})
+
+
+@pytest.mark.parametrize("optimizer, options, fields", [
+    ("none", {}, ()), ("sgd", {}, ()), ("sgd", {"momentum": 0.9, "nesterov": True}, ("momentum_buffer",)),
+    ("adagrad", {"initial_accumulator_value": 0.5}, ("sum",)), ("adadelta", {}, ("square_avg", "acc_delta")),
+    ("rmsprop", {"momentum": 0.5, "centered": True}, ("square_avg", "momentum_buffer", "grad_avg")),
+    ("adam", {"betas": (0.5, 0.6), "amsgrad": True}, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")),
+    ("sparse-adam", {}, ("exp_avg", "exp_avg_sq")), ("adamax", {}, ("exp_avg", "exp_inf")),
+    ("asgd", {}, ("ax",)), ("rprop", {"etas": (0.4, 1.3), "step_sizes": (0.1, 2)}, ("prev", "step_size")),
+])
+def test_state_goes_by_pytorchs_names(cpu, optimizer, options, fields):
+    table = sptx.Table(6, 5, optimizer, device=cpu, **options)
+    assert table.fields == ("weights",) + fields and tuple(table.state) == fields
+    for name, array in table.state.items():
+        assert array.shape == (6, 5)
+        first = {"sum": 0.5, "step_size": table.lr}.get(name, 0)
+        assert numpy.allclose(array, first)
+
+
+@pytest.mark.parametrize("places", [("pinned", "pinned"), ("gpu", "pinned"), ("file", "pinned"), ("pinned", "file")])
+def test_the_place_changes_no_value(cpu, tmp_path, places):
+    table = sptx.Table(50, 4, "adam", device=cpu, weights=places[0], state=places[1], directory=tmp_path)
+    plain = sptx.Table(50, 4, "adam", device=cpu)
+    for each in (table, plain):
+        each.update([1, 49, 1], floats(3, 4))
+    assert numpy.array_equal(table.weights, plain.weights)
+    assert numpy.array_equal(table.state["exp_avg"], plain.state["exp_avg"])
+
+
+def test_the_seed_and_the_law_make_the_first_values(cpu):
+    one, same, other = (sptx.Table(20, 4, device=cpu, seed=seed, init="uniform -1 1").weights for seed in (5, 5, 6))
+    assert numpy.array_equal(one, same) and not numpy.array_equal(one, other)
+    assert numpy.abs(one).max() <= 1 and not sptx.Table(3, 3, device=cpu, init="zeros").weights.any()
+
+
+def test_a_table_says_what_it_is(cpu):
+    table = sptx.Table(20, 4, "adamax", device=cpu)
+    assert repr(table) == "sptx.Table(20 x 4, adamax, lr=0.002, weights=pinned, state=pinned, on cpu)"
+    assert (table.rows, table.dim, table.shape, len(table)) == (20, 4, (20, 4), 20)
+    assert (table.device, table.optimizer, table.lr, table.steps, table.closed) == ("cpu", "adamax", 0.002, 0, False)
+    assert table.context is cpu and repr(cpu) == "sptx.Context(cpu)"
+    table.lr, table.steps = 0.5, 7
+    assert (table.lr, table.steps) == (0.5, 7)
+    for wrong, kind in ((-1, ValueError), (float("nan"), ValueError), ("1", TypeError), (True, TypeError)):
+        with pytest.raises(kind):
+            table.lr = wrong
+    for wrong, kind in ((-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(kind):
+            table.steps = wrong
+    table.close()
+    assert repr(table) == "sptx.Table(closed)" and table.closed
+
+
+def test_a_rate_holds_from_then_on(table):
+    table.lr = 0.5
+    table.update([1], floats(1, 3))
+    assert numpy.array_equal(table.fetch(1), known_rows(10, 3)[1] - 0.5)
+
+
+def test_a_table_without_update_says_so(cpu):
+    with pytest.raises(ValueError, match="none"):
+        sptx.Table(3, 3, "none", device=cpu).update([1], floats(1, 3))
+
+
+def test_what_cannot_fit_is_refused(cpu):
+    with pytest.raises(sptx.OutOfMemory, match="are free"):
+        sptx.Table(4294967294, 4096, device=cpu)
+    assert issubclass(sptx.OutOfMemory, MemoryError) and issubclass(sptx.OutOfMemory, sptx.Error)
+
+
+def test_automatic_is_what_there_is():
+    table = sptx.Table(3, 3)
+    assert table.device == "cpu" or table.device.startswith("cuda:")
+    assert sptx.Table(3, 3).context is table.context  # the process's own
+
+
+def test_a_gpu_that_is_not_there_is_an_error_with_the_reason():
+    try:
+        sptx.Context("cuda")
+    except sptx.Error as error:
+        assert "cuda" in str(error) and len(str(error)) > 20
+    for wrong in ("cuda:x", "cuda1", "", "\udcff"):
+        with pytest.raises((ValueError, UnicodeEncodeError)):
+            sptx.Context(wrong)
+
+
+# ---- in place ----
+
+def test_weights_are_the_rows_themselves(table):
+    weights = table.weights
+    assert isinstance(weights, numpy.ndarray) and isinstance(weights, sptx.Rows) and weights.first == 0
+    weights[3, 1] = 42
+    assert table.fetch(3).tolist() == [3, 42, 3.5]
+    table.store([3], floats(1, 3))
+    assert weights[3].tolist() == [1, 1, 1]
+
+
+def test_what_is_computed_from_weights_is_plain(table):
+    weights = table.weights
+    assert type(weights + 1) is numpy.ndarray and type(weights.sum(0)) is numpy.ndarray
+    assert isinstance(weights.sum(), numpy.float32) and type(weights.copy()) is not type(None)
+    assert numpy.linalg.norm(weights) > 0
+
+
+def test_views_outlive_the_table(cpu):
+    table = sptx.Table(2000, 64, "adam", device=cpu)
+    weights, part, state = table.weights, table.weights[100:200], table.state["exp_avg"]
+    before = weights.copy()
+    table.close()
+    del table
+    weights[0] = 1
+    del weights
+    assert numpy.array_equal(part, before[100:200])
+    del part
+    assert not state.any()
+
+
+def test_a_view_wants_a_field(table):
+    for field in ("exp_avg", "", None, 3):
+        with pytest.raises(ValueError, match="field"):
+            table.view(field)
+
+
+def test_numpy_takes_the_rows_through_dlpack(table):
+    weights = table.weights
+    assert weights.__dlpack_device__() == (1, 0)
+    taken = numpy.from_dlpack(weights)
+    assert taken.shape == (10, 3) and numpy.shares_memory(taken, weights)
+    part = numpy.from_dlpack(weights[2:9:3])
+    assert numpy.array_equal(part, known_rows(10, 3)[2:9:3]) and numpy.shares_memory(part, weights)
+    copied = numpy.from_dlpack(type("Copying", (), {"__dlpack__": lambda self, **kw: weights.__dlpack__(copy=True),
+                                                    "__dlpack_device__": lambda self: (1, 0)})())
+    assert numpy.array_equal(copied, weights) and not numpy.shares_memory(copied, weights)
+    with pytest.raises(BufferError):
+        weights.__dlpack__(dl_device=(2, 0))
+    table.close()
+    del weights
+    assert taken[1, 1] == 1.25
+
+
+# ---- disk ----
+
+def test_what_is_saved_is_loaded(cpu, tmp_path):
+    table = sptx.Table(30, 6, "adamax", device=cpu, lr=0.1)
+    table.update([3, 3, 29], floats(3, 6))
+    table.save(tmp_path / "table.npy")
+    on_disk = numpy.load(tmp_path / "table.npy")
+    assert on_disk.dtype.names == ("weights", "exp_avg", "exp_inf", "updates")
+    assert numpy.array_equal(on_disk["weights"], table.weights)
+    again = sptx.Table.load(str(tmp_path / "table.npy"), optimizer="adamax", lr=0.1, device=cpu)
+    assert again.shape == (30, 6)
+    for each in (table, again):
+        each.update([3, 5], floats(2, 6))
+    assert numpy.array_equal(table.weights, again.weights)
+    assert numpy.array_equal(table.state["exp_inf"], again.state["exp_inf"])
+
+
+def test_the_tables_own_steps_are_saved_without_counts(cpu, tmp_path):
+    table = sptx.Table(30, 6, "adam", device=cpu, count_rows=False)
+    table.update([3], floats(1, 6))
+    table.save(tmp_path / "table.npy")
+    again = sptx.Table.load(tmp_path / "table.npy", "adam", device=cpu)
+    again.steps = table.steps
+    for each in (table, again):
+        each.update([3, 5], floats(2, 6))
+    assert numpy.array_equal(table.weights, again.weights)
+
+
+def test_weights_alone_can_be_loaded(cpu, tmp_path):
+    table = sptx.Table(3000, 6, "adam", device=cpu)
+    table.save(tmp_path / "table.npy")
+    assert numpy.array_equal(sptx.Table.load(tmp_path / "table.npy", "none", device=cpu).weights, table.weights)
+    numpy.save(tmp_path / "plain.npy", table.weights)
+    for optimizer in ("none", "sgd", "adamax"):
+        assert numpy.array_equal(sptx.Table.load(tmp_path / "plain.npy", optimizer, device=cpu).weights, table.weights)
+
+
+def test_files_that_are_no_tables_are_refused(cpu, tmp_path):
+    table = sptx.Table(30, 6, "adam", device=cpu)
+    table.save(tmp_path / "table.npy")
+    with pytest.raises(sptx.Error, match="exp_inf"):
+        sptx.Table.load(tmp_path / "table.npy", "adamax", device=cpu)
+    with pytest.raises(FileNotFoundError):
+        sptx.Table.load(tmp_path / "none.npy", device=cpu)
+    with pytest.raises(IsADirectoryError):
+        sptx.Table.load(tmp_path, device=cpu)
+    for name, text in (("empty", b""), ("text", b"hello"), ("cut", (tmp_path / "table.npy").read_bytes()[:-1]),
+                       ("header", (tmp_path / "table.npy").read_bytes()[:40])):
+        (tmp_path / name).write_bytes(text)
+        for optimizer in ("adam", "none"):
+            with pytest.raises(sptx.Error, match=name):
+                sptx.Table.load(tmp_path / name, optimizer, device=cpu)
+    for name, array in (("cube", floats(2, 2, 2)), ("line", floats(3)), ("doubles", numpy.ones((2, 2))),
+                        ("pickled", numpy.array([{}])), ("none", floats(0, 4))):
+        numpy.save(tmp_path / (name + ".npy"), array)
+        with pytest.raises((sptx.Error, ValueError)):
+            sptx.Table.load(tmp_path / (name + ".npy"), device=cpu)
+
+
+def test_saving_is_whole_or_not_at_all(cpu, tmp_path):
+    table = sptx.Table(30, 6, device=cpu)
+    path = tmp_path / "table.npy"
+    table.save(path)
+    before = path.read_bytes()
+    table.weights[7, 2] = numpy.nan
+    with pytest.raises(sptx.Error, match="row 7 .* NaN"):
+        table.save(path)
+    assert path.read_bytes() == before and [item.name for item in tmp_path.iterdir()] == ["table.npy"]
+    with pytest.raises(FileNotFoundError):
+        table.save(tmp_path / "no" / "folder.npy")
+    for wrong, kind in (("", ValueError), ("a\0b", ValueError), (3, TypeError), (None, TypeError)):
+        with pytest.raises(kind):
+            table.save(wrong)
+
+
+# ---- the end ----
+
+def test_a_closed_table_says_so(cpu):
+    table = sptx.Table(4, 2, device=cpu)
+    with table as inside:
+        assert inside is table
+    table.close()
+    for call in (lambda: table.fetch([1]), lambda: table.prefetch([1]), lambda: table.update([1], floats(1, 2)),
+                 lambda: table.store([1], floats(1, 2)), lambda: table.weights, lambda: table.state and None,
+                 lambda: table.save("x"), lambda: table.lr, lambda: table.steps, table.wait, table.__enter__,
+                 lambda: table.view("weights")):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+
+
+def test_tables_are_not_copied(table, cpu):
+    for call in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="save"):
+            call(table)
+        with pytest.raises(TypeError, match="process"):
+            call(cpu)
+
+
+def test_numpy_alone_is_needed(tmp_path):
+    """Nothing but the standard library and NumPy is imported, and help() says how to use it."""
+    code = """if True:
+        import sys, sptx
+        wanted = {'torch', 'cupy', 'jax', 'gensim', 'pyarrow', 'scipy', 'pkg_resources'} & set(sys.modules)
+        assert not wanted, wanted
+        sptx.Table(3, 3, device='cpu').fetch([1])
+        text = ''.join(str(getattr(item, '__doc__')) for item in vars(sptx.Table).values()) + sptx.Table.__doc__
+        for word in ('fetch', 'IndexError', '[*ids.shape, dim]', 'sptx.Error', 'Threads', 'Streams'):
+            assert word in text, word
+        assert not [name for name, item in vars(sptx.Table).items() if callable(item) and name[0] != '_' and not item.__doc__]
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""}
+                   if "SPTX_LIBRARY" not in os.environ else None)
