@@ -206,7 +206,8 @@ static void aim_at_anything(struct choice *c) {
     if (one_in(5)) c->source.positives = 0;
     if (one_in(6)) c->source.negatives = (uint32_t)between(30, 80);
     if (c->source.mode == EXAMPLE_WINDOW && one_in(3)) c->source.batch = EXAMPLE_MOST_PADDED;
-    if (one_in(3)) c->source.room = (struct example_sizes){below(300), below(900), below(3000), below(9000)};
+    if (one_in(3))
+        c->source.room = (struct example_sizes){between(1, 300), between(1, 900), between(1, 3000), between(1, 9000)};
     c->dim = ONE_OF(dims);
     c->batch = ONE_OF(batches);
     c->rows = (UINT64_C(1) << between(1, 12)) + between(0, 2) - 1;
