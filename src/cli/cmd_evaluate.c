@@ -51,10 +51,7 @@ static int analogies(const struct model *model, enum model_view view, const char
     struct analogies_score score;
     if (evaluate_analogies(&score, model, view, path, restrict_rows, config)) return -1;
     print_name(path);
-    if (!score.covered)
-        printf(" accuracy none");
-    else
-        print_number("accuracy", score.accuracy);
+    print_number("accuracy", score.accuracy);
     if (!isnan(score.semantic) && !isnan(score.syntactic)) {
         print_number("semantic", score.semantic);
         print_number("syntactic", score.syntactic);
@@ -102,13 +99,15 @@ static int groups(const struct model *model, const struct sets *sets, const stru
     return columns < 0 ? -1 : 0;
 }
 
+/* A file that cannot be judged keeps none of the others from it. */
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
-    for (int i = 0; i < sets->pairs_count; i++)
-        if (pairs(model, sets->view, sets->pairs[i])) return -1;
+    int result = 0;
+    for (int i = 0; i < sets->pairs_count; i++) result |= pairs(model, sets->view, sets->pairs[i]);
     for (int i = 0; i < sets->analogies_count; i++)
-        if (analogies(model, sets->view, sets->analogies[i], sets->restrict_rows, config)) return -1;
-    if (sets->held_out && lists(model, sets, config)) return -1;
-    return sets->groups ? groups(model, sets, config) : 0;
+        result |= analogies(model, sets->view, sets->analogies[i], sets->restrict_rows, config);
+    if (sets->held_out) result |= lists(model, sets, config);
+    if (sets->groups) result |= groups(model, sets, config);
+    return result;
 }
 
 static int check_sets(const struct sets *sets, int given) {

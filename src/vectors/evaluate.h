@@ -8,7 +8,8 @@
  *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items; a list is the mean of its
  *                                                    training items' unit vectors, its own items left out
  *
- * `view` is the table whose rows are judged.
+ * `view` is the table whose rows are judged. A file that none of the rows can be judged by is a failure: 0, or -1 after
+ * fail().
  */
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
@@ -20,7 +21,7 @@ struct pairs_score {
     uint64_t covered, total;
 };
 struct analogies_score {
-    double accuracy, semantic, syntactic; /* NaN where a part has no question */
+    double accuracy, semantic, syntactic; /* semantic, syntactic: NaN where the part has no question */
     uint64_t covered, total;
 };
 struct lists_request {

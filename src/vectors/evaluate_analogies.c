@@ -3,7 +3,9 @@
 #include "lines.h"
 #include "names.h"
 #include "base/memory.h"
+#include "base/report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,15 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
+/* Why there is no accuracy. */
+static int refuse_questions(const struct analogies_score *score, const struct model *model, const char *path,
+                            uint64_t rows) {
+    if (!score->total) return fail("'%s' has no line of four words with blanks or tabs between", path);
+    return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64
+                " most frequent of '%s'",
+                score->total, path, rows, model->directory);
+}
+
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config) {
     struct lines lines;
@@ -91,10 +102,12 @@ int evaluate_analogies(struct analogies_score *score, const struct model *model,
     uint64_t known = keep_known(questions, count, &names);
     score->covered = known;
     score->total = count;
-    if (known) {
-        if (search_open(&search, model, view, METRIC_COSINE, rows, config)) goto out;
-        if (search_block_init(&block, model->dim, 1, known)) goto out;
+    if (!known) {
+        refuse_questions(score, model, path, rows);
+        goto out;
     }
+    if (search_open(&search, model, view, METRIC_COSINE, rows, config)) goto out;
+    if (search_block_init(&block, model->dim, 1, known)) goto out;
     for (uint64_t first = 0; first < known; first += block.rows) {
         uint64_t n = known - first < block.rows ? known - first : block.rows;
         if (ask_questions(&search, &block, questions + first, n)) goto out;

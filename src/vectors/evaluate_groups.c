@@ -137,6 +137,19 @@ static void groups_release(struct groups_job *job) {
     search_close(&job->search);
 }
 
+/* Sums into means. Columns, or -1 where no row has found or could have found anything. */
+static int settle_scores(const struct groups_job *job, struct groups_score *scores, uint64_t rows) {
+    uint64_t asked = 0;
+    for (int column = 0; column < job->columns; column++) {
+        struct groups_score *score = &scores[column];
+        asked += score->asked;
+        score->rows = rows;
+        score->share = score->asked ? score->share / (double)score->asked : NAN;
+        score->chance = score->asked ? score->chance / (double)score->asked : NAN;
+    }
+    return asked ? job->columns : fail("no row of '%s' that was asked has another one in its group", job->path);
+}
+
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config) {
     struct groups_job job = {.request = request, .model = model, .path = path, .rows = model->rows};
@@ -155,13 +168,7 @@ int evaluate_groups(struct groups_score *scores, const struct model *model, enum
         search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
         search_block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
         goto out;
-    for (int column = 0; column < job.columns; column++) {
-        struct groups_score *score = &scores[column];
-        score->rows = all;
-        score->share = score->asked ? score->share / (double)score->asked : NAN;
-        score->chance = score->asked ? score->chance / (double)score->asked : NAN;
-    }
-    result = job.columns;
+    result = settle_scores(&job, scores, all);
 out:
     free(text);
     groups_release(&job);

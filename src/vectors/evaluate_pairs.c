@@ -35,7 +35,7 @@ static void rank(struct value *values, uint64_t count, double *ranks) {
     }
 }
 
-/* Pearson's correlation; NaN where a side does not vary. */
+/* Pearson's correlation; NaN where a side does not vary, or nothing is there. */
 static double correlation(const double *a, const double *b, uint64_t count) {
     double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
     for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
@@ -108,6 +108,17 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
     return known;
 }
 
+/* Why there is no rho. */
+static int refuse_pairs(const struct pairs_score *score, const struct model *model, const char *path) {
+    if (!score->total) return fail("'%s' has no line of two words and a score with blanks or tabs between", path);
+    if (!score->covered)
+        return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", score->total,
+                    path, model->directory);
+    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64
+                ", tell of no order: their scores or their cosines are all the same",
+                score->covered, path, score->total);
+}
+
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
     struct lines lines;
     struct names names = {.room = 0};
@@ -128,8 +139,11 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
-    *score =
-        (struct pairs_score){known ? correlation(gold_ranks, ranks, (uint64_t)known) : NAN, (uint64_t)known, count};
+    *score = (struct pairs_score){correlation(gold_ranks, ranks, (uint64_t)known), (uint64_t)known, count};
+    if (!isfinite(score->rho)) {
+        refuse_pairs(score, model, path);
+        goto out;
+    }
     result = 0;
 out:
     free(text);

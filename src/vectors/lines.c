@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-#include <stddef.h>
+#include <string.h>
 
 int lines_next(struct lines *lines) {
     if (lines->at == lines->end) return 0;
@@ -32,6 +32,8 @@ int lines_token(struct lines *lines, struct token *token) {
 char *lines_open(struct lines *lines, const char *path) {
     uint64_t length = 0;
     char *text = file_read_given(path, mem_available(), &length);
-    *lines = (struct lines){.at = text, .end = text ? text + length : NULL};
+    if (!text) return NULL;
+    int mark = length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3); /* a byte order mark */
+    *lines = (struct lines){.at = text + (mark ? 3 : 0), .end = text + length};
     return text;
 }

@@ -231,3 +231,20 @@ def test_lists_of_a_run_on_text_are_lists(trained):
     assert trained("evaluate", "run", "--train=train.txt", "--held-out=held.txt").stdout.endswith(" lists 1 unknown 1\n")
     trained.path("run", "config.ini").unlink()
     assert "run/config.ini" in trained.refuses("evaluate", "run", "--train=train.txt", "--held-out=held.txt")
+
+
+# ---- questions that cannot be answered ----
+
+def test_a_file_that_judges_nothing_is_a_failure(trained):
+    words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
+    trained.path("good.txt").write_text("".join(f"{words[i]} {words[i + 1]} {i % 7}\n" for i in range(30)))
+    for name, text in (("empty", ""), ("commas", "a,b,1\nc,d,2\n"), ("unknown", "un heard 1\nof words 2\n"),
+                       ("one", f"{words[0]} {words[1]} 1\n")):
+        trained.path(name).write_text(text)
+        done = trained("evaluate", "run", f"--pairs={name}", "--pairs=good.txt", expect=1)
+        assert re.fullmatch(r"good rho -?0\.\d+ covered 30/30\n", done.stdout)  # the others are judged
+        assert done.stderr.startswith("sptx-w2v: ") and f"'{name}'" in done.stderr and done.stderr.count("\n") == 1
+        assert f"'{name}'" in trained.refuses("evaluate", "run", f"--pairs={name}")
+    for name, text in (("empty", ""), ("unknown", "un heard of words\n")):
+        trained.path(name).write_text(text)
+        assert f"'{name}'" in trained.refuses("evaluate", "run", f"--analogies={name}")
