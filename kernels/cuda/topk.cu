@@ -1,9 +1,11 @@
-/* topk: exact nearest rows on the GPU: scores by cuBLAS in full float32, the best k by selection, slice after
- * slice, so that neither the base table nor all scores need fit the GPU.
+/* topk: exact nearest rows on the GPU: float32 products by cuBLAS rule rows out, the few that are left are scored as
+ * kernels/search.h says, slice after slice, so that neither the base table nor all products need fit the GPU and none
+ * of its sizes changes an answer: the CPU finds the same to the bit.
  *
- *   base slice -> GPU   (the next one on its way while this one is worked on)
+ *   base slice -> GPU   (the next one on its way while this one is worked on), the length of its longest row
  *   queries x slice     cublasSgemm, no TF32
- *   select              each query's k best of (its best so far + its scores), by radix selection over 64-bit keys
+ *   select              of each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
+ *                       keys; rows whose products come near it scored; the k best of (its best so far, those scores)
  *   at the end          a segmented sort puts each query's k in order
  *
  * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the
@@ -12,6 +14,11 @@
 #include "cuda.cuh"
 
 #include "blas.cuh"
+#include "warp.cuh"
+
+extern "C" {
+#include "kernels/search.h"
+}
 
 #include <algorithm>
 #include <cub/device/device_segmented_sort.cuh>
@@ -25,20 +32,21 @@ enum {
     CHUNK = 1024,           /* queries multiplied at once */
     GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at once */
     BASE_BYTES = 256 << 20, /* of one slice of base rows */
-    SCORES = 64 << 20       /* floats of one product */
+    SCORES = 64 << 20,      /* floats of one product */
+    NEAR = 1024             /* scored rows of a slice that a block keeps at hand */
 };
 
 struct topk_memory {
     const struct cuda_blas *calls; /* NULL until the handle is there */
     cublasHandle_t blas;
-    gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets;
+    gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets, longest;
     cudaEvent_t arrived[2], used[2];
     int has_events;
 };
 
 template <class Each> void each_array(topk_memory *m, Each each) {
-    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores, &m->best[0],
-                           &m->best[1], &m->starts,  &m->banned,  &m->sort,   &m->offsets};
+    gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores,  &m->best[0], &m->best[1],
+                           &m->starts,  &m->banned,  &m->sort,    &m->offsets, &m->longest};
     for (gpu_array *array : arrays) each(array);
 }
 
@@ -53,7 +61,7 @@ __device__ answer_key key_of(float score, uint32_t row) {
 uint32_t row_of(answer_key key) {
     return 0xFFFFFFFFu - (uint32_t)key;
 }
-float score_of(answer_key key) {
+__host__ __device__ float score_of(answer_key key) {
     uint32_t bits = (uint32_t)(key >> 32);
     bits ^= bits >> 31 ? 0x80000000u : 0xFFFFFFFFu;
     float score;
@@ -63,23 +71,48 @@ float score_of(answer_key key) {
 
 /* ---- kernels ---- */
 
-/* Takes each query's banned rows out of its scores of rows [first, first + rows). A block a query. */
+constexpr uint32_t MASKED = 0xFFC0BA2Du; /* bits of a banned row's product: a NaN that no arithmetic makes */
+
+/* Takes each query's banned rows out of its products with rows [first, first + rows). A block a query. */
 __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
                             const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
     for (uint64_t i = low + threadIdx.x; i < end; i += blockDim.x)
-        if (banned[i] >= first && banned[i] - first < rows) scores[blockIdx.x * rows + banned[i] - first] = -INFINITY;
+        if (banned[i] >= first && banned[i] - first < rows)
+            scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
-/* What one query chooses from: its answers so far, then the scores of a slice. */
+/* The squared length of the longest row, as the bits of a float, which rise with it; a row that is no number is never
+ * found. A warp a row. */
+__global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, uint32_t *longest) {
+    uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
+    float most = 0;
+    for (uint64_t row = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; row < rows; row += warps) {
+        float sum = 0;
+        for (uint32_t i = lane_number(); i < dim; i += 32) sum = fmaf(base[row * dim + i], base[row * dim + i], sum);
+        for (int half = 16; half; half /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, half);
+        if (sum > most) most = sum;
+    }
+    if (lane_number() == 0) atomicMax(longest, __float_as_uint(most));
+}
+
+/* search_sum() by a warp: a lane's columns in order, then lanes by halves. */
+__device__ double sum_of(const float *a, const float *b, uint32_t dim) {
+    static_assert(SEARCH_LANES == 32, "a lane a column");
+    double sum = 0;
+    for (uint32_t i = lane_number(); i < dim; i += 32) sum += (double)a[i] * (double)b[i];
+    return warp_sum(sum);
+}
+
+/* What one query chooses from: its answers so far, then either scored rows as keys or the values of a slice's rows. */
 struct choice {
-    const answer_key *before;
-    const float *scores;
+    const answer_key *before, *near;
+    const float *values;
     uint64_t k, count; /* of `before`; of both */
-    uint32_t first;    /* row of the first score */
+    uint32_t first;    /* row of the first value */
 
     __device__ answer_key at(uint64_t i) const {
-        return i < k ? before[i] : key_of(scores[i - k], first + (uint32_t)(i - k));
+        return i < k ? before[i] : near ? near[i - k] : key_of(values[i - k], first + (uint32_t)(i - k));
     }
 };
 
@@ -119,18 +152,68 @@ __device__ answer_key find_least(const choice &c, uint64_t k) {
     return found ? found : 1;
 }
 
-/* The k best of each query's answers so far and its scores of a slice, in no order. A block a query. */
-__global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
-                                                         const float *scores, uint64_t rows, uint32_t first) {
-    __shared__ unsigned long long used;
-    uint64_t query = blockIdx.x;
-    choice c = {before + query * k, scores + query * rows, k, k + rows, first};
-    answer_key least = find_least(c, k), *out = after + query * k;
-    if (threadIdx.x == 0) used = 0;
+/* A slice, as one query sees it. */
+struct slice {
+    const float *base; /* [rows x dim] */
+    uint64_t rows;
+    uint32_t dim, first;     /* first: row number of the first */
+    const uint32_t *longest; /* of lengths_kernel */
+};
+
+/* The product from which on a row may be among the k best: the k-th best of products and earlier scores may lie above
+ * its own score by the margin, and a row that belongs before it below its score as much. */
+__device__ float least_product(const choice &products, const slice &s, const float *query) {
+    double squares = sum_of(query, query, s.dim);
+    float least = score_of(find_least(products, products.k));
+    float margin = search_margin(s.dim, squares, __uint_as_float(*s.longest));
+    return least > -INFINITY ? least - 2 * margin : -INFINITY;
+}
+
+/* Scores the rows whose products do not rule them out, a warp a row. Either the first NEAR of them go to `near`, as
+ * keys, and all are counted; or, near being NULL, every product becomes the score or MASKED. */
+__device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near,
+                           uint32_t *count) {
+    for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
+        uint64_t row = base + lane_number();
+        float product = row < s.rows ? products[row] : __uint_as_float(MASKED), score = __uint_as_float(MASKED);
+        bool wanted = __float_as_uint(product) != MASKED && !(product < least);
+        for (unsigned left = __ballot_sync(ALL_LANES, wanted); left; left &= left - 1) {
+            uint32_t lane = (uint32_t)__ffs((int)left) - 1;
+            float scored = (float)sum_of(query, s.base + (base + lane) * s.dim, s.dim);
+            if (lane_number() == lane) score = scored;
+        }
+        answer_key key = wanted ? key_of(score, s.first + (uint32_t)row) : 0;
+        if (!near && row < s.rows) products[row] = score;
+        if (!near || !key) continue;
+        uint32_t place = atomicAdd(count, 1u);
+        if (place < NEAR) near[place] = key;
+    }
     __syncthreads();
+}
+
+/* The k best of each query's answers so far and of a slice's rows, in no order. A block a query. */
+__global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
+                                                         float *products, const float *queries, slice s) {
+    __shared__ answer_key near[NEAR];
+    __shared__ uint32_t found;
+    __shared__ unsigned long long used;
+    const float *query = queries + blockIdx.x * (uint64_t)s.dim;
+    answer_key *out = after + blockIdx.x * k;
+    choice c = {before + blockIdx.x * k, NULL, products + blockIdx.x * s.rows, k, k + s.rows, s.first};
+    float *own = products + blockIdx.x * s.rows, least = least_product(c, s, query);
+    if (threadIdx.x == 0) found = used = 0;
+    __syncthreads();
+    score_rows(own, least, s, query, near, &found);
+    if (found <= NEAR) {
+        c.near = near;
+        c.count = k + found;
+    } else {
+        score_rows(own, least, s, query, NULL, &found);
+    }
+    answer_key last = find_least(c, k);
     for (uint64_t i = threadIdx.x; i < c.count; i += THREADS) {
         answer_key key = c.at(i);
-        if (key >= least) {
+        if (key >= last) {
             uint64_t slot = atomicAdd(&used, 1ull);
             if (slot < k) out[slot] = key;
         }
@@ -197,6 +280,7 @@ int size_memory(backend *backend, topk_memory *m, const group &g) {
     if (gpu_grow(backend, &m->queries, g.count * r->dim * sizeof(float), "the queries of a search")) return -1;
     if (gpu_grow(backend, &m->scores, g.chunk * g.slice * sizeof(float), "the scores of a search")) return -1;
     if (gpu_grow(backend, &m->offsets, (g.count + 1) * sizeof(uint64_t), "a search")) return -1;
+    if (gpu_grow(backend, &m->longest, sizeof(uint32_t), "a search")) return -1;
     if (!r->banned_starts) return 0;
     if (gpu_grow(backend, &m->starts, (g.count + 1) * sizeof(uint64_t), "the banned rows of a search")) return -1;
     return banned ? gpu_grow(backend, &m->banned, banned * sizeof(uint32_t), "the banned rows of a search") : 0;
@@ -217,17 +301,21 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     return 0;
 }
 
-/* Scores of all queries of the group with a slice on the GPU, and the best so far with them in it. */
+/* Products of all queries of the group with a slice on the GPU, and the best so far with its rows in it. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
     const float one = 1, zero = 0;
     float *scores = (float *)m->scores.data;
+    slice s = {base, rows, r->dim, (uint32_t)first, (uint32_t *)m->longest.data};
+    CK(cudaMemsetAsync(m->longest.data, 0, sizeof(uint32_t), backend->compute));
+    lengths_kernel<<<(unsigned)std::min<uint64_t>(rows / 8 + 1, 4 * (uint64_t)backend->processors), THREADS, 0,
+                     backend->compute>>>(base, rows, r->dim, (uint32_t *)m->longest.data);
+    CK_LAUNCH("lengths_kernel");
     for (uint64_t query = 0; query < g->count; query += g->chunk) {
         uint64_t queries = std::min(g->count - query, g->chunk);
-        cublasStatus_t status = m->calls->sgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim,
-                                                &one, base, (int)r->dim,
-                                                (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero,
-                                                scores, (int)rows);
+        cublasStatus_t status = m->calls->sgemm(
+            m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim, &one, base, (int)r->dim,
+            (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero, scores, (int)rows);
         if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(m->calls, status, "cublasSgemm");
         if (r->banned_starts) {
             mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
@@ -237,8 +325,8 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
         }
         const answer_key *before = (const answer_key *)m->best[g->newest].data + query * g->k;
         answer_key *after = (answer_key *)m->best[!g->newest].data + query * g->k;
-        select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, rows,
-                                                                           (uint32_t)first);
+        const float *asked = (const float *)m->queries.data + query * r->dim;
+        select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, asked, s);
         CK_LAUNCH("select_kernel");
     }
     g->newest = !g->newest;
@@ -320,8 +408,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = std::min<uint64_t>(request->k, request->base_rows);
-    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound. Where
-     * tables fill the budget, shares of what is left of it. */
+    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound.
+     * Where tables fill the budget, shares of what is left of it. */
     uint64_t room = backend->gpu_budget - backend->gpu_used;
     each_array(m, [&](gpu_array *array) { room += array->bytes; });
     uint64_t kept = std::min<uint64_t>(512u << 20, room / 16), slice = std::min<uint64_t>(BASE_BYTES, room / 4);
