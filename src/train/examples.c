@@ -103,6 +103,17 @@ static uint64_t longest_sentence(const struct example_source *source) {
     return longest;
 }
 
+static uint64_t least_length(const struct example_source *source) {
+    int may_repeat = source->mode == EXAMPLE_WINDOW || source->short_repeat || source->positives == 0;
+    return may_repeat ? 2 : (uint64_t)source->positives + 1;
+}
+
+static uint64_t count_shorter(const struct example_source *source, uint64_t least) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < source->sentences; i++) count += source->starts[i + 1] - source->starts[i] < least;
+    return count;
+}
+
 static int check_corpus(const struct example_source *source, uint64_t longest) {
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST ? "list" : "line";
     if (source->rows < 2)
@@ -110,11 +121,10 @@ static int check_corpus(const struct example_source *source, uint64_t longest) {
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
                     "corpus.min_count, or check corpus.format", line);
-    if (source->mode == EXAMPLE_WINDOW || source->short_repeat || source->positives == 0) return 0;
-    if (longest < (uint64_t)source->positives + 1)
+    if (longest < least_length(source))
         return fail("examples.positives = %" PRIu32 " needs a %s of %" PRIu64 " words, the longest has %" PRIu64
                     "; lower it, or set examples.short = repeat",
-                    source->positives, line, (uint64_t)source->positives + 1, longest);
+                    source->positives, line, least_length(source), longest);
     return 0;
 }
 
@@ -209,6 +219,8 @@ int examples_init(struct examples *examples, const struct config *config, const 
         examples_release(examples);
         return -1;
     }
+    examples->least = least_length(source);
+    examples->too_short = count_shorter(source, examples->least);
     return 0;
 }
 

@@ -10,6 +10,8 @@ struct examples {
     struct example_source source;
     uint32_t *keep;      /* [rows] or NULL */
     struct alias *alias; /* [rows] or NULL */
+    uint64_t least;      /* words that a sentence, list or line needs so that examples come of it */
+    uint64_t too_short;  /* how many have fewer: they are never trained */
 };
 
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,

@@ -329,11 +329,24 @@ static void note_corpus(const struct session *s) {
          text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
 }
 
+/* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
+static void note_too_short(const struct session *s) {
+    char count[TEXT_ROOM], all[TEXT_ROOM], way_out[128] = "";
+    const struct examples *examples = &s->examples;
+    if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
+    if (examples->least > 2)
+        snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of two)",
+                 s->config->examples_positives);
+    note("left out   %s of %s lists, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
+         text_of_count(all, s->stream.sentences), examples->least, way_out);
+}
+
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
     if (session_open(s, t->config)) return -1;
     note_corpus(s);
+    note_too_short(s);
     note("device     %s", s->machine.name);
     planner_print(&s->plan, t->config, 0);
     if (session_tables(s)) return -1;

@@ -1,6 +1,7 @@
 """Files that a user hands to the program, in every shape that they come in."""
 import gzip
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -248,3 +249,38 @@ def test_a_file_that_judges_nothing_is_a_failure(trained):
     for name, text in (("empty", ""), ("unknown", "un heard of words\n")):
         trained.path(name).write_text(text)
         assert f"'{name}'" in trained.refuses("evaluate", "run", f"--analogies={name}")
+
+
+# ---- lists that are too short ----
+
+@pytest.mark.parametrize("form", ["lists", "pairs", "adjacency"])
+def test_lists_that_are_left_out_are_counted(sptx, form):
+    """1,000 lists each of 1 to 8 items; of adjacency a line of one is none already."""
+    rng = random.Random(5)
+    lists = [[f"i{rng.randrange(200)}" for _ in range(length)] for length in range(1, 9) for _ in range(1000)]
+    if form == "pairs":
+        lines = [f"u{number},{item}" for number, items in enumerate(lists) for item in items]
+    else:
+        lines = [" ".join(([f"u{number}"] if form == "lists" else []) + items) for number, items in enumerate(lists)]
+    sptx.path("lists.txt").write_text("\n".join(lines) + "\n")
+    known = 7000 if form == "adjacency" else 8000
+    ones = 0 if form == "adjacency" else 1000
+
+    def said(*settings):
+        done = sptx("train", sptx.config(corpus={"path": "lists.txt", "format": form}, train={"epochs": "0", "steps": "2"}),
+                    "--overwrite", *settings)
+        return [line for line in done.stderr.splitlines() if line.startswith("left out ")]
+
+    def left_out(count, least, way_out=""):
+        return [f"left out   {count:,} of {known:,} lists, which have fewer than {least} items{way_out}"] if count else []
+
+    way_out = " (examples.positives = {}; examples.short = repeat trains those of two)"
+    assert said("--examples.short=skip") == left_out(3000 + ones, 5, way_out.format(4))
+    assert said("--examples.short=skip", "--examples.positives=7") == left_out(6000 + ones, 8, way_out.format(7))
+    assert said("--examples.short=skip", "--examples.positives=1") == left_out(ones, 2)
+    for settings in (["--examples.short=repeat"], ["--examples.positives=0"], ["--examples.mode=window"]):
+        assert said(*settings) == left_out(ones, 2)
+
+
+def test_text_is_not_told_of_short_sentences(sptx):
+    assert "left out" not in sptx("train", sptx.config(examples={"window": "2"})).stderr
