@@ -127,6 +127,21 @@ char *file_read_given(const char *path, uint64_t most, uint64_t *length) {
     return NULL;
 }
 
+int file_head(const char *path, char *head, uint64_t room) {
+    struct stat about;
+    int there = file_exists(path);
+    if (there != 1) return there;
+    if (lstat(path, &about)) return refuse("look at", path);
+    if (!S_ISREG(about.st_mode)) return 2;
+    int fd = file_open(path, O_RDONLY);
+    if (fd < 0) return -1;
+    int64_t n = retry_read_at(fd, head, room - 1, 0);
+    if (n < 0) refuse("read", path);
+    else head[n] = 0;
+    close(fd);
+    return n < 0 ? -1 : 1;
+}
+
 char *file_join(const char *directory, const char *name) {
     size_t n = strlen(directory), m = strlen(name);
     int slash = n && directory[n - 1] != '/';
@@ -149,21 +164,26 @@ int file_rename(const char *from, const char *to) {
 enum { PARTIAL_ROOM = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
-/* Makes a file beside `target` that nobody else has: its descriptor, and its name for the caller to free; -1 after fail(). */
-static int make_own(const char *target, int flags, char **own) {
-    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-    int before = (int)(name - target), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM), fd;
+char *file_own_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int before = (int)(name - path), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM);
     size_t room = (size_t)before + NAME_MOST + 1;
     uint64_t number;
-    *own = mem_alloc(room, 1, "a path");
-    if (!*own) return -1;
-    do {
-        if (getrandom(&number, sizeof number, 0) != sizeof number) return refuse("name a file beside", target);
-        snprintf(*own, room, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, target, length, name, (long)getpid(), number,
-                 partial_end);
-        fd = retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC);
-    } while (fd < 0 && errno == EEXIST);
-    return fd;
+    char *own = mem_alloc(room, 1, "a path");
+    if (own && getrandom(&number, sizeof number, 0) != sizeof number) {
+        refuse("name a file beside", path);
+        free(own);
+        return NULL;
+    }
+    if (own)
+        snprintf(own, room, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number, partial_end);
+    return own;
+}
+
+/* Makes a file beside `target` that nobody else has: its descriptor, and its name for the caller to free; -1 with errno. */
+static int make_own(const char *target, int flags, char **own) {
+    *own = file_own_name(target);
+    return *own ? retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC) : -1;
 }
 
 int file_is_partial(const char *name, const char *of) {
@@ -415,4 +435,11 @@ int64_t file_size(const char *path) {
 int file_remove(const char *path) {
     if (unlink(path) && errno != ENOENT) return refuse("remove", path);
     return 0;
+}
+
+int file_remove_in(const char *directory, const char *name) {
+    char *path = file_join(directory, name);
+    int result = path ? file_remove(path) : -1;
+    free(path);
+    return result;
 }

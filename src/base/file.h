@@ -22,6 +22,10 @@ char *file_read(const char *path, uint64_t *length);
 char *file_read_given(const char *path, uint64_t most, uint64_t *length);
 enum { PIPE_SECONDS = 3 };
 
+/* How a file begins: at most room - 1 bytes and a NUL. 0: nothing is there; 1: a plain file; 2: something else, a link too;
+ * -1 after fail(). */
+int file_head(const char *path, char *head, uint64_t room);
+
 struct file_writer {
     char *path;             /* as it was given; owned, as the next three; NULL when closed */
     char *target, *partial; /* what path stands for, and the file beside it; NULL where bytes go straight to a stream */
@@ -49,6 +53,9 @@ void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
  * mapping, however the process ends. -1 after fail(). */
 int file_open_unnamed(const char *path);
 
+/* A name beside `path` that nobody else has, the one of a file that a writer fills; for the caller to free. NULL after fail(). */
+char *file_own_name(const char *path);
+
 /* Whether `name` is that of the file which a writer fills for one named `of` in the same directory: what a killed process may
  * have left. */
 int file_is_partial(const char *name, const char *of);
@@ -63,7 +70,8 @@ int file_append(const char *path, const void *data, uint64_t length);
 int file_exists(const char *path);
 int64_t file_size(const char *path); /* -1 after fail() */
 
-int file_remove(const char *path);                 /* not an error where it is absent */
+int file_remove(const char *path); /* not an error where it is absent */
+int file_remove_in(const char *directory, const char *name);
 int file_rename(const char *from, const char *to); /* syncs the directory that holds `to` */
 
 /* "directory/name" in memory that the caller frees; NULL after fail(). */

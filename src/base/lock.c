@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LOOKS = 50, LOOK_MILLISECONDS = 10 };
 static const char mark[] = "sptx-w2v lock\n"; /* what a lock file begins with */
 
 static int refuse(const char *doing, const char *path) {
@@ -34,7 +36,7 @@ static int write_holder(const struct lock *lock) {
     return 0;
 }
 
-/* Whether the open file is a lock file: empty (just made) or with our mark, and then its second line in `holder`. */
+/* Whether the open file is a lock file: empty (just made) or with our mark; its second line in `holder`. */
 static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
@@ -44,8 +46,19 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     text[n] = 0;
     if (!S_ISREG(about.st_mode) || (n && strncmp(text, mark, sizeof mark - 1)))
         return fail("'%s' is in the way: a lock file has this name, and this is none", path);
-    snprintf(holder, LOCK_HOLDER, "%s", n ? text + sizeof mark - 1 : "another process");
+    snprintf(holder, LOCK_HOLDER, "%s", n ? text + sizeof mark - 1 : "");
     holder[strcspn(holder, "\n")] = 0;
+    return 0;
+}
+
+/* The same of a file that another process has. It writes its name as soon as it has it. */
+static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
+    for (int looks = 0; looks < LOOKS; looks++) {
+        if (read_holder(fd, path, holder)) return -1;
+        if (*holder) return 0;
+        poll(NULL, 0, LOOK_MILLISECONDS);
+    }
+    snprintf(holder, LOCK_HOLDER, "another process");
     return 0;
 }
 
@@ -68,7 +81,7 @@ enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it
 static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
     if (read_holder(fd, path, holder)) return FAILED;
     while (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB))) {
-        if (errno == EWOULDBLOCK) return read_holder(fd, path, holder) ? FAILED : HELD; /* by now it has a name in it */
+        if (errno == EWOULDBLOCK) return await_holder(fd, path, holder) ? FAILED : HELD;
         if (errno == EINTR) continue;
         if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) return (enum attempt)refuse("lock", path);
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);

@@ -12,13 +12,15 @@
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 const struct command commands[] = {
-    {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite]",
+    {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]",
      "train; write the run directory",
      "Counts the corpus, encodes it beside the run, trains, and writes run.dir (runs/NAME by default): config.ini,\n"
      "vocab.tsv, metrics.jsonl, and checkpoint-<step>/ with target.npy, context.npy and state.ini.\n"
      "\n"
      "  --resume      go on from the newest good checkpoint of the run; start over where there is none yet\n"
-     "  --overwrite   replace an older run in run.dir; without it an older run is never touched\n"
+     "  --overwrite   replace an older run in run.dir; without it an older run is never touched. It stays until the\n"
+     "                new run has its first checkpoint; --overwrite=now removes it before training, for disks without\n"
+     "                space for both\n"
      "\n" KEYS_HELP "\n"
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
@@ -182,7 +184,8 @@ static int refuse_option(const char *command, const struct option *options, cons
 
 static int take_option(const char *command, const struct option *option, const char *value) {
     if (option->flag) {
-        if (value) return fail_usage("%s: --%s takes no value", command, option->name);
+        if (value && !option->text) return fail_usage("%s: --%s takes no value", command, option->name);
+        if (value) *option->text = value;
         *option->flag = 1;
         return 0;
     }

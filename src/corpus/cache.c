@@ -53,7 +53,7 @@ static int remove_leftovers(const struct cache *c) {
 static int make(struct cache *c) {
     int reused;
     return remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
-                   vocab_write(c->vocab, c->words) ||
+                   vocab_check_size(c->vocab) || vocab_write(c->vocab, c->words) ||
                    encode_open(c->stream, c->ids, c->corpus, c->vocab, c->options, c->pool, &reused)
                ? -1
                : 0;

@@ -757,6 +757,11 @@ uint64_t vocab_fingerprint(const struct vocab *vocab) {
     return XXH3_64bits_digest(&state);
 }
 
+int vocab_check_size(const struct vocab *vocab) {
+    if (vocab->size >= 2) return 0;
+    return fail("the vocabulary has %" PRIu64 " word; training tells one word from another, so it needs two", vocab->size);
+}
+
 /* ---- did you mean ---- */
 
 enum { NEAR_WORDS = 100000 };

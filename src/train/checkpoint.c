@@ -9,7 +9,10 @@
 
 #include "base/directory.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/report.h"
+#include "checkpoints.h"
+#include "replacement.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,78 +24,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { NAME_ROOM = 64, READ_PIECE = 1 << 20 };
-static const char prefix[] = "checkpoint-";
-
-/* ---- names ---- */
-
-enum candidate_kind { IN_PLACE, ASIDE, PARTIAL }; /* checkpoint-<step>, .replaced, .partial */
-struct candidate {
-    char *name;
-    uint64_t step;
-    enum candidate_kind kind;
-};
-struct candidates {
-    struct candidate *list;
-    uint64_t count, room;
-};
-static const char *const suffixes[] = {[IN_PLACE] = "", [ASIDE] = ".replaced", [PARTIAL] = ".partial"};
-
-static void name_of(char name[NAME_ROOM], uint64_t step, enum candidate_kind kind) {
-    snprintf(name, NAME_ROOM, "%s%" PRIu64 "%s", prefix, step, suffixes[kind]);
-}
-
-/* 1 with the step and the kind where checkpoints are named so, to the byte: checkpoint-007 and checkpoint-best are not ours. */
-static int parse_name(const char *name, struct candidate *out) {
-    char same[NAME_ROOM];
-    if (strncmp(name, prefix, sizeof prefix - 1)) return 0;
-    out->step = strtoull(name + sizeof prefix - 1, NULL, 10);
-    for (out->kind = IN_PLACE; out->kind <= PARTIAL; out->kind++) {
-        name_of(same, out->step, out->kind);
-        if (!strcmp(name, same)) return 1;
-    }
-    return 0;
-}
-
-/* By falling step; of one step the one in place before the one aside before a partial one. */
-static int newest_first(const void *a, const void *b) {
-    const struct candidate *x = a, *y = b;
-    if (x->step != y->step) return x->step < y->step ? 1 : -1;
-    return (int)x->kind - (int)y->kind;
-}
-
-static void candidates_release(struct candidates *all) {
-    for (uint64_t i = 0; i < all->count; i++) free(all->list[i].name);
-    free(all->list);
-    *all = (struct candidates){0};
-}
-
-/* Directories that are named as checkpoints are, the newest first. */
-static int candidates_find(const char *run, struct candidates *all) {
-    char **names;
-    int result = 0;
-    *all = (struct candidates){0};
-    int there = directory_exists(run);
-    if (there != 1) return there;
-    int64_t n = directory_list(run, &names);
-    if (n < 0) return -1;
-    for (int64_t i = 0; i < n; i++) {
-        struct candidate one = {.name = names[i]};
-        char *path = !result && parse_name(names[i], &one) ? file_join(run, names[i]) : NULL;
-        there = path ? directory_exists(path) : 0;
-        if (there < 0) result = -1;
-        if (there == 1) {
-            result = mem_grow(&all->list, &all->room, all->count + 1, sizeof one, "the list of checkpoints");
-            if (!result) all->list[all->count++] = one, names[i] = NULL;
-        }
-        free(path);
-        free(names[i]);
-    }
-    free(names);
-    if (result) candidates_release(all);
-    else if (all->count > 1) qsort(all->list, all->count, sizeof *all->list, newest_first);
-    return result;
-}
+enum { READ_PIECE = 1 << 20 };
 
 /* A failure that the caller can live with: said as a warning, and forgotten where nothing failed before it. */
 static void pass_over(const char *what, const char *name, int failed_before) {
@@ -172,37 +104,34 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 }
 
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
-    struct candidates all;
-    uint64_t seen = 0;
+    struct checkpoints all;
+    uint64_t own = 0;
     char *good = NULL;
     *found = -1;
-    if (candidates_find(run, &all)) return NULL;
+    if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !good; i++) {
+        struct checkpoint_entry *one = &all.list[i];
         int failed_before = report_exit_code();
-        if (all.list[i].kind == PARTIAL) continue;
-        char *path = file_join(run, all.list[i].name);
-        if (!path) goto out;
-        seen++;
-        if (checkpoint_verify(path, state)) pass_over("passing over checkpoint", path, failed_before);
-        else good = path, path = NULL;
-        free(path);
+        if (one->kind == CHECKPOINT_PARTIAL) continue;
+        own += (uint64_t)one->own;
+        if (checkpoint_verify(one->path, state)) pass_over("passing over checkpoint", one->path, failed_before);
+        else good = one->path, one->path = NULL;
     }
     *found = good != NULL;
-    if (!good && seen) {
+    if (!good && own) {
         *found = -1;
-        fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", seen, run);
+        fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
-out:
-    candidates_release(&all);
+    checkpoints_release(&all);
     return good;
 }
 
 int checkpoint_count(const char *run, uint64_t *count) {
-    struct candidates all;
-    if (candidates_find(run, &all)) return -1;
+    struct checkpoints all;
+    if (checkpoints_find(run, &all)) return -1;
     *count = 0;
-    for (uint64_t i = 0; i < all.count; i++) *count += all.list[i].kind != PARTIAL;
-    candidates_release(&all);
+    for (uint64_t i = 0; i < all.count; i++) *count += all.list[i].kind != CHECKPOINT_PARTIAL;
+    checkpoints_release(&all);
     return 0;
 }
 
@@ -210,14 +139,11 @@ int checkpoint_count(const char *run, uint64_t *count) {
 
 /* What a killed writer left. */
 static int remove_partial(const char *run) {
-    struct candidates all;
-    int result = candidates_find(run, &all);
-    for (uint64_t i = 0; i < all.count && !result; i++) {
-        char *path = all.list[i].kind == PARTIAL ? file_join(run, all.list[i].name) : NULL;
-        if (all.list[i].kind == PARTIAL) result = path ? directory_remove_tree(path) : -1;
-        free(path);
-    }
-    candidates_release(&all);
+    struct checkpoints all;
+    int result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++)
+        if (all.list[i].own && all.list[i].kind == CHECKPOINT_PARTIAL) result = checkpoint_remove(all.list[i].path);
+    checkpoints_release(&all);
     return result;
 }
 
@@ -241,17 +167,16 @@ static int fill_directory(const char *directory, const struct checkpoint *what) 
 
 /* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
  * before the new one stands. */
-static int put_in_place(const char *filled, const char *final, const char *aside) {
-    int there = file_exists(final);
-    if (there < 0) return -1;
-    if (there) {
-        if (directory_remove_tree(aside) || file_rename(final, aside)) return -1;
-    }
-    return file_rename(filled, final);
+static int put_in_place(char *const paths[]) {
+    int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
+    if (there == 1 && (checkpoint_remove(paths[CHECKPOINT_ASIDE]) ||
+                       file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE])))
+        return -1;
+    return there < 0 ? -1 : file_rename(paths[CHECKPOINT_PARTIAL], paths[CHECKPOINT_IN_PLACE]);
 }
 
 static int point_latest(const char *run, const char *name) {
-    char line[NAME_ROOM + 1], *path = file_join(run, "latest");
+    char line[CHECKPOINT_NAME + 1], *path = file_join(run, "latest");
     int n = snprintf(line, sizeof line, "%s\n", name);
     int result = path ? file_replace(path, line, (uint64_t)n) : -1;
     free(path);
@@ -261,46 +186,46 @@ static int point_latest(const char *run, const char *name) {
 /* Whether it can go now that `step` stands and `kept` of the newest up to `step` stay. A later one was
  * passed over when the run went on from an earlier one. That may have been a disk's passing fault, so it goes only where
  * it is broken for certain; the run comes by its step again and then replaces it. */
-static int can_go(const char *path, const struct candidate *one, uint64_t step, uint64_t kept, uint64_t keep) {
+static int can_go(const struct checkpoint_entry *one, uint64_t step, uint64_t kept, uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
-    if (one->step <= step) return one->kind != IN_PLACE || (kept >= keep && one->step != step);
-    if (check(path, NULL, &broken) && !failed_before) report_clear();
+    if (!one->own) return 0;
+    if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || (kept >= keep && one->step != step);
+    if (check(one->path, NULL, &broken) && !failed_before) report_clear();
     return broken;
 }
 
-/* Keeps the checkpoint of this step and the newest below it. A directory without state.ini is none of ours. */
+/* Keeps the checkpoint of this step and the newest below it. */
 static int prune(const char *run, uint64_t step, uint64_t keep) {
-    struct candidates all;
+    struct checkpoints all;
     uint64_t kept = 0;
-    int result = candidates_find(run, &all);
+    int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++) {
-        const struct candidate *one = &all.list[i];
-        char *path = file_join(run, one->name);
-        int ours = path ? has_state(path) : -1, goes = ours == 1 && can_go(path, one, step, kept, keep);
-        kept += ours == 1 && one->step <= step && !goes;
-        result = ours < 0 || (goes && directory_remove_tree(path)) ? -1 : 0;
-        free(path);
+        const struct checkpoint_entry *one = &all.list[i];
+        int goes = can_go(one, step, kept, keep);
+        kept += one->own && one->step <= step && !goes;
+        if (goes) result = checkpoint_remove(one->path);
     }
-    candidates_release(&all);
+    checkpoints_release(&all);
     return result;
 }
 
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep) {
     uint64_t step = what->progress.step;
-    char names[3][NAME_ROOM], *paths[3] = {NULL};
-    int result = -1, failed_before = report_exit_code();
-    for (int kind = IN_PLACE; kind <= PARTIAL; kind++) {
-        name_of(names[kind], step, (enum candidate_kind)kind);
-        if (!(paths[kind] = file_join(run, names[kind]))) goto out;
+    char names[3][CHECKPOINT_NAME], *paths[3] = {NULL};
+    int result = remove_partial(run), failed_before = report_exit_code();
+    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL && !result; kind++) {
+        checkpoint_name(names[kind], step, (enum checkpoint_kind)kind);
+        paths[kind] = file_join(run, names[kind]);
+        result = paths[kind] ? checkpoint_make_way(paths[kind], (enum checkpoint_kind)kind) : -1;
     }
-    if (remove_partial(run)) goto out;
-    result = fill_directory(paths[PARTIAL], what);
-    if (!result) result = put_in_place(paths[PARTIAL], paths[IN_PLACE], paths[ASIDE]);
-    if (result) directory_remove_tree(paths[PARTIAL]); /* gives a full disk its room back; the first sentence stands */
-    else result = point_latest(run, names[IN_PLACE]);
+    if (result) goto out;
+    result = fill_directory(paths[CHECKPOINT_PARTIAL], what);
+    if (!result) result = put_in_place(paths);
+    if (result) checkpoint_remove(paths[CHECKPOINT_PARTIAL]); /* gives a full disk its room back; the first sentence stands */
+    else result = point_latest(run, names[CHECKPOINT_IN_PLACE]);
     if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
 out:
-    for (int kind = IN_PLACE; kind <= PARTIAL; kind++) free(paths[kind]);
+    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) free(paths[kind]);
     return result;
 }
 
@@ -308,20 +233,16 @@ out:
 
 /* The newest of a run's checkpoints that is there with its state.ini. */
 static char *newest_present(const char *run) {
-    struct candidates all;
+    struct checkpoints all;
     char *path = NULL;
     int has = 0;
-    if (candidates_find(run, &all)) return NULL;
+    if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !has; i++) {
-        if (all.list[i].kind == PARTIAL) continue;
-        path = file_join(run, all.list[i].name);
-        has = path ? has_state(path) : -1;
-        if (has != 1) {
-            free(path);
-            path = NULL;
-        }
+        if (all.list[i].kind == CHECKPOINT_PARTIAL) continue;
+        has = has_state(all.list[i].path);
+        if (has == 1) path = all.list[i].path, all.list[i].path = NULL;
     }
-    candidates_release(&all);
+    checkpoints_release(&all);
     if (!has) fail("'%s' holds no checkpoint: it is no run directory, or its run has not written one yet", run);
     return path;
 }
@@ -338,23 +259,23 @@ static char *parent_of(const char *directory) {
     return whole;
 }
 
-int checkpoint_locate(const char *run, char **checkpoint, char **run_directory) {
-    *checkpoint = *run_directory = NULL;
-    int there = directory_exists(run);
-    if (there < 0) return -1;
+static int locate(const char *run, char **checkpoint, char **run_directory) {
+    int there = directory_exists(run), has = there == 1 ? has_state(run) : there;
     if (!there) return fail("there is no run directory '%s'", run);
-    int has = has_state(run);
     if (has < 0) return -1;
-    if (has) {
-        *checkpoint = mem_text(run, strlen(run), "a path");
-        *run_directory = parent_of(run);
-    } else {
-        *checkpoint = newest_present(run);
-        *run_directory = mem_text(run, strlen(run), "a path");
-    }
-    if (*checkpoint && *run_directory) return 0;
-    free(*checkpoint);
-    free(*run_directory);
+    *run_directory = has ? parent_of(run) : replacement_place(run);
+    if (*run_directory) *checkpoint = has ? mem_text(run, strlen(run), "a path") : newest_present(*run_directory);
+    return *checkpoint ? 0 : -1;
+}
+
+int checkpoint_locate(const char *run, char **checkpoint, char **run_directory) {
+    char *resolved = path_resolve(run);
     *checkpoint = *run_directory = NULL;
-    return -1;
+    int result = resolved ? locate(resolved, checkpoint, run_directory) : -1;
+    free(resolved);
+    if (result) {
+        free(*run_directory);
+        *run_directory = NULL;
+    }
+    return result;
 }

@@ -116,8 +116,6 @@ static uint64_t count_shorter(const struct example_source *source, uint64_t leas
 
 static int check_corpus(const struct example_source *source, uint64_t longest) {
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST ? "list" : "line";
-    if (source->rows < 2)
-        return fail("the vocabulary has %" PRIu64 " word; training tells one word from another, so it needs two", source->rows);
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
                     "corpus.min_count, or check corpus.format", line);
@@ -215,7 +213,7 @@ int examples_init(struct examples *examples, const struct config *config, const 
     source->rows = vocab->size;
     take_keys(source, config);
     uint64_t longest = longest_sentence(source);
-    if (check_corpus(source, longest) || check_negatives(source, vocab, longest) || make_tables(examples, config, vocab)) {
+    if (vocab_check_size(vocab) || check_corpus(source, longest) || check_negatives(source, vocab, longest) || make_tables(examples, config, vocab)) {
         examples_release(examples);
         return -1;
     }

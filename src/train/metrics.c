@@ -27,6 +27,14 @@ void metrics_close(struct metrics *metrics) {
     *metrics = (struct metrics){0};
 }
 
+int metrics_move(struct metrics *metrics, const char *run) {
+    char *path = file_join(run, "metrics.jsonl");
+    if (!path) return -1;
+    free(metrics->path);
+    metrics->path = path;
+    return 0;
+}
+
 /* ---- sums ---- */
 
 void metrics_start(struct metrics *metrics) {

@@ -45,6 +45,8 @@ struct standing {
 
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
 void metrics_close(struct metrics *metrics);
+/* The lines are in `run` from now on, which has what was written so far. */
+int metrics_move(struct metrics *metrics, const char *run);
 
 /* Forgets what was added: rates count from now. */
 void metrics_start(struct metrics *metrics);

@@ -2,39 +2,186 @@
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "checkpoints.h"
+#include "replacement.h"
+#include "run_files.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-int run_directory_describe(const char *run, const struct config *config, const struct vocab *vocab) {
-    char *config_path = file_join(run, "config.ini"), *vocab_path = file_join(run, "vocab.tsv");
-    struct file_writer writer;
-    int result = -1;
-    if (!config_path || !vocab_path || vocab_write(vocab, vocab_path) || file_writer_open(&writer, config_path))
-        goto out;
-    if (config_write(config, 0, &writer)) {
-        file_abandon(&writer);
-        goto out;
+enum { TRIES = 100 }; /* of making a directory that others remove meanwhile */
+static const char lock_name[] = "train.lock";
+
+/* ---- whether it is a place for a run ---- */
+
+/* What does not tell whose a directory is: made on the way to a run, or by the file system. */
+static int tells_nothing(const char *name) {
+    static const char *const names[] = {"corpus.vocab.tsv", "corpus.ids", "corpus.lock", lock_name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]) || file_is_partial(name, names[i])) return 1;
+    for (int file = 0; file < RUN_FILES; file++)
+        if (file_is_partial(name, run_file_names[file])) return 1;
+    return !strncmp(name, ".nfs", 4);
+}
+
+/* 1 where the directory has something of a run's own, otherwise 0 or -1 after fail(). */
+static int is_run(const char *path) {
+    int result = replacement_exists(path);
+    for (int file = 0; file < RUN_FILES && !result; file++) {
+        int owner = run_file_owner(path, (enum run_file)file);
+        result = owner < 0 ? -1 : owner == RUN_FILE_OWN;
     }
-    result = file_commit(&writer);
-out:
-    free(config_path);
-    free(vocab_path);
+    struct checkpoints all;
+    if (!result) result = checkpoints_find(path, &all);
+    else return result;
+    for (uint64_t i = 0; i < all.count; i++) result |= all.list[i].own;
+    checkpoints_release(&all);
     return result;
 }
 
-int run_directory_clear(const char *run) {
+static int refuse_others(const char *path) {
     char **names;
-    int64_t count = directory_list(run, &names);
+    int64_t count = directory_list(path, &names), at = 0;
+    while (at < count && tells_nothing(names[at])) at++;
     int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count; i++) {
-        int old =
-            !strncmp(names[i], "checkpoint-", 11) || !strcmp(names[i], "latest") || !strcmp(names[i], "metrics.jsonl");
-        char *path = old ? file_join(run, names[i]) : NULL;
-        if (path && directory_remove_tree(path)) result = -1;
-        free(path);
-        free(names[i]);
-    }
-    free(names);
+    if (at < count)
+        result = fail("'%s' is no run directory and holds '%s': a run wants a directory of its own (run.dir = ...)", path,
+                      names[at]);
+    directory_list_free(names, count);
     return result;
+}
+
+static int check_place(const char *path, int resumed) {
+    int run = is_run(path);
+    if (run < 0 || (!run && refuse_others(path))) return -1;
+    return run_files_remove_pieces(path) || replacement_settle(path) || replacement_check(path) ||
+                   run_files_check(path, resumed)
+               ? -1
+               : 0;
+}
+
+/* ---- who has it ---- */
+
+/* 0, or -1 after fail(). Others may remove the directory that they made between our making sure of it and our taking it. */
+static int take(struct run_directory *run) {
+    char holder[LOCK_HOLDER], *path = file_join(run->path, lock_name);
+    int taken = -1;
+    for (int tries = 0; path && tries < TRIES; tries++) {
+        if (directory_make_counted(run->path, &run->made)) break;
+        taken = lock_try(&run->lock, path, holder);
+        if (taken >= 0 || directory_exists(run->path)) break;
+        if (tries + 1 < TRIES) report_clear();
+    }
+    free(path);
+    if (taken == 1)
+        fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
+    return taken ? -1 : 0;
+}
+
+int run_directory_open(struct run_directory *run, const char *path, int resumed) {
+    *run = (struct run_directory){.path = path_resolve(path)};
+    if (run->path) run->place = mem_text(run->path, strlen(run->path), "a path");
+    if (run->place && !take(run) && !check_place(run->path, resumed)) return 0;
+    run_directory_close(run);
+    return -1;
+}
+
+void run_directory_close(struct run_directory *run) {
+    int held = run->lock.path != NULL;
+    if (held && strcmp(run->place, run->path)) replacement_settle(run->path);
+    lock_give(&run->lock);
+    if (run->path) directory_unmake(run->path, run->made);
+    free(run->path);
+    free(run->place);
+    *run = (struct run_directory){0};
+}
+
+/* ---- an older run, and a new one ---- */
+
+int run_directory_has_run(const struct run_directory *run) {
+    struct checkpoints all;
+    int has = 0;
+    if (checkpoints_find(run->path, &all)) return -1;
+    for (uint64_t i = 0; i < all.count; i++) has |= all.list[i].own && all.list[i].kind != CHECKPOINT_PARTIAL;
+    checkpoints_release(&all);
+    return has;
+}
+
+/* On disk. */
+static uint64_t bytes_of_checkpoint(const char *path) {
+    char **names;
+    uint64_t bytes = 0;
+    int64_t count = directory_list(path, &names);
+    for (int64_t i = 0; i < count; i++) {
+        struct stat about;
+        char *inner = file_join(path, names[i]);
+        if (inner && !lstat(inner, &about)) bytes += (uint64_t)about.st_blocks * 512;
+        free(inner);
+    }
+    directory_list_free(names, count);
+    return bytes;
+}
+
+static int bytes_of_run(const char *path, uint64_t *bytes) {
+    struct checkpoints all;
+    *bytes = 0;
+    if (checkpoints_find(path, &all)) return -1;
+    for (uint64_t i = 0; i < all.count; i++)
+        if (all.list[i].own) *bytes += bytes_of_checkpoint(all.list[i].path);
+    checkpoints_release(&all);
+    return 0;
+}
+
+/* Whether a checkpoint of the new run finds its place: with what the older run leaves where that goes first, beside it otherwise. */
+static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
+    uint64_t space, older;
+    char free_text[TEXT_ROOM], wanted[TEXT_ROOM];
+    if (directory_space(run->path, &space)) return -1;
+    if (space >= bytes) return 0;
+    if (bytes_of_run(run->path, &older)) return -1;
+    text_of_bytes(free_text, space);
+    text_of_bytes(wanted, bytes);
+    if (space + older < bytes)
+        return fail("a checkpoint of this run takes %s, and the disk of '%s' has %s free%s: free some, or choose another run.dir",
+                    wanted, run->path, free_text, has_older ? ", too little even without the older run" : "");
+    if (now) return 0;
+    return fail("a checkpoint of the new run takes %s, and beside the older run the disk of '%s' has %s free: --overwrite=now "
+                "removes the older run first, run.dir = ... writes elsewhere",
+                wanted, run->path, free_text);
+}
+
+static int begin_beside(struct run_directory *run) {
+    char *place = replacement_begin(run->path);
+    if (!place) return -1;
+    free(run->place);
+    run->place = place;
+    return 0;
+}
+
+int run_directory_begin(struct run_directory *run, int now, uint64_t bytes) {
+    int older = run_directory_has_run(run);
+    if (older < 0 || check_space(run, older, now, bytes)) return -1;
+    if (older && !now) return begin_beside(run);
+    return checkpoints_remove(run->path) || run_files_remove(run->path) ? -1 : 0;
+}
+
+int run_directory_describe(const struct run_directory *run, const struct config *config, const struct vocab *vocab) {
+    return run_files_write(run->place, config, vocab);
+}
+
+int run_directory_settle(struct run_directory *run) {
+    if (!strcmp(run->place, run->path)) return 0;
+    char *place = mem_text(run->path, strlen(run->path), "a path");
+    if (!place || replacement_settle(run->path)) {
+        free(place);
+        return -1;
+    }
+    free(run->place);
+    run->place = place;
+    return 0;
 }

@@ -34,6 +34,7 @@ static const struct key {
     {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, 1},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
+static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
 static const char last_key[] = "state_xxh64"; /* of all bytes before its line */
 
 static int print_value(char *out, size_t room, const struct key *key, const struct run_state *state) {
@@ -52,7 +53,7 @@ static int print_value(char *out, size_t room, const struct key *key, const stru
 
 int state_write(const char *directory, const struct run_state *state) {
     char text[2048], *path = file_join(directory, "state.ini"); /* 14 lines of at most 40 bytes, and a comment */
-    int n = snprintf(text, sizeof text, "; where a run of sptx-w2v stands, and what its files must be\n[state]\n");
+    int n = snprintf(text, sizeof text, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         n += snprintf(text + n, sizeof text - (size_t)n, "%s = ", keys[i].name);
         n += print_value(text + n, sizeof text - (size_t)n, &keys[i], state);
@@ -110,6 +111,13 @@ static int parse(const char *text, uint64_t length, const char *path, struct rea
         if (!(reading->seen >> i & 1) && !keys[i].may_lack) return fail("'%s' has no key '%s'", path, keys[i].name);
     if (own_checksum(text, length)) return 0;
     return fail("'%s' was changed: its bytes do not have the checksum that it ends with", path);
+}
+
+int state_is_own(const char *directory) {
+    char head[sizeof first_line] = "", *path = file_join(directory, "state.ini");
+    int kind = path ? file_head(path, head, sizeof head) : -1;
+    free(path);
+    return kind < 0 ? -1 : kind == 1 && !strncmp(head, first_line, sizeof first_line - 1);
 }
 
 int state_read(const char *directory, struct run_state *state, int *broken) {

@@ -38,6 +38,10 @@ struct run_state {
 /* DIRECTORY/state.ini, atomically. */
 int state_write(const char *directory, const struct run_state *state);
 
+/* Whether DIRECTORY/state.ini begins as one of this program does, be it whole or not: 1, 0, or -1 after fail() where it cannot
+ * be read. */
+int state_is_own(const char *directory);
+
 /* 0, or -1 after fail(). *broken: 1 where the file is missing or damaged for certain, 0 where the system could not read
  * it, which may be so for this once. */
 int state_read(const char *directory, struct run_state *state, int *broken);

@@ -1,5 +1,5 @@
-/* trainer: see trainer.h. The order is the promise: nothing in the run directory changes before everything that can
- * fail cheaply has been done, and an old run is taken away only when the first step of the new one can begin. */
+/* trainer: see trainer.h. The order is the promise: nothing of a run changes before everything that can fail cheaply has been
+ * done, and an older run goes when the new one has a checkpoint. */
 #include "trainer.h"
 
 #include "checkpoint.h"
@@ -25,12 +25,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
+enum {
+    HELD_OUT_EXAMPLES = 1 << 21, /* examples looked through for held-out ones */
+    BESIDE_BYTES = 64 << 10      /* headers, state.ini, config.ini, metrics.jsonl, and what a file system rounds up */
+};
 static const double piece_seconds = 0.25; /* of lock-free training between two looks at signals and clocks */
 
 struct trainer {
     struct config *config;
-    const char *run;
+    struct run_directory run;
     struct session session;
     const struct backend_ops *ops; /* the session's */
     struct backend *backend;
@@ -135,7 +138,7 @@ static int say_diverged(const struct trainer *t, const char *what) {
     char seen[256];
     snprintf(seen, sizeof seen, "%s", what);
     report_clear();
-    char *kept = checkpoint_newest(t->run, NULL, &(int){0});
+    char *kept = checkpoint_newest(t->run.place, NULL, &(int){0});
     report_clear();
     fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
          t->state.step, t->config->optimizer_lr, other_ways(t->config),
@@ -163,17 +166,17 @@ static int write_checkpoint(struct trainer *t) {
     t->state.seconds = seconds_trained(t);
     if (t->ops->drain(t->backend)) return -1;
     struct checkpoint what = {t->target, t->context, t->state, t->corpus};
-    int result = checkpoint_write(t->run, &what, t->config->run_keep);
+    int result = checkpoint_write(t->run.place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    if (result) return -1;
+    if (result || run_directory_settle(&t->run) || metrics_move(&t->metrics, t->run.place)) return -1;
     due_written(&t->due, t->state.step, progress_now() - began, progress_now());
     return 0;
 }
 
 static int start_due(struct trainer *t) {
-    due_start(&t->due, t->config, t->run, t->state.step, t->began_training);
+    due_start(&t->due, t->config, t->run.path, t->state.step, t->began_training);
     t->due.bytes = bytes_of_checkpoint(t);
-    return checkpoint_count(t->run, &t->due.present);
+    return checkpoint_count(t->run.place, &t->due.present);
 }
 
 static int checkpoint_due(struct trainer *t, int epoch_ended) {
@@ -370,7 +373,7 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
     return result;
 }
 
-/* ---- the whole ---- */
+/* ---- training ---- */
 
 static int train(struct trainer *t) {
     struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
@@ -394,7 +397,7 @@ static int train(struct trainer *t) {
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
                     " is written in '%s', and --resume goes on from it",
-                    t->state.step, 100 * share_done(t), t->state.step, t->run);
+                    t->state.step, 100 * share_done(t), t->state.step, t->run.path);
     return stopped;
 }
 
@@ -410,13 +413,10 @@ static void note_end(const struct trainer *t) {
         note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->state.pairs), spent,
              text_of_rate(rate, (double)t->state.pairs / seconds));
     note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
-    note("written    '%s'", t->run);
+    note("written    '%s'", t->run.path);
 }
 
-static void release(struct trainer *t) {
-    session_close(&t->session);
-    metrics_close(&t->metrics);
-}
+/* ---- the run directory ---- */
 
 static int refuse_older(const char *run, const struct progress_state *state) {
     if (state->finished)
@@ -425,57 +425,82 @@ static int refuse_older(const char *run, const struct progress_state *state) {
                 run, state->step);
 }
 
-/* Takes away the directories that this process made for a run that did not begin, as far as they are empty: the encoded
- * corpus may be an hour's work, and stays for the next try. */
-static void leave(const struct trainer *t, unsigned made) {
-    char *path = made ? path_resolve(t->run) : NULL;
-    if (path) directory_unmake(path, made);
-    if (made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
-        note("kept       the encoded corpus in '%s', where the next try finds it", t->run);
-    free(path);
+/* The checkpoint to go on from, NULL where the run begins anew; refuses a run that is there and was not asked for. */
+static int find_older(const struct trainer *t, const struct trainer_options *options, char **checkpoint,
+                      struct run_state *older) {
+    int found = 0;
+    *checkpoint = options->overwrite ? NULL : checkpoint_newest(t->run.path, older, &found);
+    if (found < 0) return -1;
+    if (found && !options->resume) return refuse_older(t->run.path, &older->progress);
+    if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", t->run.path);
+    return 0;
+}
+
+/* The session works in the directory that was taken, whatever way the path to it went. */
+static int take_directory(struct trainer *t, const struct trainer_options *options) {
+    if (run_directory_open(&t->run, t->config->run_dir, options->resume)) return -1;
+    char *resolved = mem_text(t->run.path, strlen(t->run.path), "a path");
+    if (!resolved) return -1;
+    free(t->config->run_dir);
+    t->config->run_dir = resolved;
+    return 0;
+}
+
+/* 1 where there is nothing left to do. */
+static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
+    t->state = older->progress;
+    if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->examples_per_epoch)) return -1;
+    if (t->state.finished && examples_done(t) >= t->total) {
+        note("'%s' is finished already, after %" PRIu64 " steps", t->run.path, t->state.step);
+        return 1;
+    }
+    if (load_tables(t, checkpoint) || metrics_cut(&t->metrics, t->state.step)) return -1;
+    note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(t));
+    return 0;
+}
+
+static int begin(struct trainer *t, const struct trainer_options *options) {
+    const struct vocab *vocab = &t->session.vocab;
+    uint64_t beside = vocab->offsets[vocab->size] + 8 * vocab->size + BESIDE_BYTES;
+    if (table_fill(t->target, t->session.pool) || table_fill(t->context, t->session.pool)) return -1;
+    return run_directory_begin(&t->run, options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
+                   metrics_move(&t->metrics, t->run.place)
+               ? -1
+               : 0;
+}
+
+/* The encoded corpus may be an hour's work, and stays for the next try of a run that did not begin. */
+static void note_kept(const struct trainer *t) {
+    if (t->run.made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
+        note("kept       the encoded corpus in '%s', where the next try finds it", t->run.path);
+}
+
+/* ---- the whole ---- */
+
+/* With the tables as they are to be trained from. */
+static int train_to_end(struct trainer *t) {
+    if (run_directory_describe(&t->run, t->config, &t->session.vocab) || train(t)) return -1;
+    note_end(t);
+    if (!t->state.pairs)
+        warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
+             "examples.subsample too strong for a small corpus");
+    return metrics_complete(&t->metrics);
 }
 
 int trainer_run(struct config *config, const struct trainer_options *options) {
-    struct trainer t = {.config = config, .run = config->run_dir, .began = progress_now()};
+    struct trainer t = {.config = config, .began = progress_now()};
     struct run_state older = {.progress = {0}};
-    unsigned made = 0;
-    int found = 0, result = -1, existed = file_exists(config->run_dir);
-    char *checkpoint = existed && !(options->overwrite && !options->resume)
-                           ? checkpoint_newest(t.run, &older, &found)
-                           : NULL;
-    if (found < 0) goto out;
-    if (checkpoint && !options->resume) {
-        refuse_older(t.run, &older.progress);
-        goto out;
-    }
-    if (!checkpoint && options->resume) note("'%s' has no checkpoint yet: starting over", t.run);
-    if (checkpoint && resume_keys(config, t.run)) goto out;
-    if (directory_make_counted(t.run, &made) || metrics_open(&t.metrics, config, t.run) || prepare(&t)) goto out;
-    if (checkpoint) {
-        t.state = older.progress;
-        if (resume_corpus(config, checkpoint, &older, &t.corpus, t.examples_per_epoch)) goto out;
-        if (t.state.finished && examples_done(&t) >= t.total) {
-            note("'%s' is finished already, after %" PRIu64 " steps", t.run, t.state.step);
-            result = 0;
-            goto out;
-        }
-        if (load_tables(&t, checkpoint) || metrics_cut(&t.metrics, t.state.step)) goto out;
-        note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(&t));
-    } else if (table_fill(t.target, t.session.pool) || table_fill(t.context, t.session.pool) ||
-               run_directory_clear(t.run)) {
-        goto out;
-    }
-    made = 0; /* from here on there is a run in it */
-    if (run_directory_describe(t.run, config, &t.session.vocab)) goto out;
-    result = train(&t);
-    if (!result) note_end(&t);
-    if (!result && !t.state.pairs)
-        warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
-             "examples.subsample too strong for a small corpus");
-    if (!result) result = metrics_complete(&t.metrics);
-out:
+    char *checkpoint = NULL;
+    int result = take_directory(&t, options) || find_older(&t, options, &checkpoint, &older) ||
+                         (checkpoint && resume_keys(config, t.run.place)) || metrics_open(&t.metrics, config, t.run.place) || prepare(&t)
+                     ? -1
+                     : 0;
+    if (!result) result = checkpoint ? go_on(&t, checkpoint, &older) : begin(&t, options);
+    if (result < 0) note_kept(&t);
+    if (!result) result = train_to_end(&t);
     free(checkpoint);
-    if (result) leave(&t, made);
-    release(&t);
-    return result;
+    session_close(&t.session);
+    metrics_close(&t.metrics);
+    run_directory_close(&t.run);
+    return result < 0 ? -1 : 0;
 }

@@ -5,7 +5,9 @@
 #include "config.h"
 
 struct trainer_options {
-    int resume, overwrite;
+    int resume;
+    int overwrite;     /* an older run goes when the new one has its first checkpoint */
+    int overwrite_now; /* with overwrite: it goes before training begins */
 };
 
 /* 0: finished; -1 after fail(), also where a signal ended it (its sentence says where the checkpoint is). */

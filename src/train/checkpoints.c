@@ -1,0 +1,154 @@
+#include "checkpoints.h"
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEPT_MOST = 1000 }; /* names that are tried for what is moved out of the way */
+
+static const char prefix[] = "checkpoint-";
+static const char *const suffixes[] = {
+    [CHECKPOINT_IN_PLACE] = "", [CHECKPOINT_ASIDE] = ".replaced", [CHECKPOINT_PARTIAL] = ".partial"};
+/* What a checkpoint holds. It goes in this order: one that a kill left half removed still says whose it is. */
+static const char *const contents[] = {"target.npy", "context.npy", "state.ini"};
+enum { CONTENTS = sizeof contents / sizeof *contents };
+
+/* ---- names ---- */
+
+void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind) {
+    snprintf(name, CHECKPOINT_NAME, "%s%" PRIu64 "%s", prefix, step, suffixes[kind]);
+}
+
+/* 1 with the step and the kind where a checkpoint is named so, to the byte. */
+static int parse_name(const char *name, struct checkpoint_entry *out) {
+    char same[CHECKPOINT_NAME];
+    if (strncmp(name, prefix, sizeof prefix - 1)) return 0;
+    out->step = strtoull(name + sizeof prefix - 1, NULL, 10);
+    for (out->kind = CHECKPOINT_IN_PLACE; out->kind <= CHECKPOINT_PARTIAL; out->kind++) {
+        checkpoint_name(same, out->step, out->kind);
+        if (!strcmp(name, same)) return 1;
+    }
+    return 0;
+}
+
+static int newest_first(const void *a, const void *b) {
+    const struct checkpoint_entry *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? 1 : -1;
+    return (int)x->kind - (int)y->kind;
+}
+
+/* ---- whose they are ---- */
+
+/* A file of a checkpoint, or what its writer filled when it was killed. */
+static int is_content(const char *name) {
+    for (int i = 0; i < CONTENTS; i++)
+        if (!strcmp(name, contents[i]) || file_is_partial(name, contents[i])) return 1;
+    return 0;
+}
+
+static int holds_contents_only(const char *path) {
+    char **names;
+    int64_t count = directory_list(path, &names);
+    int only = count < 0 ? -1 : 1;
+    for (int64_t i = 0; i < count && only; i++) only = is_content(names[i]);
+    directory_list_free(names, count);
+    return only;
+}
+
+/* 1, 0, or -1 after fail() where it cannot be told. */
+static int is_own(const char *path, enum checkpoint_kind kind) {
+    struct stat about;
+    if (lstat(path, &about)) return errno == ENOENT ? 0 : fail("cannot look at '%s': %s", path, strerror(errno));
+    if (!S_ISDIR(about.st_mode)) return 0;
+    return kind == CHECKPOINT_PARTIAL ? holds_contents_only(path) : state_is_own(path);
+}
+
+/* ---- finding ---- */
+
+void checkpoints_release(struct checkpoints *all) {
+    for (uint64_t i = 0; i < all->count; i++) free(all->list[i].path);
+    free(all->list);
+    *all = (struct checkpoints){0};
+}
+
+static int take_name(struct checkpoints *all, const char *run, const char *name) {
+    struct checkpoint_entry one;
+    if (!parse_name(name, &one)) return 0;
+    one.path = file_join(run, name);
+    int there = one.path ? directory_exists(one.path) : -1;
+    one.own = there == 1 ? is_own(one.path, one.kind) : 0;
+    if (there == 1 && one.own >= 0 &&
+        !mem_grow(&all->list, &all->room, all->count + 1, sizeof one, "the list of checkpoints")) {
+        all->list[all->count++] = one;
+        return 0;
+    }
+    free(one.path);
+    return there ? -1 : 0;
+}
+
+int checkpoints_find(const char *run, struct checkpoints *all) {
+    char **names;
+    *all = (struct checkpoints){0};
+    int result = directory_exists(run);
+    if (result != 1) return result;
+    int64_t n = directory_list(run, &names);
+    result = n < 0 ? -1 : 0;
+    for (int64_t i = 0; i < n && !result; i++) result = take_name(all, run, names[i]);
+    directory_list_free(names, n);
+    if (result) checkpoints_release(all);
+    else if (all->count > 1) qsort(all->list, all->count, sizeof *all->list, newest_first);
+    return result;
+}
+
+/* ---- removing ---- */
+
+int checkpoint_remove(const char *path) {
+    char **names;
+    int there = file_exists(path);
+    if (there != 1) return there;
+    int64_t n = directory_list(path, &names);
+    int result = n < 0 ? -1 : 0;
+    for (int64_t i = 0; i < n && !result; i++)
+        if (is_content(names[i]) && strcmp(names[i], contents[CONTENTS - 1])) result = file_remove_in(path, names[i]);
+    directory_list_free(names, n);
+    if (!result) result = file_remove_in(path, contents[CONTENTS - 1]);
+    if (result || !rmdir(path)) return result;
+    if (errno != ENOTEMPTY && errno != EEXIST) return fail("cannot remove '%s': %s", path, strerror(errno));
+    warn("'%s' stays, because it holds files that are no checkpoint's", path);
+    return 0;
+}
+
+int checkpoints_remove(const char *run) {
+    struct checkpoints all;
+    int result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++)
+        if (all.list[i].own) result = checkpoint_remove(all.list[i].path);
+    checkpoints_release(&all);
+    return result;
+}
+
+int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
+    int there = file_exists(path), own = there == 1 ? is_own(path, kind) : 0, taken = 1;
+    if (there != 1 || own) return there < 0 || own < 0 ? -1 : 0;
+    uint64_t room = strlen(path) + 16;
+    char *kept = mem_alloc(room, 1, "a path");
+    for (int i = 1; kept && taken == 1 && i < KEPT_MOST; i++) {
+        snprintf(kept, room, "%s.kept-%d", path, i);
+        taken = file_exists(kept);
+    }
+    int result = kept && !taken ? file_rename(path, kept) : -1;
+    if (taken == 1) fail("'%s' is in the way of a checkpoint, and has no state.ini of this program", path);
+    if (!result) warn("'%s' is none of this program's checkpoints: it is kept as '%s'", path, kept);
+    free(kept);
+    return result;
+}
