@@ -374,6 +374,17 @@ def test_hogwild_learns(sptx):
     assert sum(word.startswith("t3") for word in words) >= 4
 
 
+def test_hogwild_counts_the_examples_of_the_whole_run(sptx):
+    """With a steep lr_decay the first examples are all that moves; a second epoch does not begin to count anew."""
+    config = sptx.config(train={"update": "hogwild", "epochs": "1", "batch": None}, device={"threads": "1"},
+                         optimizer={"rule": "adagrad", "lr": "0.1", "lr_decay": "1000", "bias_correction": "global"})
+    sptx("train", config)
+    sptx("train", config, "--train.epochs=4", "--run.dir=longer")
+    for table in ("target", "context"):
+        short, longer = (numpy.load(sptx.checkpoint(run) / f"{table}.npy")["weights"] for run in ("run", "longer"))
+        assert abs(longer - short).max() < 0.02 * abs(longer).max()
+
+
 def test_hogwild_is_refused_for_rules_that_it_cannot_do(sptx):
     said = sptx.refuses("train", sptx.config(train={"update": "hogwild"}, optimizer={"rule": "adam"}))
     assert "hogwild" in said and "adam" in said
