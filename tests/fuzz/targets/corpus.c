@@ -89,13 +89,15 @@ static void end_line(struct plain *plain, const struct corpus_options *options, 
     *lost = 0;
 }
 
+/* Without a byte order mark; LF ends a line, and CR where there is no LF. */
 static void read_plainly(struct plain *plain, const struct corpus_options *options, const struct vocab *vocab,
                          const uint8_t *bytes, uint64_t length) {
-    uint64_t index = 0;
+    uint64_t index = 0, first = length > 2 && !memcmp(bytes, "\xEF\xBB\xBF", 3) ? 3 : 0;
+    uint8_t ends = memchr(bytes, '\n', length) ? '\n' : '\r';
     int lost = 0;
     *plain = (struct plain){.tokens = 0};
-    for (uint64_t i = 0; i < length;) {
-        if (bytes[i] == '\n') {
+    for (uint64_t i = first; i < length;) {
+        if (bytes[i] == ends) {
             end_line(plain, options, &lost);
             index = 0;
         }
@@ -103,7 +105,7 @@ static void read_plainly(struct plain *plain, const struct corpus_options *optio
             i++;
             continue;
         }
-        uint64_t first = i;
+        first = i;
         while (i < length && !is_white(bytes[i])) i++;
         uint64_t number;
         const char *word = (const char *)bytes + first;
