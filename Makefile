@@ -18,7 +18,7 @@ comma    = ,
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
 CUDA_ARCH ?= -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90,code=compute_90
-NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread,-fPIC,-fvisibility=hidden
+NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread,-fPIC
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
@@ -177,8 +177,8 @@ layers:
 libsptx: $(LIBSPTX)
 $(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
-$(BUILD)/$(SONAME): $(LIBSPTX_OBJ)
-	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+$(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
+	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
 $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)

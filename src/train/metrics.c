@@ -201,6 +201,8 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     char rates[256];
     if (!tally->loss_examples || !(passed > 0)) return;
     double words_rate = (double)tally->words / passed, pairs_rate = (double)tally->pairs / passed;
+    metrics->words_per_second = words_rate;
+    metrics->pairs_per_second = pairs_rate;
     metrics->reports++;
     metrics->last = loss_of(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);

@@ -29,6 +29,7 @@ struct metrics {
     struct tally tally;
     struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
     double began_term; /* loss a term of the first batch or piece; 0: none yet */
+    double words_per_second, pairs_per_second; /* of the last report */
     uint64_t reports;
     uint64_t lost;           /* lines that could not be written */
     char lost_because[256];  /* what the first of them met */

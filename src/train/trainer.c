@@ -33,6 +33,8 @@ static const double piece_seconds = 0.25; /* of lock-free training between two l
 
 struct trainer {
     struct config *config;
+    const struct trainer_options *options;
+    int heard_stop; /* options->hear asked for it */
     struct run_directory run;
     struct session session;
     const struct backend_ops *ops; /* the session's */
@@ -49,12 +51,28 @@ struct trainer {
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t asked_to_stop;
+static volatile sig_atomic_t asked_to_stop; /* by a signal, of which a process has one handler */
 
 /* The second one kills, in case the first takes too long for the person. */
 static void on_signal(int number) {
     asked_to_stop = number;
     signal(number, SIG_DFL);
+}
+
+static void take_signals(struct sigaction before[2]) {
+    struct sigaction action = {.sa_handler = on_signal};
+    asked_to_stop = 0;
+    sigaction(SIGINT, &action, &before[0]);
+    sigaction(SIGTERM, &action, &before[1]);
+}
+
+static void give_signals_back(const struct sigaction before[2]) {
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+}
+
+static int is_to_stop(const struct trainer *t) {
+    return t->heard_stop || (asked_to_stop && !t->options->keep_signals);
 }
 
 /* ---- where the run stands ---- */
@@ -223,7 +241,7 @@ static int between_pieces(struct trainer *t, int epoch_ended) {
     if (epoch_ended || finished) {
         if (t->ops->drain(t->backend) || do_beside(t, measure_held_out)) return -1;
     }
-    if (asked_to_stop && !finished) return 1;
+    if (is_to_stop(t) && !finished) return 1;
     if (!finished && checkpoint_due(t, epoch_ended)) return do_beside(t, write_checkpoint);
     return 0;
 }
@@ -267,7 +285,7 @@ static int train_batches(struct trainer *t) {
         if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
         t->state.step++;
         int epoch_ended = move_on(t, batch.count);
-        if (epoch_ended || asked_to_stop || checkpoint_due(t, 0) || examples_done(t) >= t->total) {
+        if (epoch_ended || is_to_stop(t) || checkpoint_due(t, 0) || examples_done(t) >= t->total) {
             if (empty_pipeline(t, &pipeline)) return -1;
             stop = between_pieces(t, epoch_ended);
             if (stop < 0) return -1;
@@ -376,13 +394,11 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 /* ---- training ---- */
 
 static int train(struct trainer *t) {
-    struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
-    asked_to_stop = 0;
-    sigaction(SIGINT, &action, &old_int);
-    sigaction(SIGTERM, &action, &old_term);
+    struct sigaction before[2];
     t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
     if (start_due(t)) return -1;
+    if (!t->options->keep_signals) take_signals(before);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
@@ -392,8 +408,8 @@ static int train(struct trainer *t) {
         t->state.finished = !stopped;
         if (write_checkpoint(t)) stopped = -1;
     }
-    sigaction(SIGINT, &old_int, NULL);
-    sigaction(SIGTERM, &old_term, NULL);
+    if (!t->options->keep_signals) give_signals_back(before);
+    if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
                     " is written in '%s', and --resume goes on from it",
@@ -479,7 +495,8 @@ static void note_kept(const struct trainer *t) {
 
 /* With the tables as they are to be trained from. */
 static int train_to_end(struct trainer *t) {
-    if (run_directory_describe(&t->run, t->config, &t->session.vocab) || train(t)) return -1;
+    int stopped = run_directory_describe(&t->run, t->config, &t->session.vocab) ? -1 : train(t);
+    if (stopped) return stopped;
     note_end(t);
     if (!t->state.pairs)
         warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
@@ -488,7 +505,7 @@ static int train_to_end(struct trainer *t) {
 }
 
 int trainer_run(struct config *config, const struct trainer_options *options) {
-    struct trainer t = {.config = config, .began = progress_now()};
+    struct trainer t = {.config = config, .options = options, .began = progress_now()};
     struct run_state older = {.progress = {0}};
     char *checkpoint = NULL;
     int result = take_directory(&t, options) || find_older(&t, options, &checkpoint, &older) ||
@@ -502,5 +519,5 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     session_close(&t.session);
     metrics_close(&t.metrics);
     run_directory_close(&t.run);
-    return result < 0 ? -1 : 0;
+    return result < 0 ? -1 : t.heard_stop;
 }

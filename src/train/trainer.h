@@ -4,13 +4,27 @@
 
 #include "config.h"
 
+/* What a caller in the same process is told. */
+struct trainer_report {
+    uint64_t step, epoch;
+    double done;     /* share of the run, 0..1 */
+    double loss, lr; /* loss: an example's, since the last report */
+    double words_per_second, pairs_per_second;
+    double seconds;  /* spent training in the whole run */
+};
+
 struct trainer_options {
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */
+    int keep_signals;  /* 1: SIGINT and SIGTERM stay the caller's; 0: they write a checkpoint and stop */
+    /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
+    int (*hear)(void *user, const struct trainer_report *report);
+    void *user;
 };
 
-/* 0: finished; -1 after fail(), also where a signal ended it (its sentence says where the checkpoint is). */
+/* 0: finished; 1: `hear` stopped it, and a checkpoint is written; -1 after fail(), also where a signal ended it (its sentence
+ * says where the checkpoint is). */
 int trainer_run(struct config *config, const struct trainer_options *options);
 
 #endif

@@ -1,0 +1,67 @@
+#include "handles.h"
+
+#include "base/memory.h"
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct listener {
+    sptx_progress_fn *progress;
+    void *user;
+};
+
+static int hear(void *user, const struct trainer_report *report) {
+    const struct listener *listener = user;
+    struct sptx_progress told = {.size = sizeof told,
+                                 .step = report->step,
+                                 .epoch = report->epoch,
+                                 .done = report->done,
+                                 .loss = report->loss,
+                                 .lr = report->lr,
+                                 .words_per_second = report->words_per_second,
+                                 .pairs_per_second = report->pairs_per_second,
+                                 .seconds = report->seconds};
+    return listener->progress(listener->user, &told);
+}
+
+/* "section.key=value" as the command line has it. */
+static int set_key(struct config *config, const char *setting) {
+    if (!setting) return fail_usage("a setting is NULL");
+    uint64_t room = strlen(setting) + sizeof "--";
+    char *argument = mem_alloc(room, 1, "a setting");
+    if (!argument) return -1;
+    snprintf(argument, room, "--%s", setting);
+    int result = config_argument(config, argument);
+    free(argument);
+    return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
+}
+
+/* The context says where it runs, unless the config does. */
+static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+                       uint64_t count) {
+    if (config_init(config) || (path && config_read(config, path))) return -1;
+    for (uint64_t i = 0; i < count; i++)
+        if (set_key(config, settings[i])) return -1;
+    if (config->device_backend == BACKEND_AUTO)
+        config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    if (!config->device_threads) config->device_threads = pool_threads(context->pool);
+    return config_resolve(config);
+}
+
+enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
+                            int resume, sptx_progress_fn *progress, void *user) {
+    struct listener listener = {progress, user};
+    struct trainer_options options = {
+        .resume = resume != 0, .keep_signals = 1, .hear = progress ? hear : NULL, .user = &listener};
+    struct config config = {0};
+    if (!context) return SPTX_USAGE;
+    enter(context);
+    if (!context->backend) return leave(context, fail_usage("the context is not open"));
+    if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
+    int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
+    config_release(&config);
+    enum sptx_status status = leave(context, result < 0 ? -1 : 0);
+    return result > 0 ? SPTX_STOPPED : status;
+}
