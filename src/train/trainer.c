@@ -124,9 +124,25 @@ static struct standing standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->state, .done = share_done(t), .seconds = seconds_trained(t), .lr = lr};
 }
 
+/* Who started the run in this process hears of it, too, and may stop it. */
+static void tell(struct trainer *t, double lr) {
+    const struct metrics *m = &t->metrics;
+    struct trainer_report told = {.step = t->state.step,
+                                  .epoch = t->state.epoch,
+                                  .done = share_done(t),
+                                  .loss = m->last.example,
+                                  .lr = lr,
+                                  .words_per_second = m->words_per_second,
+                                  .pairs_per_second = m->pairs_per_second,
+                                  .seconds = seconds_trained(t)};
+    if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
+}
+
 static void report(struct trainer *t, double lr) {
     struct standing now = standing(t, lr);
+    uint64_t before = t->metrics.reports;
     metrics_report(&t->metrics, &now);
+    if (t->metrics.reports != before) tell(t, lr);
 }
 
 static void report_when_due(struct trainer *t, double lr) {
