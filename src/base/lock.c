@@ -121,7 +121,8 @@ int lock_wait(struct lock *lock, const char *path) {
 
 void lock_give(struct lock *lock) {
     if (!lock->path) return;
-    unlink(lock->path);
+    if (unlink(lock->path) && errno != ENOENT)
+        warn("cannot remove '%s': %s; it keeps nobody away", lock->path, strerror(errno));
     close(lock->fd);
     free(lock->path);
     *lock = (struct lock){NULL, -1};

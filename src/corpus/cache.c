@@ -67,6 +67,14 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
+/* A killed process leaves the lock's file, which keeps nobody away. Who may write here takes it along. */
+static void remove_dead_lock(const struct cache *c) {
+    char holder[LOCK_HOLDER];
+    struct lock lock;
+    if (file_exists(c->lock) == 1 && !lock_try(&lock, c->lock, holder)) lock_give(&lock);
+    report_clear();
+}
+
 /* Under the lock, so that what is opened is what was made. */
 static int find_or_make(struct cache *c, int *reused) {
     struct lock lock;
@@ -90,6 +98,7 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
         result = vocab_build(vocab, corpus, options, pool) || idstream_open(stream, given, vocab, pool) ? -1 : 0;
     else if (c.ids && c.words && c.lock)
         result = find(&c) ? 0 : find_or_make(&c, reused);
+    if (!result && *reused && !given) remove_dead_lock(&c);
     free(c.ids);
     free(c.words);
     free(c.lock);

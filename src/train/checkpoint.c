@@ -142,7 +142,7 @@ static int remove_partial(const char *run) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++)
-        if (all.list[i].own && all.list[i].kind == CHECKPOINT_PARTIAL) result = checkpoint_remove(all.list[i].path);
+        if (all.list[i].own && all.list[i].kind == CHECKPOINT_PARTIAL) result = checkpoint_remove(&all.list[i]);
     checkpoints_release(&all);
     return result;
 }
@@ -167,9 +167,10 @@ static int fill_directory(const char *directory, const struct checkpoint *what) 
 
 /* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
  * before the new one stands. */
-static int put_in_place(char *const paths[]) {
+static int put_in_place(char *const paths[], uint64_t step) {
+    const struct checkpoint_entry aside = {paths[CHECKPOINT_ASIDE], step, CHECKPOINT_ASIDE, 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
-    if (there == 1 && (checkpoint_remove(paths[CHECKPOINT_ASIDE]) ||
+    if (there == 1 && (checkpoint_remove(&aside) ||
                        file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE])))
         return -1;
     return there < 0 ? -1 : file_rename(paths[CHECKPOINT_PARTIAL], paths[CHECKPOINT_IN_PLACE]);
@@ -181,6 +182,16 @@ static int point_latest(const char *run, const char *name) {
     int result = path ? file_replace(path, line, (uint64_t)n) : -1;
     free(path);
     return result;
+}
+
+int checkpoint_name_latest(const char *run, const char *checkpoint) {
+    char head[CHECKPOINT_NAME + 1] = "", *path = file_join(run, "latest");
+    const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
+    int there = path ? file_head(path, head, sizeof head) : -1;
+    free(path);
+    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* one that was moved aside is not named */
+    head[strcspn(head, "\n")] = 0;
+    return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
 /* Whether it can go now that `step` stands and `kept` of the newest up to `step` stay. A later one was
@@ -203,7 +214,7 @@ static int prune(const char *run, uint64_t step, uint64_t keep) {
         const struct checkpoint_entry *one = &all.list[i];
         int goes = can_go(one, step, kept, keep);
         kept += one->own && one->step <= step && !goes;
-        if (goes) result = checkpoint_remove(one->path);
+        if (goes) result = checkpoint_remove(one);
     }
     checkpoints_release(&all);
     return result;
@@ -219,9 +230,10 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
         result = paths[kind] ? checkpoint_make_way(paths[kind], (enum checkpoint_kind)kind) : -1;
     }
     if (result) goto out;
-    result = fill_directory(paths[CHECKPOINT_PARTIAL], what);
-    if (!result) result = put_in_place(paths);
-    if (result) checkpoint_remove(paths[CHECKPOINT_PARTIAL]); /* gives a full disk its room back; the first sentence stands */
+    const struct checkpoint_entry partial = {paths[CHECKPOINT_PARTIAL], step, CHECKPOINT_PARTIAL, 1};
+    result = fill_directory(partial.path, what);
+    if (!result) result = put_in_place(paths, step);
+    if (result) checkpoint_remove(&partial); /* gives a full disk its room back; the first sentence stands */
     else result = point_latest(run, names[CHECKPOINT_IN_PLACE]);
     if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
 out:

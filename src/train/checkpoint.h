@@ -30,6 +30,9 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 /* How many checkpoints lie in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
+/* Points `latest` of RUN at this checkpoint of it, where it does not: a killed process leaves it at an older one. */
+int checkpoint_name_latest(const char *run, const char *checkpoint);
+
 /* Checks state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);
 

@@ -3,6 +3,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/report.h"
 #include "state.h"
 
@@ -112,10 +113,23 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
 
 /* ---- removing ---- */
 
-int checkpoint_remove(const char *path) {
+/* Renames one that holds nothing else to a partial one, so that what a kill leaves of it does not look like a checkpoint. The path that
+ * it has then, for the caller to free; NULL after fail(). */
+static char *discard(const char *path, uint64_t step, enum checkpoint_kind kind) {
+    char name[CHECKPOINT_NAME], *run = path_parent(path), *partial = NULL;
+    int only = kind == CHECKPOINT_PARTIAL ? 0 : holds_contents_only(path), there = 0;
+    checkpoint_name(name, step, CHECKPOINT_PARTIAL);
+    if (run && only == 1) partial = file_join(run, name);
+    if (partial) there = file_exists(partial);
+    free(run);
+    if (only < 0 || there < 0 || (only && !partial)) return NULL;
+    if (partial && !there && !rename(path, partial)) return partial;
+    free(partial);
+    return mem_text(path, strlen(path), "a path");
+}
+
+static int remove_directory(const char *path) {
     char **names;
-    int there = file_exists(path);
-    if (there != 1) return there;
     int64_t n = directory_list(path, &names);
     int result = n < 0 ? -1 : 0;
     for (int64_t i = 0; i < n && !result; i++)
@@ -128,11 +142,19 @@ int checkpoint_remove(const char *path) {
     return 0;
 }
 
+int checkpoint_remove(const struct checkpoint_entry *one) {
+    int there = file_exists(one->path);
+    char *path = there == 1 ? discard(one->path, one->step, one->kind) : NULL;
+    int result = path ? remove_directory(path) : there ? -1 : 0;
+    free(path);
+    return result;
+}
+
 int checkpoints_remove(const char *run) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++)
-        if (all.list[i].own) result = checkpoint_remove(all.list[i].path);
+        if (all.list[i].own) result = checkpoint_remove(&all.list[i]);
     checkpoints_release(&all);
     return result;
 }

@@ -34,7 +34,7 @@ void checkpoints_release(struct checkpoints *all);
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
 
 /* Removes one of our own; not an error where it is absent. What is not a checkpoint's stays in it, after a warning. */
-int checkpoint_remove(const char *path);
+int checkpoint_remove(const struct checkpoint_entry *one);
 /* All of RUN's own. */
 int checkpoints_remove(const char *run);
 

@@ -465,7 +465,7 @@ static int find_older(const struct trainer *t, const struct trainer_options *opt
     if (found < 0) return -1;
     if (found && !options->resume) return refuse_older(t->run.path, &older->progress);
     if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", t->run.path);
-    return 0;
+    return found ? checkpoint_name_latest(t->run.path, *checkpoint) : 0;
 }
 
 /* The session works in the directory that was taken, whatever way the path to it went. */

@@ -80,6 +80,10 @@ def digest(files):
 
 
 def checkpoints(files):
-    """{step: (target, context)} of what has a checkpoint's name in run/."""
-    steps = [int(name[1]) for name in (re.fullmatch(r"run/checkpoint-(\d+)/", path) for path in files) if name]
-    return {step: tuple(files.get(f"run/checkpoint-{step}/{table}.npy") for table in ("target", "context")) for step in steps}
+    """{step: (target, context)} of what has a checkpoint's name in run/, or in the run that is to take its place."""
+    for run in ("run/replacement/", "run/"):
+        steps = [int(name[1]) for name in (re.fullmatch(rf"{run}checkpoint-(\d+)/", path) for path in files) if name]
+        if steps:
+            return {step: tuple(files.get(f"{run}checkpoint-{step}/{table}.npy") for table in ("target", "context"))
+                    for step in steps}
+    return {}
