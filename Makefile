@@ -10,8 +10,8 @@ CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra
            -fPIC -fvisibility=hidden $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
-LIBS     = -linih -lz -lzstd -lxxhash -lopenblas
-LDLIBS   = $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) -lgfortran -lquadmath -Wl$(comma)-Bdynamic,$(LIBS)) -lm
+LIBS     = -linih -lz -lzstd -lxxhash
+LDLIBS   = $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) -lm
 comma    = ,
 
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----

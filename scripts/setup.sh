@@ -31,8 +31,7 @@ libraries='inih|libinih-dev|ini.h|inih
 random123|librandom123-dev|Random123/philox.h|
 zlib|zlib1g-dev|zlib.h|z
 zstd|libzstd-dev|zstd.h|zstd
-xxhash|libxxhash-dev|xxhash.h|xxhash
-openblas|libopenblas-dev|cblas.h|openblas'
+xxhash|libxxhash-dev|xxhash.h|xxhash'
 if [ $tests = yes ] || [ $fuzz = yes ]; then
     libraries="$libraries
 cmocka|libcmocka-dev|cmocka.h|cmocka"

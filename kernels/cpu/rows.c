@@ -69,6 +69,34 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
     if (nt - i == 1) dots_band(t + i, 1, c, nc, dim, out + i * stride, stride);
 }
 
+/* As many sums as there are vectors to a panel for PRODUCTS queries are enough to hide what an addition waits for. */
+enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = 8 / VECTORS };
+
+INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out,
+                          uint64_t stride) {
+    vec sum[PRODUCTS][VECTORS] = {{{0}}};
+    for (uint32_t j = 0; j < dim; j++, panel += CPU_PANEL) {
+        vec column[VECTORS];
+#pragma GCC unroll 8
+        for (int v = 0; v < VECTORS; v++) column[v] = load(panel + v * LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < nq; i++)
+#pragma GCC unroll 8
+            for (int v = 0; v < VECTORS; v++) sum[i][v] += q[i][j] * column[v];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < nq; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < VECTORS; v++) store(out + (uint64_t)i * stride + v * LANES, sum[i][v]);
+}
+
+static void products(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out,
+                     uint64_t stride) {
+    uint32_t i = 0;
+    for (; i + PRODUCTS <= nq; i += PRODUCTS) products_tile(q + i, PRODUCTS, panel, dim, out + i * stride, stride);
+    for (; i < nq; i++) products_tile(q + i, 1, panel, dim, out + i * stride, stride);
+}
+
 static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale) {
     uint64_t n = (uint64_t)t_count * c_count;
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
@@ -200,6 +228,7 @@ extern const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL);
 const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .name = QUOTE(CPU_LEVEL),
     .dots = dots,
+    .products = products,
     .coefficients = coefficients,
     .loss = loss,
     .combine = combine,

@@ -12,12 +12,19 @@
 /* Most contexts of one call to update(). */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
+/* Rows that stand side by side in a panel: panel[column x CPU_PANEL + row]. */
+enum { CPU_PANEL = 32 };
+
 struct cpu_rows {
     const char *name;
 
     /* logits[t x stride + c] = dot(targets[t], contexts[c]) over dim columns. */
     void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
                  float *logits, uint64_t stride);
+
+    /* out[q x stride + r] = dot(queries[q], row r of the panel), over columns in order. */
+    void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out,
+                     uint64_t stride);
 
     /* logits[t_count x c_count] -> scale x (sigmoid(logit) - y), y = 1 for the first `positives` of each row. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);

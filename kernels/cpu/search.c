@@ -10,18 +10,17 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "kernels/search.h"
+#include "rows.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
-
-void openblas_set_num_threads(int threads); /* some cblas.h leave it out */
 
 enum {
     SLICE_ROWS = 1024,    /* base rows of one product */
     CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of them */
     KEPT_BYTES = 8 << 20, /* most that a worker keeps of candidates, where a chunk has more than one query */
-    SCAN = 32             /* products compared at once */
+    SCAN = 32,            /* products compared at once */
+    FEW_QUERIES = 4       /* fewer are not worth bringing rows into panels */
 };
 
 struct candidate {
@@ -31,6 +30,7 @@ struct candidate {
 
 struct search_job {
     const struct topk_request *request;
+    const struct cpu_rows *rows;
     uint64_t k;                /* of the request, or the base rows where those are fewer */
     uint64_t chunk, chunks;    /* queries a unit, and how many chunks */
     uint64_t parts;            /* of the base rows */
@@ -85,14 +85,57 @@ struct slice {
     float squares; /* of the longest row's length */
 };
 
-static struct slice open_slice(const struct topk_request *r, uint64_t first, uint64_t end) {
+static struct slice open_slice(const struct search_job *job, uint64_t first, uint64_t end) {
+    const struct topk_request *r = job->request;
     struct slice slice = {r->base + first * r->dim, first, end - first < SLICE_ROWS ? end - first : SLICE_ROWS, 0};
     for (uint64_t row = 0; row < slice.count; row++) {
         const float *at = slice.rows + row * r->dim;
-        float squares = cblas_sdot((int)r->dim, at, 1, at, 1);
+        float squares;
+        job->rows->dots(&at, 1, &at, 1, r->dim, &squares, 1);
         if (squares > slice.squares) slice.squares = squares; /* one that is no number is never found */
     }
     return slice;
+}
+
+/* What a worker multiplies in. */
+struct desk {
+    float *products;                     /* [chunk x SLICE_ROWS] */
+    float *panel;                        /* [dim x CPU_PANEL] */
+    const float *queries[CHUNK_QUERIES]; /* of the unit */
+    const float *slice_rows[SLICE_ROWS];
+};
+
+/* Rows side by side, zeros where there are fewer. A few columns of every row at a time: a row is read in pieces, and
+ * what is written stays in the cache. */
+static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t dim) {
+    enum { PIECE = 8 };
+    for (uint32_t first = 0; first < dim; first += PIECE) {
+        uint32_t end = dim - first < PIECE ? dim : first + PIECE;
+        for (uint64_t row = 0; row < CPU_PANEL; row++)
+            for (uint32_t j = first; j < end; j++)
+                panel[(uint64_t)j * CPU_PANEL + row] = row < count ? rows[row * dim + j] : 0;
+    }
+}
+
+static void multiply_few(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
+    uint32_t dim = job->request->dim;
+    for (uint64_t row = 0; row < slice->count; row++) desk->slice_rows[row] = slice->rows + row * dim;
+    job->rows->dots(desk->queries, (uint32_t)queries, desk->slice_rows, (uint32_t)slice->count, dim, desk->products,
+                    SLICE_ROWS);
+}
+
+/* All products of the unit's queries with a slice's rows. */
+static void multiply(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
+    uint32_t dim = job->request->dim;
+    if (queries < FEW_QUERIES) {
+        multiply_few(job, desk, queries, slice);
+        return;
+    }
+    for (uint64_t row = 0; row < slice->count; row += CPU_PANEL) {
+        uint64_t left = slice->count - row;
+        fill_panel(desk->panel, slice->rows + row * dim, left < CPU_PANEL ? left : CPU_PANEL, dim);
+        job->rows->products(desk->queries, (uint32_t)queries, desk->panel, dim, desk->products + row, SLICE_ROWS);
+    }
 }
 
 static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) {
@@ -165,35 +208,39 @@ static void hand_over(struct search_job *job, struct kept *kept, uint64_t query,
     job->partial_counts[at] = kept->count;
 }
 
-static void search_unit(struct search_job *job, uint64_t unit, float *products, struct candidate *heaps,
+static void search_unit(struct search_job *job, uint64_t unit, struct desk *desk, struct candidate *heaps,
                         struct kept *kept) {
     const struct topk_request *r = job->request;
     uint64_t part = unit % job->parts, query = unit / job->parts * job->chunk, first, end;
     uint64_t queries = r->query_rows - query < job->chunk ? r->query_rows - query : job->chunk;
-    const float *asked = r->queries + query * r->dim;
     pool_share(r->base_rows, (unsigned)part, (unsigned)job->parts, &first, &end);
-    for (uint64_t q = 0; q < queries; q++)
-        kept[q] = (struct kept){heaps + q * job->k, 0, -HUGE_VALF,
-                                search_sum(asked + q * r->dim, asked + q * r->dim, r->dim)};
+    for (uint64_t q = 0; q < queries; q++) {
+        const float *asked = desk->queries[q] = r->queries + (query + q) * r->dim;
+        kept[q] = (struct kept){heaps + q * job->k, 0, -HUGE_VALF, search_sum(asked, asked, r->dim)};
+    }
     for (uint64_t row = first; row < end; row += SLICE_ROWS) {
-        struct slice slice = open_slice(r, row, end);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)slice.count, (int)r->dim, 1.0f, asked,
-                    (int)r->dim, slice.rows, (int)r->dim, 0.0f, products, SLICE_ROWS);
-        for (uint64_t q = 0; q < queries; q++) scan(job, &slice, query + q, products + q * SLICE_ROWS, &kept[q]);
+        struct slice slice = open_slice(job, row, end);
+        multiply(job, desk, queries, &slice);
+        for (uint64_t q = 0; q < queries; q++) scan(job, &slice, query + q, desk->products + q * SLICE_ROWS, &kept[q]);
     }
     for (uint64_t q = 0; q < queries; q++) hand_over(job, &kept[q], query + q, part);
 }
 
 static int search_work(void *context, unsigned worker) {
     struct search_job *job = context;
+    struct desk *desk = mem_zalloc(1, sizeof *desk, "a search");
     float *products = mem_aligned(job->chunk * SLICE_ROWS, sizeof *products, "a slice of products");
+    float *panel = mem_aligned(job->request->dim, CPU_PANEL * sizeof *panel, "a panel of rows");
     struct candidate *heaps = mem_alloc(job->chunk * job->k, sizeof *heaps, "the best rows of a search");
     struct kept *kept = mem_alloc(job->chunk, sizeof *kept, "the best rows of a search");
-    int result = products && heaps && kept ? 0 : -1;
+    int result = desk && products && panel && heaps && kept ? 0 : -1;
     uint64_t unit, end;
+    if (!result) desk->products = products, desk->panel = panel;
     while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end))
-        search_unit(job, unit, products, heaps, kept);
+        search_unit(job, unit, desk, heaps, kept);
+    free(desk);
     free(products);
+    free(panel);
     free(heaps);
     free(kept);
     return result;
@@ -231,7 +278,7 @@ static void divide(struct search_job *job, unsigned workers) {
 }
 
 int cpu_topk(struct pool *pool, const struct topk_request *request) {
-    struct search_job job = {.request = request};
+    struct search_job job = {.request = request, .rows = cpu_rows_best()};
     int result = 0;
     if (!request->query_rows || !request->k) return 0;
     if (!request->dim || request->dim > INT32_MAX || request->base_rows > DRAW_NONE)
@@ -249,7 +296,6 @@ int cpu_topk(struct pool *pool, const struct topk_request *request) {
         job.partial_counts = mem_zalloc(request->query_rows * job.parts, sizeof *job.partial_counts, "a search");
         result = job.partial && job.partial_counts ? 0 : -1;
     }
-    openblas_set_num_threads(1); /* the pool's threads are the only ones: each multiplies its own slices */
     if (!result) result = pool_run(pool, search_work, &job);
     if (!result && job.parts > 1) result = merge_parts(&job);
     free(job.partial);

@@ -3,6 +3,7 @@ import gzip
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import threading
@@ -284,3 +285,22 @@ def test_lists_that_are_left_out_are_counted(sptx, form):
 
 def test_text_is_not_told_of_short_sentences(sptx):
     assert "left out" not in sptx("train", sptx.config(examples={"window": "2"})).stderr
+
+
+# ---- little memory ----
+
+@pytest.mark.parametrize("mebibytes", [6, 8, 12, 16, 24, 48, 96, 200, 400])
+def test_little_memory_is_a_sentence_and_never_a_hang(trained, mebibytes):
+    """127: the system cannot even load the program."""
+    trained.path("pairs").write_text("t1w0 t1w1 1\nt1w0 t2w1 2\nt3w0 t3w1 3\n")
+    trained.path("analogies").write_text("t1w0 t1w1 t2w0 t2w1\n")
+    limit = mebibytes << 20
+    on_cpu = "--device.backend=cpu"  # a GPU takes more addresses than any of these limits
+    for arguments in (["--version"], ["config"], ["nearest", "run", "t1w0", on_cpu],
+                      ["evaluate", "run", "--pairs=pairs", "--analogies=analogies", on_cpu],
+                      ["train", "run.ini", "--run.dir=other", on_cpu]):
+        done = trained(*arguments, expect=None, **QUICK,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        assert done.returncode in (0, 1, 127), (arguments, done.returncode, done.stderr[-300:])
+        assert done.returncode != 1 or done.stderr.splitlines()[-1].startswith("sptx-w2v: "), done.stderr[-300:]
+        assert done.returncode == 0 or mebibytes < 200, done.stderr[-300:]

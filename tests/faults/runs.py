@@ -16,7 +16,7 @@ SECONDS = 60
 
 def environment(kind=None, number=0, error=None, lasting=False, log=None):
     """Of a process whose call `number` of `kind` fails. Memory that is not set, or free, holds no zeros by luck."""
-    values = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT_SYNC="skip", MALLOC_PERTURB_="165", OPENBLAS_NUM_THREADS="1",
+    values = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT_SYNC="skip", MALLOC_PERTURB_="165",
                   ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0:abort_on_error=1")  # where the program has it
     if kind:
         values.update(FAULT_KIND=kind, FAULT_NUMBER=str(number), FAULT_ERROR=error)

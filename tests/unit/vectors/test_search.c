@@ -1,4 +1,6 @@
+#include "kernels/cpu/rows.h"
 #include "kernels/cpu/search.h"
+#include "kernels/search.h"
 #include "vectors/search.h"
 #include "tests/unit/small_run.h"
 
@@ -81,7 +83,37 @@ static void search(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32
     pool_close(pool);
 }
 
-/* Around the sizes of a slice (1024 rows), of a chunk (256 queries) and of the number of threads. */
+/* What rules rows out may differ from their scores by the margin and no more, at the level that every processor has and
+ * at the best of this one. */
+static void products_keep_to_the_margin(void **state) {
+    extern const struct cpu_rows cpu_rows_base;
+    const struct cpu_rows *levels[] = {&cpu_rows_base, cpu_rows_best()};
+    static const uint32_t dims[] = {1, 2, 7, 8, 9, 128, 401};
+    enum { QUERIES = 19 };
+    float out[QUERIES * CPU_PANEL], *panel = malloc(401 * CPU_PANEL * sizeof *panel);
+    for (int level = 0; level < 2; level++)
+        for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+            for (uint32_t count = 1; count <= QUERIES; count++) {
+                uint32_t dim = dims[d];
+                float *rows = numbers(CPU_PANEL * dim, 3), *queries = numbers(count * dim, 1 << 20);
+                const float *asked[QUERIES];
+                for (uint32_t q = 0; q < count; q++) asked[q] = queries + q * dim;
+                for (uint32_t j = 0; j < dim; j++)
+                    for (uint32_t r = 0; r < CPU_PANEL; r++) panel[j * CPU_PANEL + r] = rows[r * dim + j];
+                levels[level]->products(asked, count, panel, dim, out, CPU_PANEL);
+                for (uint32_t q = 0; q < count; q++)
+                    for (uint32_t r = 0; r < CPU_PANEL; r++) {
+                        const float *row = rows + r * dim;
+                        float margin = search_margin(dim, dot(asked[q], asked[q], dim), (float)dot(row, row, dim));
+                        assert_true(fabs(out[q * CPU_PANEL + r] - dot(asked[q], row, dim)) <= margin);
+                    }
+                free(rows), free(queries);
+            }
+    free(panel);
+}
+
+/* Around the sizes of a panel (32 rows), of a slice (1024 rows), of a chunk (256 queries), of what few queries are (4),
+ * and of the number of threads. */
 static void against_brute_force(void **state) {
     search(1, 1, 1, 1, 1, 0);
     search(5, 3, 4, 10, 2, 0); /* more asked than there is */
@@ -91,6 +123,8 @@ static void against_brute_force(void **state) {
     search(5000, 2, 16, 20, 5, 40); /* fewer queries than threads: the base in parts */
     search(3000, 1, 7, 3000, 4, 10);
     search(40, 3, 3, 4, 2, 200); /* nearly all banned */
+    for (uint64_t rows = 31; rows <= 65; rows += rows == 33 ? 30 : 1)
+        for (uint64_t queries = 1; queries <= 9; queries++) search(rows, queries, 9, 5, 1, 2);
 }
 
 /* Equal rows far apart: by rising id, with parts and without. */
@@ -184,8 +218,12 @@ static void a_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_brute_force), cmocka_unit_test(ties_by_id), cmocka_unit_test(zeros_and_nan),
-        cmocka_unit_test(distinct_ids),        cmocka_unit_test(a_model),
+        cmocka_unit_test(products_keep_to_the_margin),
+        cmocka_unit_test(against_brute_force),
+        cmocka_unit_test(ties_by_id),
+        cmocka_unit_test(zeros_and_nan),
+        cmocka_unit_test(distinct_ids),
+        cmocka_unit_test(a_model),
     };
     return cmocka_run_group_tests_name("search", tests, NULL, NULL);
 }
