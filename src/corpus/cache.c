@@ -34,14 +34,21 @@ static int find(struct cache *c) {
     return 0;
 }
 
+static int is_leftover(const char *name) {
+    return file_is_partial(name, ids_name) || file_is_partial(name, words_name) || encode_is_leftover(name, ids_name);
+}
+
+int cache_owns(const char *name) {
+    return !strcmp(name, ids_name) || !strcmp(name, words_name) || !strcmp(name, lock_name) || is_leftover(name);
+}
+
 /* What killed processes left half written. Only who has the lock makes these files, so nobody is at it now. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++) {
-        int left = file_is_partial(names[i], ids_name) || file_is_partial(names[i], words_name) ||
-                   encode_is_leftover(names[i], ids_name);
+        int left = is_leftover(names[i]);
         char *path = left ? file_join(c->directory, names[i]) : NULL;
         if (left) result = path ? file_remove(path) : -1;
         free(path);

@@ -20,4 +20,7 @@
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, int *reused);
 
+/* Whether a file of this name is a cache's: one of the three, or what a killed process left of making them. */
+int cache_owns(const char *name);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "checkpoints.h"
+#include "corpus/cache.h"
 #include "replacement.h"
 #include "run_files.h"
 
@@ -21,9 +22,7 @@ static const char lock_name[] = "train.lock";
 
 /* What does not tell whose a directory is: made on the way to a run, or by the file system. */
 static int tells_nothing(const char *name) {
-    static const char *const names[] = {"corpus.vocab.tsv", "corpus.ids", "corpus.lock", lock_name};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]) || file_is_partial(name, names[i])) return 1;
+    if (cache_owns(name) || !strcmp(name, lock_name)) return 1;
     for (int file = 0; file < RUN_FILES; file++)
         if (file_is_partial(name, run_file_names[file])) return 1;
     return !strncmp(name, ".nfs", 4);

@@ -1,9 +1,12 @@
 #include "session.h"
 
 #include "base/report.h"
+#include "base/text.h"
 #include "corpus/cache.h"
 #include "tables.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int session_backend(const struct config *config, const struct backend_ops **ops) {
@@ -79,6 +82,32 @@ int session_open(struct session *s, struct config *config) {
 
 int session_plan(struct session *s, struct config *config) {
     return open_with(s, config, imagine_gpu);
+}
+
+static void note_corpus(const struct session *s) {
+    char rows[TEXT_ROOM], tokens[TEXT_ROOM], sentences[TEXT_ROOM];
+    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
+         text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
+         text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
+}
+
+/* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
+static void note_too_short(const struct session *s) {
+    char count[TEXT_ROOM], all[TEXT_ROOM], way_out[128] = "";
+    const struct examples *examples = &s->examples;
+    if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
+    if (examples->least > 2)
+        snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of two)",
+                 s->config->examples_positives);
+    note("left out   %s of %s lists, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
+         text_of_count(all, s->stream.sentences), examples->least, way_out);
+}
+
+void session_print(const struct session *s) {
+    note_corpus(s);
+    note_too_short(s);
+    note("device     %s", s->machine.name);
+    planner_print(&s->plan, s->config, 0);
 }
 
 /* The plan's places take the place of "auto"; their enums run alike. */

@@ -32,6 +32,9 @@ int session_open(struct session *session, struct config *config);
  * is taken for granted. */
 int session_plan(struct session *session, struct config *config);
 
+/* What was found and planned, as train begins with it, on stderr. */
+void session_print(const struct session *session);
+
 /* Refuses a plan that does not fit; puts the settled batch and places into the config; opens both tables (not filled). */
 int session_tables(struct session *session);
 

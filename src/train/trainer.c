@@ -359,33 +359,11 @@ static int train_hogwild(struct trainer *t) {
 
 /* ---- getting ready ---- */
 
-static void note_corpus(const struct session *s) {
-    char rows[TEXT_ROOM], tokens[TEXT_ROOM], sentences[TEXT_ROOM];
-    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
-         text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
-         text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
-}
-
-/* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
-static void note_too_short(const struct session *s) {
-    char count[TEXT_ROOM], all[TEXT_ROOM], way_out[128] = "";
-    const struct examples *examples = &s->examples;
-    if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
-    if (examples->least > 2)
-        snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of two)",
-                 s->config->examples_positives);
-    note("left out   %s of %s lists, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
-         text_of_count(all, s->stream.sentences), examples->least, way_out);
-}
-
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
     if (session_open(s, t->config)) return -1;
-    note_corpus(s);
-    note_too_short(s);
-    note("device     %s", s->machine.name);
-    planner_print(&s->plan, t->config, 0);
+    session_print(s);
     if (session_tables(s)) return -1;
     t->ops = s->ops;
     t->backend = s->backend;
@@ -525,7 +503,8 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     struct run_state older = {.progress = {0}};
     char *checkpoint = NULL;
     int result = take_directory(&t, options) || find_older(&t, options, &checkpoint, &older) ||
-                         (checkpoint && resume_keys(config, t.run.place)) || metrics_open(&t.metrics, config, t.run.place) || prepare(&t)
+                         (checkpoint && resume_keys(config, t.run.place)) ||
+                         metrics_open(&t.metrics, config, t.run.place) || prepare(&t)
                      ? -1
                      : 0;
     if (!result) result = checkpoint ? go_on(&t, checkpoint, &older) : begin(&t, options);

@@ -90,6 +90,8 @@ static void leftovers_go_and_other_files_stay(void **state) {
                                         "corpus.ids.9.pairs", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
     assert_int_equal(directory_make(in_scratch("cache")), 0);
+    for (int i = 0; i < 5; i++) assert_int_equal(cache_owns(names[i]), i < 3);
+    assert_true(cache_owns("corpus.ids") && cache_owns("corpus.vocab.tsv") && cache_owns("corpus.lock"));
     for (int i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "cache/%s", names[i]);
         scratch_text(name, "x");
