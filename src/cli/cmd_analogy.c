@@ -49,14 +49,14 @@ out:
 int cmd_analogy(int argc, char **argv) {
     const char *k_text = NULL;
     const struct option options[] = {{"k", &k_text, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
-               **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;
     uint32_t rows[3];
     int setting_count = 0, result = -1;
     if (!arguments) return -1;
+    const char **settings = arguments + argc;
     int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
     if (given < 0 || command_count("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
     if (given != 4) {

@@ -8,11 +8,12 @@
 /* sptx-w2v config [CONFIG.ini] [--section.key=value ...] */
 int cmd_config(int argc, char **argv) {
     const struct option options[] = {{0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments"), **settings = texts + argc;
+    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
     struct config config = {0};
     char *text = NULL;
     int result = -1, setting_count;
     if (!texts) return -1;
+    const char **settings = texts + argc;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
     if (given > 1) {

@@ -74,8 +74,10 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
     int result = read_run(&run, model, sets);
-    request.reading = config_corpus(&run);
-    if (!result) result = evaluate_lists(&score, model, sets->view, &request, config);
+    if (!result) {
+        request.reading = config_corpus(&run);
+        result = evaluate_lists(&score, model, sets->view, &request, config);
+    }
     config_release(&run);
     if (result) return -1;
     printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
@@ -137,12 +139,12 @@ int cmd_evaluate(int argc, char **argv) {
                                      {"k", &k_text, NULL, NULL, NULL},
                                      {"table", &table, NULL, NULL, NULL},
                                      {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
-               **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     int result = -1;
     if (!arguments) return -1;
+    const char **settings = arguments + argc;
     sets.settings = settings;
     int given = command_arguments(argc, argv, options, arguments, settings, &sets.setting_count);
     if (given < 0 || check_sets(&sets, given)) goto out;

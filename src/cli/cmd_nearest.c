@@ -133,13 +133,13 @@ int cmd_nearest(int argc, char **argv) {
     const struct option options[] = {{"k", &k_text, NULL, NULL, NULL},      {"metric", &metric_name, NULL, NULL, NULL},
                                      {"query", &query, NULL, NULL, NULL},   {"among", &among, NULL, NULL, NULL},
                                      {"titles", &titles, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments"),
-               **settings = arguments + argc;
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;
     int setting_count = 0, result = -1;
     if (!arguments) return -1;
+    const char **settings = arguments + argc;
     int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
     if (given < 0 || command_count("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
     if (given < 2) {

@@ -25,10 +25,11 @@ static int print_plan(struct config *config, int json) {
 int cmd_plan(int argc, char **argv) {
     int json = 0;
     const struct option options[] = {{.name = "json", .flag = &json}, {0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments"), **settings = texts + argc;
+    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
     struct config config = {0};
     int result = -1, setting_count;
     if (!texts) return -1;
+    const char **settings = texts + argc;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
     if (command_config_wanted(&config, argv[0], texts, given, settings, setting_count)) goto out;

@@ -13,10 +13,11 @@ int cmd_train(int argc, char **argv) {
     const struct option options[] = {{.name = "resume", .flag = &how.resume},
                                      {.name = "overwrite", .flag = &how.overwrite, .text = &when},
                                      {0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments"), **settings = texts + argc;
+    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
     struct config config = {0};
     int result = -1, setting_count;
     if (!texts) return -1;
+    const char **settings = texts + argc;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
     if (when && strcmp(when, "now")) {

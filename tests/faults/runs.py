@@ -79,11 +79,7 @@ def digest(files):
     return sum.hexdigest()
 
 
-def checkpoints(files):
-    """{step: (target, context)} of what has a checkpoint's name in run/, or in the run that is to take its place."""
-    for run in ("run/replacement/", "run/"):
-        steps = [int(name[1]) for name in (re.fullmatch(rf"{run}checkpoint-(\d+)/", path) for path in files) if name]
-        if steps:
-            return {step: tuple(files.get(f"{run}checkpoint-{step}/{table}.npy") for table in ("target", "context"))
-                    for step in steps}
-    return {}
+def checkpoints(files, run="run"):
+    """{step: (target, context)} of what has a checkpoint's name in a run directory."""
+    steps = [int(name[1]) for name in (re.fullmatch(rf"{run}/checkpoint-(\d+)/", path) for path in files) if name]
+    return {step: tuple(files.get(f"{run}/checkpoint-{step}/{table}.npy") for table in ("target", "context")) for step in steps}

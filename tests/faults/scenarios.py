@@ -191,6 +191,9 @@ class Trains(Scenario):
         for step, tables in checkpoints(files).items():
             if tables not in [run.steps.get(step) for run in (self.new, self.old) if run]:
                 return f"checkpoint-{step} is not one"
+        for step, tables in checkpoints(files, "run/replacement").items():
+            if tables != self.new.steps.get(step):
+                return f"checkpoint-{step} of the replacement is not one"
         if "run/metrics.jsonl" in files and steps_of(files["run/metrics.jsonl"]) is None:
             return "metrics.jsonl has a broken line"
         return self.not_finished(files, b"warning: " in err) if code == 0 else None
@@ -201,7 +204,7 @@ class Trains(Scenario):
             return "ends with other tables"
         if files.get("run/latest") != self.new.finished["run/latest"]:
             return "latest names another checkpoint"
-        more = files.keys() - self.new.finished.keys() - self.before.keys()
+        more = {path for path in files.keys() - self.new.finished.keys() - self.before.keys() if not path.endswith(".lock")}
         less = self.new.finished.keys() - files.keys() - {"run/metrics.jsonl"}
         if less or (more and not more_is_fine):
             return "leaves other files: " + " ".join([*("+" + path for path in sorted(more)), *("-" + path for path in sorted(less))])
@@ -215,8 +218,9 @@ class Trains(Scenario):
 
     def go_on(self, work, files):
         """What is wrong with what is left: what is there has to be good, and going on has to come to the same end."""
-        there = Run.export(work, "run") if checkpoints(files) else None
-        if checkpoints(files) and there is None:
+        any_there = checkpoints(files) or checkpoints(files, "run/replacement")
+        there = Run.export(work, "run") if any_there else None
+        if any_there and there is None:
             return "no checkpoint can be exported"
         if there is None and checkpoints(self.before):
             return "the checkpoints are gone"
@@ -226,7 +230,7 @@ class Trains(Scenario):
         if not ours and there != self.old.exports[self.old.last]:
             return "what is exported is an older checkpoint"
         how = "--resume" if ours else "--overwrite"
-        finished = self.new.last in checkpoints(files)
+        finished = self.new.last in any_there
         code, _, err = call(work, ["train", self.arguments[1], how])
         if code:
             return f"{how} fails: {err.decode(errors='replace').splitlines()[-1:]}"
