@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include "checkpoint.h"
+#include "diverged.h"
 #include "due.h"
 #include "examples.h"
 #include "base/directory.h"
@@ -156,29 +157,8 @@ static void report_untrained(struct trainer *t, const struct step_result *first)
     metrics_untrained(&t->metrics, first, &start);
 }
 
-/* What holds a diverging run, beside a lower rate, that this one has not tried. */
-static const char *other_ways(const struct config *c) {
-    int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
-    int has_lock_free = c->optimizer_rule == RULE_ADAGRAD || (c->optimizer_rule == RULE_SGD && !c->optimizer_momentum);
-    if (!summed) return "";
-    if (c->optimizer_clip > 0) return " or train.batch, whose gradients are summed, or optimizer.clip";
-    return has_lock_free ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
-                           "train.update = hogwild, which adds them one by one"
-                         : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
-}
-
-/* `what` was seen: that the weights have diverged, what to change, and where the last good ones are. */
 static int say_diverged(const struct trainer *t, const char *what) {
-    char seen[256];
-    snprintf(seen, sizeof seen, "%s", what);
-    report_clear();
-    char *kept = checkpoint_newest(t->run.place, NULL, &(int){0});
-    report_clear();
-    fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
-         t->state.step, t->config->optimizer_lr, other_ways(t->config),
-         kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
-    free(kept);
-    return -1;
+    return diverged_say(t->config, t->run.place, t->state.step, what);
 }
 
 static int check_loss(struct trainer *t, double loss, uint64_t terms) {

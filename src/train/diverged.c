@@ -1,0 +1,32 @@
+#include "diverged.h"
+
+#include "base/report.h"
+#include "checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What holds a diverging run, beside a lower rate, that this one has not tried. */
+static const char *other_ways(const struct config *c) {
+    int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
+    int has_lock_free = c->optimizer_rule == RULE_ADAGRAD || (c->optimizer_rule == RULE_SGD && !c->optimizer_momentum);
+    if (!summed) return "";
+    if (c->optimizer_clip > 0) return " or train.batch, whose gradients are summed, or optimizer.clip";
+    return has_lock_free ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
+                           "train.update = hogwild, which adds them one by one"
+                         : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
+}
+
+int diverged_say(const struct config *config, const char *run, uint64_t step, const char *what) {
+    char seen[256];
+    snprintf(seen, sizeof seen, "%s", what);
+    report_clear();
+    char *kept = checkpoint_newest(run, NULL, &(int){0});
+    report_clear();
+    fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
+         step, config->optimizer_lr, other_ways(config),
+         kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
+    free(kept);
+    return -1;
+}
