@@ -9,20 +9,20 @@
 #include <string.h>
 
 enum { FIELD = 4096 }; /* longest path that is read */
+enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* lines of memory.stat */
 
-/* How a version names its files. The lines of memory.stat are of the group and all below it; what `cache` counts can be
+/* How a version names its files. The lines of memory.stat are of the group and all below it; what the caches count is
  * dropped when memory is short. */
 struct version {
     const char *limits[2]; /* files; the smaller counts */
     const char *used;
-    const char *cache[3], *limit_above; /* lines of memory.stat */
+    const char *stat[STATS];
 };
 static const struct version versions[] = {
     {{"memory.limit_in_bytes", NULL},
      "memory.usage_in_bytes",
-     {"total_inactive_file", "total_active_file", NULL},
-     "hierarchical_memory_limit"},
-    {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable"}, NULL}};
+     {"total_inactive_file", "total_active_file", NULL, "hierarchical_memory_limit"}},
+    {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable", NULL}}};
 
 /* Version 1 says "no limit" by the largest number of whole pages. */
 static const uint64_t no_limit = (uint64_t)1 << 62;
@@ -45,19 +45,19 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* The line "NAME NUMBER" of a group's memory.stat. */
-static uint64_t read_stat(const char *directory, const char *name, uint64_t otherwise) {
+/* Values of the lines "NAME NUMBER" of a group's memory.stat; those that it lacks stay as they are. 0 where it cannot be
+ * read. */
+static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
     char found[128];
-    if (!file) return otherwise;
+    if (!file) return 0;
     while (fscanf(file, "%127s %llu", found, &value) == 2)
-        if (!strcmp(found, name)) {
-            fclose(file);
-            return value;
-        }
+        for (unsigned i = 0; i < count; i++)
+            if (names[i] && !strcmp(found, names[i])) values[i] = value;
+    int whole = feof(file);
     fclose(file);
-    return otherwise;
+    return whole;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) {
@@ -65,14 +65,17 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 static void take_group(struct cgroup_memory *memory, const struct version *version, const char *directory) {
-    uint64_t limit = UINT64_MAX, used = read_number(directory, version->used, 0), cache = 0;
+    uint64_t stat[STATS] = {[LIMIT_ABOVE] = UINT64_MAX}, limit = UINT64_MAX;
+    uint64_t used = read_number(directory, version->used, UINT64_MAX);
+    int whole = read_stat(directory, version->stat, stat, STATS);
     for (int i = 0; i < 2 && version->limits[i]; i++)
         limit = smaller(limit, read_number(directory, version->limits[i], UINT64_MAX));
-    if (version->limit_above) limit = smaller(limit, read_stat(directory, version->limit_above, UINT64_MAX));
+    limit = smaller(limit, stat[LIMIT_ABOVE]);
     if (limit >= no_limit) return;
-    for (int i = 0; i < 3 && version->cache[i]; i++) cache += read_stat(directory, version->cache[i], 0);
-    used -= smaller(used, cache);
     memory->limit = smaller(memory->limit, limit);
+    /* What cannot be read is not known, which is not the same as nothing left. */
+    if (used == UINT64_MAX || !whole) used = 0;
+    for (int i = 0; i < LIMIT_ABOVE; i++) used -= smaller(used, stat[i]);
     memory->left = smaller(memory->left, limit - smaller(limit, used));
 }
 

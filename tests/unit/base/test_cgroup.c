@@ -55,6 +55,8 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put("proc/self/mountinfo", BASE V2);
     put_number("sys/fs/cgroup/a/b/memory.max", 100 * MIB);
     put_number("sys/fs/cgroup/a/b/memory.current", 30 * MIB);
+    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat it is not known what of it is cache */
+    put("sys/fs/cgroup/a/b/memory.stat", "anon 31457280\n");
     assert_memory(100 * MIB, 70 * MIB);
     put("sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 2097152\nactive_file 1048576\nslab_reclaimable 4\nsock 9\n");
     assert_memory(100 * MIB, 73 * MIB + 4); /* caches are dropped first */
@@ -62,9 +64,11 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     assert_memory(60 * MIB, 33 * MIB + 4);
     put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* larger, but its other groups have used it up */
     put_number("sys/fs/cgroup/a/memory.current", 190 * MIB);
+    put("sys/fs/cgroup/a/memory.stat", "\n");
     assert_memory(60 * MIB, 10 * MIB);
     put_number("sys/fs/cgroup/memory.max", 50 * MIB);
     put_number("sys/fs/cgroup/memory.current", 50 * MIB - 1);
+    put("sys/fs/cgroup/memory.stat", "");
     assert_memory(50 * MIB, 1);
     put_number("sys/fs/cgroup/memory.current", 50 * MIB + 1); /* a limit that was lowered below what is used */
     assert_memory(50 * MIB, 0);
@@ -117,6 +121,7 @@ static void what_can_be_had_is_the_smaller_of_machine_and_groups(void **state) {
     put("proc/self/mountinfo", BASE V2);
     put_number("sys/fs/cgroup/memory.max", 100 << 10);
     put_number("sys/fs/cgroup/memory.current", (50 << 10) - 1);
+    put("sys/fs/cgroup/memory.stat", "anon 1\n");
     assert_true(mem_total_under(scratch) == 100 << 10 && mem_available_under(scratch) == 50 << 10);
     put_number("sys/fs/cgroup/memory.current", (50 << 10) + 1);
     assert_true(mem_available_under(scratch) == (50 << 10) - 1);
