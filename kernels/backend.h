@@ -37,10 +37,19 @@ struct backend_options {
 struct backend_info {
     char name[128];      /* "CPU, 2 threads, AVX2"; "NVIDIA H200" */
     unsigned threads;
+    unsigned processors;          /* of the GPU */
     uint64_t gpu_total, gpu_free; /* bytes; 0 without a GPU */
-    uint64_t gpu_used, host_used; /* bytes this backend holds for tables and stages */
+    uint64_t gpu_used, host_used; /* bytes that this backend holds; host: of the processor's memory, files left out. With a
+                                   * GPU that is what is pinned, the caller's arrays that it reads there counted */
     char link[64];       /* "PCIe 5.0 x16" or "" */
+    char driver[64];     /* of the GPU: "570.86.15" or "" */
 };
+
+/* What is left of a GPU's free bytes where the budget is the program's to choose. */
+FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
+    const uint64_t reserve = (uint64_t)512 << 20;
+    return gpu_free > reserve ? gpu_free - reserve : 0;
+}
 
 /* ---- tables ----
  *
@@ -105,6 +114,7 @@ struct example_source {
     const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
     uint64_t tokens, sentences;
+    uint64_t longest; /* tokens of the longest sentence; 0: not known */
     uint64_t rows; /* of both tables */
     enum example_mode mode;
     uint32_t window;
@@ -145,27 +155,34 @@ FN uint32_t example_negative(const struct example_source *s, uint64_t bits) {
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: half a slot's number has 20 bits of the counter */
 #define EXAMPLE_MOST_PADDED    ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */
 
+/* The most that one example makes. */
+FN struct example_sizes example_most(const struct example_source *s) {
+    struct example_sizes most;
+    uint64_t negatives = s->negatives, positives = s->positives ? s->positives : s->longest ? s->longest - 1 : 0;
+    if (s->mode == EXAMPLE_WINDOW) {
+        most.targets = 2 * (uint64_t)s->window;
+        most.blocks = s->per_pair ? most.targets : 1;
+        most.contexts = most.blocks * (1 + negatives);
+        most.terms = most.targets * (1 + negatives);
+    } else {
+        most.blocks = most.targets = 1;
+        most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
+    }
+    return most;
+}
+
 /* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
  * GPU is better sized for it than measured; otherwise 0. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
-    uint64_t targets = 1, blocks = 1, negatives = s->negatives, contexts, terms, limit = ((uint64_t)1 << 31) - 1;
-    if (s->mode == EXAMPLE_WINDOW) {
-        targets = 2 * (uint64_t)s->window;
-        if (s->per_pair) blocks = targets;
-        contexts = blocks * (1 + negatives);
-        terms = targets * (1 + negatives);
-        limit = EXAMPLE_MOST_PADDED;
-    } else {
-        if (s->per_pair) negatives *= s->positives;
-        if (!s->positives || negatives > EXAMPLE_MOST_NEGATIVES) return 0;
-        contexts = terms = s->positives + negatives;
-    }
-    uint64_t whole = s->batch > count ? s->batch : count;
-    if (!count || terms > limit / whole || contexts > limit / whole) return 0;
-    most->blocks = blocks * count;
-    most->targets = targets * count;
-    most->contexts = contexts * count;
-    most->terms = terms * count;
+    struct example_sizes one = example_most(s);
+    int window = s->mode == EXAMPLE_WINDOW;
+    uint64_t whole = s->batch > count ? s->batch : count, limit = window ? EXAMPLE_MOST_PADDED : ((uint64_t)1 << 31) - 1;
+    if (!window && (!s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
+    if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
+    most->blocks = one.blocks * count;
+    most->targets = one.targets * count;
+    most->contexts = one.contexts * count;
+    most->terms = one.terms * count;
     return 1;
 }
 
@@ -261,8 +278,35 @@ struct topk_request {
     float *scores;                 /* out [query_rows x k], falling; equal scores by rising id */
 };
 
+/* ---- what a run will take ---- */
+
+/* Bytes by where they lie. */
+struct memory_bytes {
+    uint64_t gpu, pinned, host, file; /* pinned: host memory that the GPU reads; host: plain */
+};
+
+/* A run of which nothing is open yet, as the backend will be given it. */
+struct estimate_request {
+    struct table_spec target, context;
+    const struct example_source *source; /* with its batch; its arrays are not read */
+    unsigned depth, threads;
+    unsigned processors; /* of the GPU; 0: not known */
+    const struct rule_options *rule;
+    int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
+};
+
+/* The most that the backend will hold of each. */
+struct estimate {
+    struct memory_bytes tables; /* hot rows counted as gpu */
+    struct memory_bytes source; /* what examples are made of, beside the caller's own arrays */
+    struct memory_bytes work;   /* batches in flight, scratch, rows on their way */
+    struct memory_bytes fixed;  /* threads, the driver's own: whatever the run is */
+};
+
 struct backend_ops {
     const char *name; /* "cpu", "cuda" */
+    /* Touches no device and fails at nothing: it can be asked of a backend that this machine cannot open. */
+    void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
     void (*close)(struct backend *backend);
     int (*info)(struct backend *backend, struct backend_info *info);

@@ -47,10 +47,11 @@ static int map_file(struct cpu_store *store, const char *path) {
 
 static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape) {
     store->stride = shape->stride;
+    store->in_file = shape->place == PLACE_FILE;
     if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
         return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
                     (unsigned long long)spec->rows, (unsigned long long)store->stride);
-    if (shape->place == PLACE_FILE) return map_file(store, spec->file_path);
+    if (store->in_file) return map_file(store, spec->file_path);
     return map_memory(store, spec->name);
 }
 
@@ -118,20 +119,7 @@ static int table_write(struct backend *backend, struct backend_table *table, uin
 static void close_backend(struct backend *backend) {
     if (!backend) return;
     while (backend->tables) table_close(backend, backend->tables);
-    for (unsigned i = 0; i < BACKEND_STAGES; i++) cpu_stage_release(&backend->stage[i]);
-    for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++) {
-        struct cpu_scratch *scratch = &backend->scratch[i];
-        cpu_piece_release(&scratch->piece);
-        cpu_blocks_release(&scratch->blocks);
-        free(scratch->keys);
-        free(scratch->spare);
-        free(scratch->gradient);
-        free(scratch->unused_slot);
-        free(scratch->logits);
-        free(scratch->rows);
-    }
-    free(backend->scratch);
-    free(backend->ids);
+    cpu_release_arrays(backend);
     pool_close(backend->pool);
     free(backend);
 }
@@ -157,12 +145,15 @@ static int info(struct backend *backend, struct backend_info *out) {
     *out = (struct backend_info){.threads = pool_threads(backend->pool)};
     snprintf(out->name, sizeof out->name, "CPU, %u thread%s, level %s", out->threads, out->threads == 1 ? "" : "s",
              backend->rows->name);
-    for (struct backend_table *t = backend->tables; t; t = t->next) out->host_used += t->weights.bytes + t->state.bytes;
+    out->host_used = cpu_allocated(backend);
+    for (struct backend_table *t = backend->tables; t; t = t->next)
+        out->host_used += (t->weights.in_file ? 0 : t->weights.bytes) + (t->state.in_file ? 0 : t->state.bytes);
     return 0;
 }
 
 static int source(struct backend *backend, const struct example_source *from) {
     backend->source = *from;
+    backend->sizes = cpu_sizes(from);
     return 0;
 }
 
@@ -189,6 +180,7 @@ static int topk(struct backend *backend, const struct topk_request *request) {
 
 const struct backend_ops backend_cpu = {
     .name = "cpu",
+    .estimate = cpu_estimate,
     .open = open_backend,
     .close = close_backend,
     .info = info,

@@ -12,18 +12,18 @@ struct build {
     struct backend *backend;
     struct cpu_stage *stage;
     const struct batch_request *request;
+    struct cpu_chunk *chunk; /* [chunks] */
+    uint64_t chunks;
     _Atomic uint64_t taken;
-    struct cpu_block *at; /* [chunks]: where each chunk's arrays begin, in .targets, .contexts; blocks in at_block */
-    uint64_t *at_block;
 };
 
 static int build_chunks(void *context, unsigned worker) {
     struct build *build = context;
     struct backend *backend = build->backend;
     uint64_t chunk, end;
-    while (pool_take(&build->taken, build->stage->chunks, 1, &chunk, &end)) {
+    while (pool_take(&build->taken, build->chunks, 1, &chunk, &end)) {
         uint64_t first = chunk * CPU_GRAIN, left = build->request->count - first;
-        struct cpu_blocks *blocks = &build->stage->chunk[chunk];
+        struct cpu_blocks *blocks = &build->chunk[chunk].blocks;
         cpu_blocks_clear(blocks);
         if (cpu_build(&backend->source, &backend->scratch[worker].piece, blocks, build->request->epoch,
                       build->request->first + first, left < CPU_GRAIN ? left : CPU_GRAIN, build->request->held_out))
@@ -36,18 +36,19 @@ static int lay_out_chunks(void *context, unsigned worker) {
     struct build *build = context;
     struct cpu_stage *stage = build->stage;
     uint64_t chunk, end;
-    while (pool_take(&build->taken, stage->chunks, 1, &chunk, &end)) {
-        const struct cpu_blocks *from = &stage->chunk[chunk];
-        const struct cpu_block at = build->at[chunk];
-        struct cpu_block *block = stage->all.block + build->at_block[chunk];
-        for (uint64_t i = 0; i < from->count; i++) {
-            block[i] = from->block[i];
-            block[i].targets += at.targets;
-            block[i].contexts += at.contexts;
+    while (pool_take(&build->taken, build->chunks, 1, &chunk, &end)) {
+        const struct cpu_chunk *from = &build->chunk[chunk];
+        const struct cpu_blocks *blocks = &from->blocks;
+        struct cpu_block *block = stage->all.block + from->first_block;
+        for (uint64_t i = 0; i < blocks->count; i++) {
+            block[i] = blocks->block[i];
+            block[i].targets += from->first_target;
+            block[i].contexts += from->first_context;
         }
-        if (from->targets) memcpy(stage->all.target + at.targets, from->target, from->targets * sizeof *from->target);
-        if (from->contexts)
-            memcpy(stage->all.context + at.contexts, from->context, from->contexts * sizeof *from->context);
+        if (blocks->targets)
+            memcpy(stage->all.target + from->first_target, blocks->target, blocks->targets * sizeof *blocks->target);
+        if (blocks->contexts)
+            memcpy(stage->all.context + from->first_context, blocks->context, blocks->contexts * sizeof *blocks->context);
     }
     return 0;
 }
@@ -64,7 +65,6 @@ static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, 
 static int index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_room, b->count, sizeof(uint64_t), "a batch's examples") ||
-        mem_grow(&stage->losses, &stage->loss_room, b->count, sizeof(double), "a batch's losses") ||
         mem_grow(&stage->target_block, &stage->target_block_room, b->targets, sizeof(uint64_t), "a batch's targets") ||
         mem_grow(&stage->context_block, &stage->context_block_room, b->contexts, sizeof(uint64_t),
                  "a batch's contexts"))
@@ -83,43 +83,40 @@ static int index_batch(struct cpu_stage *stage) {
     if (b->targets > UINT32_MAX || b->contexts > UINT32_MAX)
         return fail("a batch of %llu targets and %llu contexts is more than 2^32; lower train.batch",
                     (unsigned long long)b->targets, (unsigned long long)b->contexts);
-    return mem_grow(&stage->coefficients, &stage->coefficient_room, b->logits, sizeof(float), "a batch's coefficients");
+    return 0;
 }
 
-static int grow_chunks(struct cpu_stage *stage, uint64_t chunks) {
-    uint64_t before = stage->chunk_room;
-    if (mem_grow(&stage->chunk, &stage->chunk_room, chunks, sizeof *stage->chunk, "a batch's chunks")) return -1;
-    if (stage->chunk_room > before)
-        memset(stage->chunk + before, 0, (stage->chunk_room - before) * sizeof *stage->chunk);
+static int grow_chunks(struct cpu_shared *shared, uint64_t chunks) {
+    uint64_t before = shared->chunk_room;
+    if (mem_reserve(&shared->chunk, &shared->chunk_room, chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
+    if (shared->chunk_room > before)
+        memset(shared->chunk + before, 0, (shared->chunk_room - before) * sizeof *shared->chunk);
     return 0;
 }
 
 int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_request *request) {
     struct cpu_stage *stage = &backend->stage[number];
+    struct cpu_blocks *all = &stage->all;
     struct build build = {.backend = backend, .stage = stage, .request = request};
-    int result = -1;
-    stage->chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
+    build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
     stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
-    if (grow_chunks(stage, stage->chunks)) return -1;
-    build.at = mem_alloc(stage->chunks + 1, sizeof *build.at, "a batch's chunks");
-    build.at_block = mem_alloc(stage->chunks + 1, sizeof *build.at_block, "a batch's chunks");
-    if (!build.at || !build.at_block || pool_run(backend->pool, build_chunks, &build)) goto out;
-    cpu_blocks_clear(&stage->all);
-    for (uint64_t i = 0; i < stage->chunks; i++) {
-        build.at[i] = (struct cpu_block){.targets = stage->all.targets, .contexts = stage->all.contexts};
-        build.at_block[i] = stage->all.count;
-        stage->all.count += stage->chunk[i].count;
-        stage->all.targets += stage->chunk[i].targets;
-        stage->all.contexts += stage->chunk[i].contexts;
+    if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
+    build.chunk = backend->shared.chunk;
+    if (pool_run(backend->pool, build_chunks, &build)) return -1;
+    cpu_blocks_clear(all);
+    for (uint64_t i = 0; i < build.chunks; i++) {
+        struct cpu_chunk *chunk = &build.chunk[i];
+        chunk->first_block = all->count;
+        chunk->first_target = all->targets;
+        chunk->first_context = all->contexts;
+        all->count += chunk->blocks.count;
+        all->targets += chunk->blocks.targets;
+        all->contexts += chunk->blocks.contexts;
     }
-    if (grow_blocks(&stage->all, stage->all.count, stage->all.targets, stage->all.contexts)) goto out;
+    if (grow_blocks(all, all->count, all->targets, all->contexts)) return -1;
     atomic_store(&build.taken, 0);
-    if (pool_run(backend->pool, lay_out_chunks, &build)) goto out;
-    result = index_batch(stage);
-out:
-    free(build.at);
-    free(build.at_block);
-    return result;
+    if (pool_run(backend->pool, lay_out_chunks, &build)) return -1;
+    return index_batch(stage);
 }
 
 int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_view *view) {
@@ -163,20 +160,4 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
     *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
                                 b->context};
     return 0;
-}
-
-void cpu_stage_release(struct cpu_stage *stage) {
-    for (uint64_t i = 0; i < stage->chunk_room; i++) cpu_blocks_release(&stage->chunk[i]);
-    free(stage->chunk);
-    cpu_blocks_release(&stage->all);
-    free(stage->target_starts);
-    free(stage->context_starts);
-    free(stage->positives);
-    free(stage->logit_starts);
-    free(stage->target_block);
-    free(stage->context_block);
-    free(stage->coefficients);
-    free(stage->target_gradient);
-    free(stage->losses);
-    *stage = (struct cpu_stage){0};
 }

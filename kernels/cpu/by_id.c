@@ -68,35 +68,33 @@ int cpu_rows_fetch(struct backend *backend, const struct rows_request *request) 
 
 /* ---- update and store ---- */
 
-static int64_t sort_own(const struct by_id *call, unsigned worker) {
-    return cpu_sort_occurrences(&call->backend->scratch[worker], call->ids, call->request->count, worker,
+static struct cpu_sorted sort_own(const struct by_id *call, unsigned worker) {
+    return cpu_sort_occurrences(&call->backend->shared, call->ids, call->request->count, worker,
                                 pool_threads(call->backend->pool), call->request->table->spec.rows);
 }
 
 static int store_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
-    const uint64_t *keys;
     uint64_t bytes = call->dim * sizeof(float);
-    int64_t n = sort_own(call, worker);
-    if (n < 0) return -1;
-    keys = call->backend->scratch[worker].keys;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t row = (uint32_t)(keys[i] >> 32);
-        if (i + 1 < n && keys[i + 1] >> 32 == row) continue;
-        memcpy(cpu_weights(call->request->table, row), call->request->values + (uint32_t)keys[i] * (uint64_t)call->dim, bytes);
+    struct cpu_sorted sorted = sort_own(call, worker);
+    for (uint64_t i = 0; i < sorted.count; i++) {
+        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
+        if (i + 1 < sorted.count && sorted.key[i + 1] >> 32 == row) continue;
+        memcpy(cpu_weights(call->request->table, row), call->request->values + (uint32_t)sorted.key[i] * (uint64_t)call->dim,
+               bytes);
     }
     return 0;
 }
 
 int cpu_rows_store(struct backend *backend, const struct rows_request *request) {
-    return run(backend, request, store_rows);
+    return cpu_grow_keys(&backend->shared, request->count) || run(backend, request, store_rows) ? -1 : 0;
 }
 
 /* The gradients of the occurrences keys[0..count), all of one row, summed. Columns past the dimension stay as they are. */
-static void sum_gradients(const struct by_id *call, const uint64_t *keys, int64_t count, float *sum) {
+static void sum_gradients(const struct by_id *call, const uint64_t *keys, uint64_t count, float *sum) {
     const float *gradients = call->request->values;
     memcpy(sum, gradients + (uint32_t)keys[0] * (uint64_t)call->dim, call->dim * sizeof(float));
-    for (int64_t i = 1; i < count; i++) {
+    for (uint64_t i = 1; i < count; i++) {
         const float *more = gradients + (uint32_t)keys[i] * (uint64_t)call->dim;
         for (uint32_t column = 0; column < call->dim; column++) sum[column] += more[column];
     }
@@ -108,13 +106,13 @@ static int update_rows(void *context, unsigned worker) {
     struct cpu_scratch *scratch = &call->backend->scratch[worker];
     struct rule_step constants = rule_prepare(request->rule, request->lr, request->global_step);
     struct cpu_memo memo = {0};
-    int64_t n = sort_own(call, worker), end;
-    if (n < 0 || cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
-    for (int64_t i = 0; i < n; i = end) {
-        uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
-        for (end = i + 1; end < n && scratch->keys[end] >> 32 == row;) end++;
-        sum_gradients(call, scratch->keys + i, end - i, scratch->gradient);
-        cpu_clip(&constants, call->dim, scratch->gradient, (uint64_t)(end - i));
+    struct cpu_sorted sorted = sort_own(call, worker);
+    if (cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
+    for (uint64_t i = 0, end; i < sorted.count; i = end) {
+        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
+        for (end = i + 1; end < sorted.count && sorted.key[end] >> 32 == row;) end++;
+        sum_gradients(call, sorted.key + i, end - i, scratch->gradient);
+        cpu_clip(&constants, call->dim, scratch->gradient, end - i);
         cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row,
                        scratch->gradient, scratch->unused_slot, &memo);
     }
@@ -122,7 +120,7 @@ static int update_rows(void *context, unsigned worker) {
 }
 
 int cpu_rows_update(struct backend *backend, const struct rows_request *request) {
-    return run(backend, request, update_rows);
+    return cpu_grow_keys(&backend->shared, request->count) || run(backend, request, update_rows) ? -1 : 0;
 }
 
 /* ---- view ---- */

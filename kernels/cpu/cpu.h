@@ -3,6 +3,7 @@
  *
  *   cpu_examples  (epoch, example) -> blocks        cpu_step     a batch's blocks -> new rows, exact
  *   cpu_batch     examples -> a stage's arrays      cpu_hogwild  blocks -> rows at once, lock-free
+ *   cpu_estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
 #define SPTX_CPU_H
@@ -17,6 +18,7 @@ struct cpu_store {
     char *base;      /* [rows x stride], page-aligned, a mapping of its own */
     uint64_t stride; /* bytes, a multiple of 128 */
     uint64_t bytes;
+    int in_file;
 };
 
 struct backend_table {
@@ -72,31 +74,45 @@ int cpu_build(const struct example_source *source, struct cpu_piece *piece, stru
 
 /* ---- a batch in its stage ---- */
 
-enum { CPU_GRAIN = 128 }; /* examples of one chunk, the unit in which workers build a batch */
+enum {
+    CPU_GRAIN = 128,             /* examples of one chunk, the unit in which workers build a batch */
+    CPU_PIECE = 256,             /* examples whose blocks a lock-free worker builds together, */
+    CPU_PIECE_CONTEXTS = 1 << 18 /* fewer where an example may name so many contexts that they come to more than this */
+};
 
+/* A batch from make_batch() to step(). */
 struct cpu_stage {
-    struct cpu_blocks all;    /* the whole batch */
-    struct cpu_blocks *chunk; /* [chunk_room] */
-    uint64_t chunks, chunk_room;
+    struct cpu_blocks all;
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
     uint64_t view_room;
-    uint64_t *logit_starts;   /* [blocks] into coefficients */
+    uint64_t *logit_starts;                 /* [blocks] into coefficients */
     uint64_t *target_block, *context_block; /* which block each occurrence stands in */
-    float *coefficients;      /* [logits] */
-    float *target_gradient;   /* [targets x span] */
-    double *losses;           /* [blocks] */
-    uint64_t logit_start_room, target_block_room, context_block_room, coefficient_room, gradient_room, loss_room;
+    uint64_t logit_start_room, target_block_room, context_block_room;
     uint64_t words;
     struct step_result result;
+};
+
+/* Where a chunk's arrays begin in the batch's. */
+struct cpu_chunk {
+    struct cpu_blocks blocks;
+    uint64_t first_block, first_target, first_context;
+};
+
+/* What making a batch and stepping it work in. A call is done when it returns, so all stages share it. */
+struct cpu_shared {
+    struct cpu_chunk *chunk; /* [chunk_room] */
+    float *coefficients;     /* [logits] */
+    float *target_gradient;  /* [targets x span] */
+    double *losses;          /* [blocks] */
+    uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; a part a worker */
+    uint64_t chunk_room, coefficient_room, gradient_room, loss_room, key_room, spare_room;
 };
 
 /* Scratch of one worker, grown as needed. */
 struct cpu_scratch {
     struct cpu_piece piece;
     struct cpu_blocks blocks;   /* hogwild */
-    uint64_t *keys, *spare;     /* row << 32 | occurrence, for sorting */
-    uint64_t key_room, spare_room;
     float *gradient;            /* [span] and more: hogwild's sums */
     uint64_t gradient_room;
     float *unused_slot;         /* [span]: what a rule's unused slot arguments point at */
@@ -108,13 +124,25 @@ struct cpu_scratch {
     struct hogwild_result part;
 };
 
+/* The most that batches and examples of a source can be. */
+struct cpu_sizes {
+    struct example_sizes batch;   /* of a whole batch; zeros where it is not known before */
+    struct example_sizes example; /* of one example */
+    int alike;                    /* most examples are nearly as large; otherwise each is a list of its own length */
+    uint64_t chunks;              /* of a batch */
+    uint64_t piece;               /* examples that a lock-free worker builds together */
+    uint64_t window;              /* kept words each side of a piece; 0 where examples are no windows */
+};
+
 struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     const struct cpu_rows *rows;
     unsigned depth;
     struct example_source source;
+    struct cpu_sizes sizes; /* of the source */
     struct cpu_stage stage[BACKEND_STAGES];
+    struct cpu_shared shared;
     struct cpu_scratch *scratch; /* [threads] */
     struct backend_table *tables;
     uint32_t *ids; /* of a rows_request, as 32-bit numbers */
@@ -124,7 +152,15 @@ struct backend {
 int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
-void cpu_stage_release(struct cpu_stage *stage);
+
+/* estimate.c. Arrays are made as large as is known to be enough before they are first used; what is not known grows. */
+struct cpu_sizes cpu_sizes(const struct example_source *source);
+int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage);
+int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only);
+int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
+uint64_t cpu_allocated(struct backend *backend); /* bytes of all but tables */
+void cpu_release_arrays(struct backend *backend);
+void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
 
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
@@ -143,10 +179,14 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
 /* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
 void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places);
 
-/* Sorts this worker's occurrences (those of rows with row % workers == worker) into scratch->keys: row << 32 | occurrence,
- * by row, then as they came. How many there are, or -1 after fail(). */
-int64_t cpu_sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
-                             unsigned workers, uint64_t rows);
+/* A worker's occurrences (those of rows with row % workers == worker): row << 32 | occurrence, by row, then as they came. */
+struct cpu_sorted {
+    const uint64_t *key;
+    uint64_t count;
+};
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t occurrences); /* of all workers: before any of them sorts */
+struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count,
+                                       unsigned worker, unsigned workers, uint64_t rows);
 
 /* Makes scratch->gradient and ->unused_slot hold `span` floats. */
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);

@@ -14,7 +14,6 @@
 
 enum {
     STRETCH = 4096, /* examples that a worker takes at a time */
-    PIECE = 256,    /* examples whose blocks are built together */
     AHEAD = 3,      /* blocks whose rows are on their way */
 };
 
@@ -175,12 +174,12 @@ static int train_stretches(void *context, unsigned worker) {
     struct hogwild *run = context;
     const struct hogwild_request *request = run->request;
     struct cpu_scratch *scratch = &run->backend->scratch[worker];
-    uint64_t at, end;
+    uint64_t at, end, piece = run->backend->sizes.piece;
     scratch->part = (struct hogwild_result){0};
     if (request->workers && worker >= request->workers) return 0;
     while (pool_take(&run->taken, request->count, STRETCH, &at, &end))
-        for (; at < end; at += PIECE)
-            if (train_piece(run, scratch, at, end - at < PIECE ? end - at : PIECE)) return -1;
+        for (; at < end; at += piece)
+            if (train_piece(run, scratch, at, end - at < piece ? end - at : piece)) return -1;
     return 0;
 }
 
@@ -195,7 +194,7 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
     *result = (struct hogwild_result){0};
-    if (hogwild_check(request)) return -1;
+    if (hogwild_check(request) || cpu_reserve_hogwild(backend, run.span)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) {
         const struct hogwild_result *part = &backend->scratch[i].part;

@@ -32,7 +32,8 @@ static int measure_block(struct step *step, uint64_t number, struct cpu_scratch 
     struct cpu_stage *stage = step->stage;
     const struct cpu_block *block = &stage->all.block[number];
     const uint32_t *targets = stage->all.target + block->targets, *contexts = stage->all.context + block->contexts;
-    float *logits = stage->coefficients + stage->logit_starts[number];
+    struct cpu_shared *shared = &step->backend->shared;
+    float *logits = shared->coefficients + stage->logit_starts[number];
     if (mem_grow(&scratch->rows, &scratch->row_room, (uint64_t)block->t + block->c, sizeof *scratch->rows,
                  "row pointers"))
         return -1;
@@ -40,11 +41,11 @@ static int measure_block(struct step *step, uint64_t number, struct cpu_scratch 
     for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
     for (uint32_t c = 0; c < block->c; c++) context_rows[c] = cpu_weights(step->request->context, contexts[c]);
     rows->dots(target_rows, block->t, context_rows, block->c, step->dim, logits, block->c);
-    stage->losses[number] = rows->loss(logits, block->t, block->c, block->positives);
+    shared->losses[number] = rows->loss(logits, block->t, block->c, block->positives);
     if (step->request->loss_only) return 0;
     rows->coefficients(logits, block->t, block->c, block->positives, step->scale);
     for (uint32_t t = 0; t < block->t; t++) {
-        float *gradient = stage->target_gradient + (block->targets + t) * step->span;
+        float *gradient = shared->target_gradient + (block->targets + t) * step->span;
         memset(gradient, 0, step->span * sizeof(float));
         rows->combine(gradient, logits + (uint64_t)t * block->c, 1, context_rows, block->c, step->dim);
     }
@@ -70,7 +71,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     const uint32_t *targets = stage->all.target + block->targets;
     for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
     step->backend->rows->combine(scratch->gradient,
-                                 stage->coefficients + stage->logit_starts[number] + (occurrence - block->contexts),
+                                 step->backend->shared.coefficients + stage->logit_starts[number] + (occurrence - block->contexts),
                                  block->c, target_rows, block->t, step->dim);
 }
 
@@ -83,18 +84,16 @@ static int update_contexts(void *context, unsigned worker) {
     uint32_t most = 0;
     for (uint64_t i = 0; i < stage->all.count; i++)
         if (stage->all.block[i].t > most) most = stage->all.block[i].t;
-    int64_t n = cpu_sort_occurrences(scratch, stage->all.context, stage->all.contexts, worker, pool_threads(backend->pool),
-                                 step->request->context->spec.rows);
-    if (n < 0 || cpu_grow_gradient(scratch, step->span) ||
-        mem_grow(&scratch->rows, &scratch->row_room, most, sizeof *scratch->rows, "row pointers"))
-        return -1;
-    for (int64_t i = 0; i < n;) {
-        uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
-        int64_t first = i;
+    if (mem_grow(&scratch->rows, &scratch->row_room, most, sizeof *scratch->rows, "row pointers")) return -1;
+    struct cpu_sorted sorted = cpu_sort_occurrences(&backend->shared, stage->all.context, stage->all.contexts, worker,
+                                                    pool_threads(backend->pool), step->request->context->spec.rows);
+    for (uint64_t i = 0; i < sorted.count;) {
+        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
+        uint64_t first = i;
         memset(scratch->gradient, 0, step->span * sizeof(float));
-        for (; i < n && scratch->keys[i] >> 32 == row; i++)
-            add_context_occurrence(step, scratch, (uint32_t)scratch->keys[i], (const float **)scratch->rows);
-        cpu_clip(&step->constants, step->dim, scratch->gradient, (uint64_t)(i - first));
+        for (; i < sorted.count && sorted.key[i] >> 32 == row; i++)
+            add_context_occurrence(step, scratch, (uint32_t)sorted.key[i], (const float **)scratch->rows);
+        cpu_clip(&step->constants, step->dim, scratch->gradient, i - first);
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
                        step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
     }
@@ -106,22 +105,22 @@ static int update_targets(void *context, unsigned worker) {
     struct backend *backend = step->backend;
     struct cpu_scratch *scratch = &backend->scratch[worker];
     struct cpu_stage *stage = step->stage;
+    const float *gradients = backend->shared.target_gradient;
     struct cpu_memo memo = {0};
-    int64_t n = cpu_sort_occurrences(scratch, stage->all.target, stage->all.targets, worker, pool_threads(backend->pool),
-                                 step->request->target->spec.rows);
-    if (n < 0 || cpu_grow_gradient(scratch, step->span)) return -1;
-    for (int64_t i = 0; i < n;) {
-        uint32_t row = (uint32_t)(scratch->keys[i] >> 32);
-        const float *gradient = stage->target_gradient + (uint32_t)scratch->keys[i] * step->span;
-        int64_t end = i + 1;
-        while (end < n && scratch->keys[end] >> 32 == row) end++;
+    struct cpu_sorted sorted = cpu_sort_occurrences(&backend->shared, stage->all.target, stage->all.targets, worker,
+                                                    pool_threads(backend->pool), step->request->target->spec.rows);
+    for (uint64_t i = 0; i < sorted.count;) {
+        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
+        const float *gradient = gradients + (uint32_t)sorted.key[i] * step->span;
+        uint64_t end = i + 1;
+        while (end < sorted.count && sorted.key[end] >> 32 == row) end++;
         if (end - i > 1) {
             memcpy(scratch->gradient, gradient, step->span * sizeof(float));
-            for (int64_t j = i + 1; j < end; j++) {
-                const float *more = stage->target_gradient + (uint32_t)scratch->keys[j] * step->span;
+            for (uint64_t j = i + 1; j < end; j++) {
+                const float *more = gradients + (uint32_t)sorted.key[j] * step->span;
                 for (uint64_t column = 0; column < step->span; column++) scratch->gradient[column] += more[column];
             }
-            cpu_clip(&step->constants, step->dim, scratch->gradient, (uint64_t)(end - i));
+            cpu_clip(&step->constants, step->dim, scratch->gradient, end - i);
             gradient = scratch->gradient;
         }
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
@@ -129,6 +128,23 @@ static int update_targets(void *context, unsigned worker) {
         i = end;
     }
     return 0;
+}
+
+/* For this batch, where it is larger than any that was foreseen or none was. */
+static int grow_arrays(const struct step *step) {
+    struct cpu_shared *s = &step->backend->shared;
+    const struct cpu_blocks *all = &step->stage->all;
+    uint64_t most = all->targets > all->contexts ? all->targets : all->contexts;
+    if (cpu_reserve_step(step->backend, step->span, step->request->loss_only) ||
+        mem_grow(&s->coefficients, &s->coefficient_room, all->logits, sizeof *s->coefficients, "a batch's coefficients") ||
+        mem_grow(&s->losses, &s->loss_room, all->count, sizeof *s->losses, "a batch's losses"))
+        return -1;
+    if (step->request->loss_only) return 0;
+    return mem_grow(&s->target_gradient, &s->gradient_room, all->targets * step->span, sizeof(float),
+                    "a batch's gradients") ||
+                   cpu_grow_keys(s, most)
+               ? -1
+               : 0;
 }
 
 int cpu_step(struct backend *backend, unsigned number, const struct step_request *request) {
@@ -140,12 +156,10 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
                         .span = request->target->spec.layout.span};
     uint64_t blocks = stage->all.count;
     step.scale = request->mean && blocks ? (float)(1.0 / (double)blocks) : 1.0f;
-    if (!request->loss_only && mem_grow(&stage->target_gradient, &stage->gradient_room, stage->all.targets * step.span,
-                                        sizeof(float), "a batch's gradients"))
-        return -1;
+    if (grow_arrays(&step)) return -1;
     if (pool_run(backend->pool, measure_blocks, &step)) return -1;
     stage->result.loss = 0;
-    for (uint64_t i = 0; i < blocks; i++) stage->result.loss += stage->losses[i];
+    for (uint64_t i = 0; i < blocks; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;
     step.constants = rule_prepare(request->rule, request->lr, request->behind);
     if (pool_run(backend->pool, update_contexts, &step)) return -1;

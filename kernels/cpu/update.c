@@ -33,16 +33,23 @@ void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, 
     for (uint32_t column = 0; share != 1 && column < dim; column++) gradient[column] *= share;
 }
 
-/* This worker's occurrences as row << 32 | occurrence, sorted (a stable radix sort by row: occurrences stay in order).
- */
-int64_t cpu_sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, uint64_t count, unsigned worker,
-                             unsigned workers, uint64_t rows) {
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < count; i++) n += ids[i] % workers == worker;
-    if (mem_grow(&scratch->keys, &scratch->key_room, n, sizeof *scratch->keys, "sorting a batch") ||
-        mem_grow(&scratch->spare, &scratch->spare_room, n, sizeof *scratch->spare, "sorting a batch"))
-        return -1;
-    uint64_t *from = scratch->keys, *to = scratch->spare;
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t occurrences) {
+    return mem_grow(&shared->keys, &shared->key_room, occurrences, sizeof *shared->keys, "sorting a batch") ||
+                   mem_grow(&shared->spare, &shared->spare_room, occurrences, sizeof *shared->spare, "sorting a batch")
+               ? -1
+               : 0;
+}
+
+/* A stable radix sort by row. Workers' parts of the shared arrays lie one behind the other. */
+struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count,
+                                       unsigned worker, unsigned workers, uint64_t rows) {
+    uint64_t n = 0, before = 0; /* occurrences of this worker; of those in front of it */
+    for (uint64_t i = 0; i < count; i++) {
+        unsigned owner = ids[i] % workers;
+        n += owner == worker;
+        before += owner < worker;
+    }
+    uint64_t *from = shared->keys + before, *to = shared->spare + before;
     n = 0;
     for (uint64_t i = 0; i < count; i++)
         if (ids[i] % workers == worker) from[n++] = (uint64_t)ids[i] << 32 | i;
@@ -60,14 +67,7 @@ int64_t cpu_sort_occurrences(struct cpu_scratch *scratch, const uint32_t *ids, u
         from = to;
         to = swap;
     }
-    if (from != scratch->keys) {
-        uint64_t room = scratch->key_room;
-        scratch->spare = scratch->keys;
-        scratch->keys = from;
-        scratch->key_room = scratch->spare_room;
-        scratch->spare_room = room;
-    }
-    return (int64_t)n;
+    return (struct cpu_sorted){from, n};
 }
 
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {

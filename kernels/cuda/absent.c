@@ -1,4 +1,6 @@
 /* backend_cuda_absent: the CUDA backend's symbols where the build found no nvcc: each says what to install. */
+#include "arrays.h"
+
 #include "base/report.h"
 #include "kernels/backend.h"
 #include "kernels/bench.h"
@@ -22,7 +24,7 @@ static int absent_open(struct backend **backend, const struct backend_options *o
     return fail("%s", reason);
 }
 
-const struct backend_ops backend_cuda = {.name = "cuda", .open = absent_open};
+const struct backend_ops backend_cuda = {.name = "cuda", .estimate = cuda_estimate, .open = absent_open};
 
 int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times) {
     return fail("%s", reason);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESERVE ((uint64_t)512 << 20) /* left free where the budget is the program's to choose */
-
 /* ---- what there is ---- */
 
 int backend_cuda_present(char *why, size_t room) {
@@ -21,14 +19,19 @@ int backend_cuda_present(char *why, size_t room) {
     return 0;
 }
 
-static void read_line(const char *bus, const char *name, char *out, size_t room) {
-    char path[128];
+static void read_line(const char *path, char *out, size_t room) {
     out[0] = 0;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, name);
     FILE *file = fopen(path, "r");
     if (!file) return;
     if (!fgets(out, (int)room, file)) out[0] = 0;
+    out[strcspn(out, "\n")] = 0;
     fclose(file);
+}
+
+static void read_of_device(const char *bus, const char *name, char *out, size_t room) {
+    char path[128];
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, name);
+    read_line(path, out, room);
 }
 
 /* "PCIe 5.0 x16" from what the system says of the slot, or "". */
@@ -40,8 +43,8 @@ static void describe_link(int device, char *out, size_t room) {
     out[0] = 0;
     if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess) return;
     for (char *p = bus; *p; p++) *p = (char)tolower((unsigned char)*p);
-    read_line(bus, "max_link_speed", speed, sizeof speed);
-    read_line(bus, "max_link_width", width, sizeof width);
+    read_of_device(bus, "max_link_speed", speed, sizeof speed);
+    read_of_device(bus, "max_link_width", width, sizeof width);
     double giga = atof(speed);
     for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
         if (giga > 0 && giga == atof(generations[i].speed)) snprintf(out, room, "PCIe %s x%d", generations[i].name, atoi(width));
@@ -57,7 +60,9 @@ static int describe(int device, struct backend_info *info) {
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     info->gpu_total = total;
     info->gpu_free = available;
+    info->processors = (unsigned)properties.multiProcessorCount;
     describe_link(device, info->link, sizeof info->link);
+    read_line("/sys/module/nvidia/version", info->driver, sizeof info->driver);
     return 0;
 }
 
@@ -92,7 +97,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
     b->gpu_budget = options->gpu_budget;
-    if (options->gpu_budget == UINT64_MAX) b->gpu_budget = available > RESERVE ? available - RESERVE : 0;
+    if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available);
     return 0;
 }
 
@@ -111,8 +116,7 @@ static int open_streams(struct backend *b) {
     CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
     cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    CK(cudaHostAlloc((void **)&b->measured, EXAMPLES_MEASURED_BYTES, cudaHostAllocMapped));
-    return 0;
+    return buffer_take(b, (void **)&b->measured, sizeof *b->measured);
 }
 
 static int open_stage(struct backend *b, struct stage *stage) {
@@ -120,12 +124,13 @@ static int open_stage(struct backend *b, struct stage *stage) {
     if (gpu_take(b, (void **)&stage->both_counts, 2 * sizeof *stage->counts, "a batch's counts") ||
         gpu_take(b, (void **)&stage->request, sizeof *stage->request, "a batch's request"))
         return -1;
-    CK(cudaMallocHost((void **)&stage->request_host, sizeof *stage->request_host));
+    if (buffer_take(b, (void **)&stage->request_host, sizeof *stage->request_host) ||
+        buffer_take(b, (void **)&stage->result, sizeof *stage->result))
+        return -1;
     memset(stage->request_host, 0, sizeof *stage->request_host);
     CK(cudaMemset(stage->both_counts, 0, 2 * sizeof *stage->counts));
     stage->counts = stage->both_counts;
     stage->maker = b->makers;
-    CK(cudaHostAlloc((void **)&stage->result, sizeof *stage->result, cudaHostAllocMapped));
     memset(stage->result, 0, sizeof *stage->result);
     for (int i = 0; i < 4; i++) CK(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
     return 0;
@@ -136,9 +141,9 @@ static void close_side(struct backend *b, struct side_arrays *a) {
                                   &a->order, &a->items, &a->longs,    &a->forward,         &a->slots[0],        &a->slots[1]};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
     for (int i = 0; i < 2; i++)
-        if (a->staging[i]) cudaFreeHost(a->staging[i]);
-    if (a->host_ids) cudaFreeHost(a->host_ids);
-    if (a->host_counts) cudaFreeHost(a->host_counts);
+        buffer_give(b, a->staging[i], a->staging_bytes[i]);
+    buffer_give(b, a->host_ids, a->host_ids_bytes);
+    buffer_give(b, a->host_counts, sizeof *a->host_counts);
 }
 
 static void close_stage(struct backend *b, struct stage *stage) {
@@ -151,10 +156,10 @@ static void close_stage(struct backend *b, struct stage *stage) {
         if (events[i]) cudaEventDestroy(events[i]);
     gpu_give(b, stage->both_counts, 2 * sizeof *stage->counts);
     gpu_give(b, stage->request, sizeof *stage->request);
-    if (stage->request_host) cudaFreeHost(stage->request_host);
+    buffer_give(b, stage->request_host, sizeof *stage->request_host);
     for (struct making &making : stage->making)
         if (making.graph) cudaGraphExecDestroy(making.graph);
-    if (stage->result) cudaFreeHost(stage->result);
+    buffer_give(b, stage->result, sizeof *stage->result);
     for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
 }
 
@@ -182,9 +187,8 @@ static void close_backend(struct backend *b) {
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct maker &maker : b->makers) close_maker(b, &maker);
-    if (b->measured) cudaFreeHost(b->measured);
-    for (char *transfer : b->transfer)
-        if (transfer) cudaFreeHost(transfer);
+    buffer_give(b, b->measured, sizeof *b->measured);
+    for (char *transfer : b->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);
     for (cudaStream_t stream : streams)
@@ -220,6 +224,7 @@ static int info(struct backend *b, struct backend_info *out) {
 
 extern "C" const struct backend_ops backend_cuda = {
     /* name */ "cuda",
+    cuda_estimate,
     open_backend,
     close_backend,
     info,

@@ -16,28 +16,29 @@
 
 static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
     const char *what = "a batch's rows";
-    uint64_t longs = n / UPDATE_PIECE + 1;
-    return gpu_grow(b, &a->ids, n * 4, what) || gpu_grow(b, &a->block, n * 4, what) ||
-                   gpu_grow(b, &a->distinct, n * 4, what) || gpu_grow(b, &a->distinct_ids[0], n * 4, what) ||
-                   gpu_grow(b, &a->distinct_ids[1], n * 4, what) ||
-                   gpu_grow(b, &a->distinct_starts, (n + 1) * 4, what) || gpu_grow(b, &a->order, n * 4, what) ||
-                   gpu_grow(b, &a->items, n * sizeof(struct item), what) ||
-                   gpu_grow(b, &a->longs, longs * sizeof(struct item), what)
+    struct side_bytes bytes = side_bytes(n);
+    return gpu_grow(b, &a->ids, bytes.ids, what) || gpu_grow(b, &a->block, bytes.block, what) ||
+                   gpu_grow(b, &a->distinct, bytes.distinct, what) ||
+                   gpu_grow(b, &a->distinct_ids[0], bytes.distinct_ids, what) ||
+                   gpu_grow(b, &a->distinct_ids[1], bytes.distinct_ids, what) ||
+                   gpu_grow(b, &a->distinct_starts, bytes.distinct_starts, what) ||
+                   gpu_grow(b, &a->order, bytes.order, what) || gpu_grow(b, &a->items, bytes.items, what) ||
+                   gpu_grow(b, &a->longs, bytes.longs, what)
                ? -1
                : 0;
 }
 
 static int grow_stage(struct backend *b, struct stage *stage, const struct batch_sizes *sizes) {
     const char *what = "a batch's blocks";
-    uint64_t blocks = (uint64_t)sizes->blocks + 1;
-    return gpu_grow(b, &stage->target_starts, blocks * 4, what) ||
-                   gpu_grow(b, &stage->context_starts, blocks * 4, what) ||
-                   gpu_grow(b, &stage->term_starts, blocks * 4, what) ||
-                   gpu_grow(b, &stage->positives, blocks * 4, what) ||
-                   gpu_grow(b, &stage->block_slot, blocks * 4, what) ||
-                   gpu_grow(b, &stage->block_example, blocks * 8, what) ||
-                   gpu_grow(b, &stage->coefficients, (uint64_t)sizes->terms * 4, "a batch's coefficients") ||
-                   gpu_grow(b, &stage->losses, (uint64_t)sizes->targets * 8, "a batch's losses") ||
+    struct batch_bytes bytes = batch_bytes(sizes->blocks, sizes->targets, sizes->terms);
+    return gpu_grow(b, &stage->target_starts, bytes.target_starts, what) ||
+                   gpu_grow(b, &stage->context_starts, bytes.context_starts, what) ||
+                   gpu_grow(b, &stage->term_starts, bytes.term_starts, what) ||
+                   gpu_grow(b, &stage->positives, bytes.positives, what) ||
+                   gpu_grow(b, &stage->block_slot, bytes.block_slot, what) ||
+                   gpu_grow(b, &stage->block_example, bytes.block_example, what) ||
+                   gpu_grow(b, &stage->coefficients, bytes.coefficients, "a batch's coefficients") ||
+                   gpu_grow(b, &stage->losses, bytes.losses, "a batch's losses") ||
                    grow_side(b, &stage->side[SIDE_TARGET], sizes->targets) ||
                    grow_side(b, &stage->side[SIDE_CONTEXT], sizes->contexts)
                ? -1

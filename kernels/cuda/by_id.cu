@@ -111,7 +111,7 @@ static int send_ids(struct backend *b, struct by_id *own, const struct rows_requ
     *ids = r->ids;
     if (r->ids_on_gpu) return 0;
     CK(cudaEventSynchronize(own->sent));
-    if (pinned_grow(&own->ids_host, &own->ids_host_bytes, bytes)) return -1;
+    if (buffer_grow(b, &own->ids_host, &own->ids_host_bytes, bytes)) return -1;
     memcpy(own->ids_host, r->ids, bytes);
     *ids = own->ids_host; /* read over the link, once */
     return 0;
@@ -223,8 +223,8 @@ static int move_file(struct backend *b, struct by_id *own, const struct backend_
         uint64_t hot = in_file(table, 0) ? table->stores[0].gpu_rows : table->stores[1].gpu_rows;
         find_cold<<<1, 1, 0, stream>>>((const uint32_t *)set->distinct_ids.data, hot, set->counts);
         CK_LAUNCH("find_cold");
-        if (pinned_grow(&own->distinct_host, &own->distinct_host_bytes, set->count * 4)) return -1;
-        if (!own->counts_host) CK(cudaMallocHost((void **)&own->counts_host, sizeof *own->counts_host));
+        if (buffer_grow(b, &own->distinct_host, &own->distinct_host_bytes, set->count * 4)) return -1;
+        if (!own->counts_host && buffer_take(b, (void **)&own->counts_host, sizeof *own->counts_host)) return -1;
         CK(cudaMemcpyAsync(own->counts_host, set->counts, sizeof *set->counts, cudaMemcpyDeviceToHost, stream));
         CK(cudaMemcpyAsync(own->distinct_host, set->distinct_ids.data, set->count * 4, cudaMemcpyDeviceToHost, stream));
     }
@@ -235,7 +235,7 @@ static int move_file(struct backend *b, struct by_id *own, const struct backend_
         if (!in_file(table, part)) continue;
         const struct store *store = &table->stores[part];
         char *rows = store->host - store->gpu_rows * store->stride;
-        if (!home && pinned_grow(&own->staging[part], &own->staging_bytes[part], count * store->stride)) return -1;
+        if (!home && buffer_grow(b, &own->staging[part], &own->staging_bytes[part], count * store->stride)) return -1;
         if (home ? host_scatter(b->pool, rows, (const char *)own->staging[part], ids, count, store->stride)
                  : host_gather(b->pool, (char *)own->staging[part], rows, ids, count, store->stride))
             return -1;
@@ -541,7 +541,7 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     cudaEvent_t *events[] = {&own->sent, &own->last, &own->announced[0].arrived, &own->announced[1].arrived};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     CK(cudaStreamCreateWithFlags(&own->ahead, cudaStreamNonBlocking));
-    CK(cudaHostAlloc((void **)&own->bad, sizeof *own->bad, cudaHostAllocMapped));
+    if (buffer_take(b, (void **)&own->bad, sizeof *own->bad)) return -1;
     memset(own->bad, 0, sizeof *own->bad);
     for (struct announced &a : own->announced)
         if (open_set(b, &a.set)) return -1;
@@ -724,14 +724,16 @@ void cuda_by_id_close(struct backend *b) {
     if (!own) return;
     struct gpu_array *arrays[] = {&own->iota, &own->values, &own->padded, &own->partials, &own->match, &own->announced[0].slots, &own->announced[1].slots};
     cudaEvent_t events[] = {own->sent, own->last, own->announced[0].arrived, own->announced[1].arrived};
-    void *pinned[] = {own->ids_host, own->distinct_host, own->staging[0], own->staging[1], own->counts_host, own->bad};
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     close_set(b, &own->set);
     for (struct announced &a : own->announced) close_set(b, &a.set);
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);
-    for (void *memory : pinned)
-        if (memory) cudaFreeHost(memory);
+    buffer_give(b, own->ids_host, own->ids_host_bytes);
+    buffer_give(b, own->distinct_host, own->distinct_host_bytes);
+    for (int i = 0; i < 2; i++) buffer_give(b, own->staging[i], own->staging_bytes[i]);
+    buffer_give(b, own->counts_host, sizeof *own->counts_host);
+    buffer_give(b, own->bad, sizeof *own->bad);
     if (own->ahead) cudaStreamDestroy(own->ahead);
     free(own);
     b->by_id = NULL;

@@ -23,6 +23,7 @@ extern "C" {
 #include "kernels/host_rows.h"
 #include "kernels/sgns.h"
 #include "kernels/stores.h"
+#include "arrays.h"
 }
 
 /* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */
@@ -102,14 +103,6 @@ struct backend_table {
 enum { SIDE_TARGET, SIDE_CONTEXT };
 #define SINGLE_BIT 0x80000000u /* in side_view.distinct: the row occurs once in the batch */
 
-enum { UPDATE_PIECE = 64 };     /* most occurrences that one piece of an update sums */
-
-/* A piece of work of the update: sum `count` rows of the order from `first`, then update distinct row `row`, or (partial
- * != DRAW_NONE) leave the sum in that row of the partial sums. */
-struct item {
-    uint32_t row, first, count, partial;
-};
-
 /* One side of a batch on the GPU. Occurrences are in example order. */
 struct side_view {
     const uint32_t *ids;      /* [occurrences] rows; DRAW_NONE: a slot left out */
@@ -120,15 +113,6 @@ struct side_view {
     const uint32_t *order;           /* [occurrences] occurrences by row, then by example */
     const struct item *items;        /* one a piece */
     const struct item *longs;        /* one a row of several pieces: over the partial sums */
-};
-
-/* What the host does not need to know to go on; written by the GPU. */
-struct batch_counts {
-    uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
-    uint32_t blocks, targets, contexts, terms; /* what the batch has; batch_sizes says at least as much */
-    uint32_t too_long;                         /* positives of an example that is, or 0 */
-    unsigned long long pairs;
-    unsigned long long empty_terms; /* terms of slots left out */
 };
 
 /* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
@@ -162,15 +146,6 @@ struct side_arrays {
     enum home_way way[2];      /* of stores[0], of stores[1]: how the batch's cold rows go home */
 };
 
-/* What the kernels that make examples are told of a batch. */
-struct example_request {
-    struct example_source source; /* pointers are the GPU's */
-    struct shuffle order;         /* of the epoch's examples, where the source shuffles */
-    uint64_t first, count;
-    uint32_t epoch;
-    int held_out;
-};
-
 /* A captured graph makes batches of one count of examples, as long as no array has moved and room is the same. */
 struct graph_key {
     uint64_t layout, count;
@@ -189,7 +164,6 @@ struct scratch {
 /* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
  * than its step. While one makes a stage's next batch, the other may still look up rows in the ids and counts of the
  * batch before: those are there twice. */
-enum { MAKERS = 2 };
 struct maker {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
     cudaEvent_t forked, joined;
@@ -279,11 +253,14 @@ void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* At least `bytes`; the contents are lost when it grows. Waits for the GPU when it grows. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
-/* Host memory in huge pages, zeroed by all threads, mapped into the GPU. */
+/* Host memory in huge pages, zeroed by all threads, mapped into the GPU: for rows. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
-/* A buffer of pinned memory, at least `bytes`; the contents are lost when it grows. Nothing may use it then. */
-int pinned_grow(void **data, uint64_t *have, uint64_t bytes);
+/* Pinned memory of the driver's, mapped into the GPU: for what is small, or only passes through. */
+int buffer_take(struct backend *backend, void **host, uint64_t bytes);
+void buffer_give(struct backend *backend, void *host, uint64_t bytes);
+/* One that grows: at least `bytes`; the contents are lost when it does. Nothing may use it then. */
+int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t bytes);
 int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
@@ -294,7 +271,6 @@ int cuda_source_set(struct backend *backend, const struct example_source *source
 void cuda_source_drop(struct backend *backend);
 
 /* examples.cu. Both are only enqueued, on the maker's stream, and read stage->request. */
-enum { EXAMPLES_MEASURED_BYTES = 64 }; /* struct measured has at most so many */
 int cuda_examples_reserve(struct backend *backend, struct maker *maker, uint64_t count);
 /* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
 int cuda_examples_measure(struct stage *stage, int padded);

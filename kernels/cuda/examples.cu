@@ -11,17 +11,13 @@
  */
 #include "cuda.cuh"
 
+#include <algorithm>
 #include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
 enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
 
-/* What one example makes. */
-struct need {
-    uint32_t blocks, targets;
-    uint64_t contexts, terms;
-};
 struct need_sum {
     __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {
         struct need sum;
@@ -213,12 +209,6 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
 }
 
 /* What the host waits for, where it does. */
-struct measured {
-    struct need total;
-    uint32_t too_long;
-};
-static_assert(sizeof(struct measured) <= EXAMPLES_MEASURED_BYTES, "cuda.cuh gives it less room");
-
 static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct measured *host) {
     host->total = *total;
     host->too_long = counts->too_long;
@@ -476,11 +466,9 @@ int cuda_examples_reserve(struct backend *b, struct maker *maker, uint64_t count
     struct scratch *s = &maker->scratch;
     const char *what = "a batch's sizes";
     size_t scanning = 0;
-    if (gpu_grow(b, &s->sizes, (count + 1) * sizeof(struct need), what) ||
-        gpu_grow(b, &s->offsets, (count + 1) * sizeof(struct need), what))
-        return -1;
+    if (gpu_grow(b, &s->sizes, need_bytes(count), what) || gpu_grow(b, &s->offsets, need_bytes(count), what)) return -1;
     CK(scan(maker, NULL, &scanning, count));
-    return gpu_grow(b, &s->scanning, scanning, what);
+    return gpu_grow(b, &s->scanning, std::max<uint64_t>(scan_bytes(count), scanning), what);
 }
 
 int cuda_examples_measure(struct stage *stage, int padded) {

@@ -5,19 +5,12 @@
  */
 #include "windows.cuh"
 
-#include <algorithm>
-
 namespace {
-
-/* Rows of a table for each position in flight, at least: rows that many positions touch at once move by differences of
- * the same old row and overshoot, so small vocabularies train on few warps. */
-enum { ROWS_A_POSITION = 48 };
 
 struct hogwild_memory {
     hogwild_totals *totals; /* pinned, mapped: the host reads it after the kernel */
     hogwild_totals *device_totals;
     gpu_array scratch;
-    uint64_t longest, layout; /* items of the source's longest sentence; the backend's layout when that was measured */
 };
 
 int check_request(const hogwild_request *r) {
@@ -39,41 +32,30 @@ int open_memory(backend *backend, hogwild_memory **out) {
         hogwild_memory *m = (hogwild_memory *)mem_zalloc(1, sizeof *m, "lock-free training");
         if (!m) return -1;
         backend->hogwild = m;
-        CK(cudaHostAlloc((void **)&m->totals, sizeof *m->totals, cudaHostAllocDefault));
-        if (gpu_take(backend, (void **)&m->device_totals, sizeof *m->device_totals, "lock-free training")) return -1;
+        if (buffer_take(backend, (void **)&m->totals, sizeof *m->totals) ||
+            gpu_take(backend, (void **)&m->device_totals, sizeof *m->device_totals, "lock-free training"))
+            return -1;
     }
     *out = (hogwild_memory *)backend->hogwild;
     return 0;
 }
 
-/* Every new source changes the layout; its address may be an older one's. */
-uint64_t longest_sentence(const backend *backend, hogwild_memory *m) {
-    const example_source &s = backend->source.host;
-    if (m->layout == backend->layout) return m->longest;
-    m->longest = 0;
-    for (uint64_t i = 0; i < s.sentences; i++) m->longest = std::max(m->longest, s.starts[i + 1] - s.starts[i]);
-    m->layout = backend->layout;
-    return m->longest;
-}
-
-/* Scratch of the general kernel, for as many of `warps` as a quarter of a gibibyte allows, at least one. */
+/* Scratch of the general kernel, and how many of `warps` it allows. */
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
-    bool window = s.mode == EXAMPLE_WINDOW;
-    uint64_t longest = window ? 2 : std::max<uint64_t>(longest_sentence(backend, m), 2);
-    uint64_t positives = window ? 1 : s.positives ? s.positives : longest - 1;
-    uint64_t negatives = !window && s.per_pair ? positives * s.negatives : s.negatives;
+    struct hogwild_scratch scratch = hogwild_scratch(&s);
+    uint64_t positives = s.mode == EXAMPLE_WINDOW ? 1 : s.positives ? s.positives : s.longest - 1;
+    uint64_t negatives = scratch.contexts - positives;
     if (positives > UINT32_MAX / 2 || negatives > EXAMPLE_MOST_NEGATIVES)
         return fail(
             "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
             "negatives.per = example",
             (unsigned long long)positives, (unsigned long long)negatives);
-    job->most_contexts = (uint32_t)(positives + negatives);
-    job->most_words = window ? 2 * s.window : 1;
-    job->most_targets = s.per_pair ? 1 : job->most_words;
-    job->scratch_words = hogwild_rows_scratch(job);
-    uint64_t most = (256u << 20) / (job->scratch_words * sizeof(uint32_t));
-    *warps = std::max<uint64_t>(std::min(*warps, most), 1);
+    job->most_contexts = (uint32_t)scratch.contexts;
+    job->most_words = (uint32_t)scratch.window_targets;
+    job->most_targets = (uint32_t)scratch.targets;
+    job->scratch_words = scratch.words;
+    *warps = hogwild_warps(*warps, (uint64_t)backend->processors, &scratch);
     if (gpu_grow(backend, &m->scratch, *warps * job->scratch_words * sizeof(uint32_t), "lock-free training")) return -1;
     job->scratch = (uint32_t *)m->scratch.data;
     return 0;
@@ -110,10 +92,8 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
 }
 
 int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwild_job *job) {
-    uint64_t warps = std::max<uint64_t>(job->target.rows / ROWS_A_POSITION, 32);
-    if (r->workers) warps = r->workers;
+    uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(job->target.rows);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);
-    warps = std::min<uint64_t>(warps, (uint64_t)backend->processors * 32);
     if (size_scratch(backend, m, job, &warps)) return -1;
     return hogwild_rows_launch(job, warps, backend->compute);
 }
@@ -148,7 +128,7 @@ void cuda_hogwild_close(struct backend *backend) {
     if (!m) return;
     gpu_drop(backend, &m->scratch);
     if (m->device_totals) gpu_give(backend, m->device_totals, sizeof *m->device_totals);
-    if (m->totals) cudaFreeHost(m->totals);
+    buffer_give(backend, m->totals, sizeof *m->totals);
     free(m);
     backend->hogwild = NULL;
 }

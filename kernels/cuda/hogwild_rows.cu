@@ -15,7 +15,7 @@ namespace {
 
 enum {
     WARPS = 4,
-    CONTEXTS = 8, /* of a block that are worked on at once */
+    CONTEXTS = HOGWILD_CONTEXTS,
     TARGETS = 4   /* likewise; of a block with one target, one */
 };
 
@@ -379,13 +379,6 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
 }
 
 } // namespace
-
-/* Rounded up so that the next warp's gradients are aligned. */
-uint64_t hogwild_rows_scratch(const struct hogwild_job *job) {
-    uint64_t gradients = 128 * ((uint64_t)job->most_targets + CONTEXTS), contexts = job->most_contexts;
-    uint64_t words = gradients + job->most_targets * (contexts + 1) + 2 * contexts + job->most_words;
-    return (words + 3) / 4 * 4;
-}
 
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream) {
     uint64_t blocks = warps / WARPS;

@@ -29,9 +29,8 @@ namespace {
 enum {
     WARPS = 4,   /* of a block */
     GRAIN = 64,  /* positions of a piece */
-    WIDEST = 32, /* window that a piece has room for */
-    ROOM = GRAIN + 2 * (WIDEST + 31),
-    LARGEST_ROW = 512 /* columns that registers hold */
+    WIDEST = HOGWILD_WIDEST,
+    ROOM = GRAIN + 2 * (WIDEST + 31)
 };
 
 /* Kept words around one piece, in order. */
@@ -382,8 +381,7 @@ window_function *kernel_for(uint32_t span, bool pairs, bool far) {
 } // namespace
 
 int hogwild_windows_can(const struct hogwild_job *job) {
-    const example_source &s = job->source;
-    return s.mode == EXAMPLE_WINDOW && s.window <= WIDEST && !s.distinct && job->linear && job->span <= LARGEST_ROW;
+    return hogwild_in_registers(&job->source, job->span, job->linear);
 }
 
 int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {

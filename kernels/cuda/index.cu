@@ -3,6 +3,7 @@
  */
 #include "cuda.cuh"
 
+#include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -93,7 +94,7 @@ static int key_bits(uint64_t rows) {
 static int grow_iota(struct backend *b, struct maker *maker, uint64_t count) {
     struct scratch *s = &maker->scratch;
     if (count <= s->iota_count) return 0;
-    if (gpu_grow(b, &s->iota, count * 4, "sorting a batch")) return -1;
+    if (gpu_grow(b, &s->iota, sorted_bytes(count), "sorting a batch")) return -1;
     s->iota_count = s->iota.bytes / 4;
     count_up<<<blocks_for(s->iota_count, THREADS), THREADS, 0, maker->stream>>>((uint32_t *)s->iota.data,
                                                                                 s->iota_count);
@@ -124,7 +125,7 @@ int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes) {
     size_t sort = 0, rank = 0;
     CK(sort_ids(&sorting, NULL, &sort));
     CK(rank_runs(&sorting, NULL, &rank));
-    *bytes = sort > rank ? sort : rank;
+    *bytes = count ? std::max<size_t>(sort_bytes(count), std::max(sort, rank)) : 0;
     return 0;
 }
 
@@ -133,8 +134,8 @@ static int reserve_side(struct backend *b, struct maker *maker, int side, uint32
     const char *what = "sorting a batch";
     size_t temporary = 0;
     if (cuda_index_temporary(count, rows, &temporary)) return -1;
-    return grow_iota(b, maker, count) || gpu_grow(b, &s->keys[side], (uint64_t)count * 4, what) ||
-                   gpu_grow(b, &s->ranks[side], (uint64_t)count * 4, what) ||
+    return grow_iota(b, maker, count) || gpu_grow(b, &s->keys[side], sorted_bytes(count), what) ||
+                   gpu_grow(b, &s->ranks[side], sorted_bytes(count), what) ||
                    gpu_grow(b, &s->sorting[side], temporary, what)
                ? -1
                : 0;

@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #define GIB              1073741824.0
-#define HUGE_PAGE        ((uint64_t)2 << 20)
 #define PIN_PIECE        ((uint64_t)64 << 30) /* bytes given to the driver at once */
-#define TRANSFER_BYTES   ((uint64_t)16 << 20) /* of one copy of table_read and table_write: hundreds of the widest records */
 #define TOUCH_PIECE      ((uint64_t)1 << 30)
 #define TOUCH_SPARE      ((uint64_t)256 << 20) /* left free */
 #define TOUCH_TRIES      20                    /* tenths of a second that more memory is waited for */
@@ -21,10 +19,6 @@
 int cuda_failed(cudaError_t error, const char *call) {
     cudaGetLastError(); /* an error that is not sticky is told once */
     return fail("CUDA: %s: %s", call, cudaGetErrorString(error));
-}
-
-static uint64_t round_up(uint64_t bytes, uint64_t to) {
-    return (bytes + to - 1) / to * to;
 }
 
 /* ---- the GPU's memory ---- */
@@ -57,7 +51,7 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
-    uint64_t room = round_up(bytes, 256); /* what leaves room for later batches is the size that is asked for */
+    uint64_t room = round_up(bytes, GPU_ARRAY_ALIGN); /* what leaves room for later batches is the size that is asked for */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, room, what)) return -1;
     array->bytes = room;
@@ -101,11 +95,11 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
 
 /* Whole huge pages: a mapping with room to align it, its ends given back. NULL where the system refuses. */
 static char *map_huge(uint64_t bytes) {
-    void *got = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;
-    char *base = (char *)got, *start = (char *)round_up((uint64_t)(uintptr_t)base, HUGE_PAGE);
+    char *base = (char *)got, *start = (char *)round_up((uint64_t)(uintptr_t)base, PINNED_PAGE);
     if (start > base) munmap(base, (uint64_t)(start - base));
-    munmap(start + bytes, HUGE_PAGE - (uint64_t)(start - base));
+    munmap(start + bytes, PINNED_PAGE - (uint64_t)(start - base));
     madvise(start, bytes, MADV_HUGEPAGE); /* faster to pin; smaller pages work too */
     return start;
 }
@@ -129,7 +123,7 @@ static int touch(struct backend *b, char *start, uint64_t bytes, const char *wha
 }
 
 int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
-    uint64_t registered = 0, room = round_up(bytes, HUGE_PAGE);
+    uint64_t registered = 0, room = round_up(bytes, PINNED_PAGE);
     *host = *device = NULL;
     if (!bytes) return 0;
     char *start = map_huge(room);
@@ -145,19 +139,31 @@ int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, c
 }
 
 void pinned_give(struct backend *b, char *host, uint64_t bytes) {
-    uint64_t room = round_up(bytes, HUGE_PAGE);
+    uint64_t room = round_up(bytes, PINNED_PAGE);
     if (!host) return;
     unpin(host, room);
     munmap(host, room);
     b->host_used -= room;
 }
 
-int pinned_grow(void **data, uint64_t *have, uint64_t bytes) {
+int buffer_take(struct backend *b, void **host, uint64_t bytes) {
+    *host = NULL;
+    CK(cudaHostAlloc(host, bytes, cudaHostAllocMapped));
+    b->host_used += bytes;
+    return 0;
+}
+
+void buffer_give(struct backend *b, void *host, uint64_t bytes) {
+    if (!host) return;
+    cudaFreeHost(host);
+    b->host_used -= bytes;
+}
+
+int buffer_grow(struct backend *b, void **host, uint64_t *have, uint64_t bytes) {
     if (bytes <= *have) return 0;
-    if (*data) cudaFreeHost(*data);
-    *data = NULL;
+    buffer_give(b, *host, *have);
     *have = 0;
-    CK(cudaMallocHost(data, bytes));
+    if (buffer_take(b, host, bytes)) return -1;
     *have = bytes;
     return 0;
 }
@@ -308,7 +314,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
 /* The buffers stay: pinning them takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].gpu_rows && !b->transfer[i]) CK(cudaMallocHost((void **)&b->transfer[i], TRANSFER_BYTES));
+        if (table->stores[i].gpu_rows && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
     return 0;
 }
 

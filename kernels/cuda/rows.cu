@@ -235,13 +235,13 @@ static int needs_ids(const struct stage *stage, int side) {
 }
 
 /* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
-static int send_ids(struct stage *stage, int side) {
+static int send_ids(struct backend *b, struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
     cudaStream_t stream = stage->maker->stream;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
     uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
-    if (pinned_grow((void **)&a->host_ids, &a->host_ids_bytes, room * 4)) return -1;
-    if (!a->host_counts) CK(cudaMallocHost((void **)&a->host_counts, sizeof *a->host_counts));
+    if (buffer_grow(b, (void **)&a->host_ids, &a->host_ids_bytes, host_ids_bytes(room))) return -1;
+    if (!a->host_counts && buffer_take(b, (void **)&a->host_counts, sizeof *a->host_counts)) return -1;
     CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
     CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
     return 0;
@@ -262,12 +262,12 @@ int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
         room = most_cold(&stage->room, side, table);
     }
     if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
-    if (gpu_grow(b, &a->forward, room * 4, "a batch's rows")) return -1;
+    if (gpu_grow(b, &a->forward, forward_bytes(room), "a batch's rows")) return -1;
     for (int i = 0; i < table->parts; i++)
         if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
     choose_ways(b, stage, side, rows);
     if (!rows) return 0;
-    return find_others(b, stage, side, rows) || (needs_ids(stage, side) && send_ids(stage, side)) ? -1 : 0;
+    return find_others(b, stage, side, rows) || (needs_ids(stage, side) && send_ids(b, stage, side)) ? -1 : 0;
 }
 
 /* ---- fetch ---- */
@@ -296,7 +296,7 @@ static int fetch_file(struct backend *b, struct stage *stage, int side, int part
     uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (pinned_grow((void **)&a->staging[part], &a->staging_bytes[part], room) ||
+    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], room) ||
         host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
         return -1;
     CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
@@ -345,7 +345,7 @@ static int copy_to_staging(struct backend *b, struct stage *stage, int side, int
     const struct store *store = &stage->tables[side]->stores[part];
     uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
     uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (pinned_grow((void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
+    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
     if (stage->one_target && side == SIDE_TARGET) {
         CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
         return 0;

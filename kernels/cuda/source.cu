@@ -24,7 +24,9 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
     if (cudaHostRegister((void *)(uintptr_t)start, length, cudaHostRegisterMapped | cudaHostRegisterReadOnly) ==
         cudaSuccess) {
         source->pinned[which] = (void *)(uintptr_t)start;
+        source->pinned_bytes[which] = length;
         source->registered[which] = 1;
+        b->host_used += length;
         CK(cudaHostGetDevicePointer(&device, source->pinned[which], 0));
         *seen = (const char *)device + (address - start);
         return 0;
@@ -55,12 +57,22 @@ void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
     for (int i = 0; i < 4; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
     for (int i = 0; i < 2; i++) {
-        if (source->registered[i])
+        if (source->registered[i]) {
             cudaHostUnregister(source->pinned[i]);
-        else
+            b->host_used -= source->pinned_bytes[i];
+        } else
             pinned_give(b, (char *)source->pinned[i], source->pinned_bytes[i]);
     }
     memset(source, 0, sizeof *source);
+}
+
+static uint64_t longest_sentence(const struct example_source *from) {
+    uint64_t longest = from->longest;
+    for (uint64_t i = 0; i < from->sentences && !from->longest; i++) {
+        uint64_t length = from->starts[i + 1] - from->starts[i];
+        if (length > longest) longest = length;
+    }
+    return longest;
 }
 
 int cuda_source_set(struct backend *b, const struct example_source *from) {
@@ -72,6 +84,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     b->layout++; /* what captured graphs were made of is gone */
     b->room = cuda_sizes(&from->room);
     source->host = source->view = *from;
+    source->host.longest = longest_sentence(from);
     source->view.keep = NULL;
     source->view.alias = NULL;
     if (place_stream(b, 0, from->ids, from->tokens * 4, "the id stream", &seen)) return -1;

@@ -185,7 +185,8 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
 
 /* Corrections by a row's own updates, made anew when the rate changes. */
 static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
-    if (gpu_grow(b, &b->corrections, sizeof(struct corrections), "bias corrections")) return -1;
+    static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less room");
+    if (gpu_grow(b, &b->corrections, CORRECTIONS_BYTES, "bias corrections")) return -1;
     if (b->corrections_ready && b->corrections_lr == lr && !memcmp(&b->corrections_rule, rule, sizeof *rule)) return 0;
     fill_corrections<<<CORRECTIONS / CTA, CTA, 0, stream>>>(*rule, lr, (struct corrections *)b->corrections.data);
     CK_LAUNCH("fill_corrections");
@@ -208,13 +209,12 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
 
 static int grow_buffers(struct backend *b, const struct stage *stage, uint64_t span) {
     const struct batch_sizes *room = &stage->room;
-    uint64_t row = span * 4, most = room->targets > room->contexts ? room->targets : room->contexts;
-    uint64_t pieces = 2 * most / UPDATE_PIECE + 2; /* rows of more than one piece: at most twice what they fill */
-    if (gpu_grow(b, &b->gradients, room->targets * row, "a batch's gradients") ||
-        gpu_grow(b, &b->partials, pieces * row, "a batch's partial sums"))
-        return -1;
-    if (stage->one_target) return 0;
-    return gpu_grow(b, &b->context_gradients, room->contexts * row, "a batch's gradients");
+    struct sum_bytes bytes = sum_bytes(room->targets, room->contexts, span, stage->one_target);
+    return gpu_grow(b, &b->gradients, bytes.gradients, "a batch's gradients") ||
+                   gpu_grow(b, &b->partials, bytes.partials, "a batch's partial sums") ||
+                   gpu_grow(b, &b->context_gradients, bytes.context_gradients, "a batch's gradients")
+               ? -1
+               : 0;
 }
 
 static int fill_view(struct backend *b, const struct stage *stage, const struct step_request *request, struct step_view *v) {

@@ -8,7 +8,6 @@
 
 enum {
     CTA = 128,
-    CORRECTIONS = 4096, /* numbers of updates whose constants are kept */
     REGISTERS = 96 /* of a thread, for rows in flight */
 };
 

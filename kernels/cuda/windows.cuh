@@ -18,12 +18,6 @@ extern "C" {
 
 /* ---- a run of the kernels ---- */
 
-struct hogwild_totals {
-    unsigned long long next; /* pieces taken so far */
-    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
-    double loss;
-};
-
 struct hogwild_job {
     struct table_view target, context;
     struct example_source source; /* its pointers are the device's */
@@ -174,8 +168,7 @@ __device__ __forceinline__ uint32_t negative_at(const struct example_source &s, 
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_rows.cu: everything else. Words of scratch that a warp of it works in; its launch. */
-uint64_t hogwild_rows_scratch(const struct hogwild_job *job);
+/* hogwild_rows.cu: everything else. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
 
 #endif

@@ -18,6 +18,9 @@ void *mem_aligned(uint64_t count, uint64_t size, const char *what);
  * Doubles, so that appending is linear. 0, or -1 after fail() with *block untouched. */
 int mem_grow(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what);
 
+/* The same for exactly `need` items: where that is the most that will ever be needed. */
+int mem_reserve(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what);
+
 /* A copy of `length` bytes with a NUL behind them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
 

@@ -12,6 +12,9 @@
 
 struct pool;
 
+/* What a worker takes beside its work's own memory: the pages of its stack that it touches, its allocator's bookkeeping. */
+enum { POOL_THREAD_BYTES = 160 << 10 };
+
 /* Runs on every worker; 0, or -1 after fail(). */
 typedef int pool_job(void *context, unsigned worker);
 

@@ -212,8 +212,9 @@ int examples_init(struct examples *examples, const struct config *config, const 
     source->sentences = stream->sentences;
     source->rows = vocab->size;
     take_keys(source, config);
-    uint64_t longest = longest_sentence(source);
-    if (vocab_check_size(vocab) || check_corpus(source, longest) || check_negatives(source, vocab, longest) || make_tables(examples, config, vocab)) {
+    uint64_t longest = source->longest = longest_sentence(source);
+    if (vocab_check_size(vocab) || check_corpus(source, longest) || check_negatives(source, vocab, longest) ||
+        make_tables(examples, config, vocab)) {
         examples_release(examples);
         return -1;
     }
@@ -226,6 +227,11 @@ void examples_release(struct examples *examples) {
     free(examples->keep);
     free(examples->alias);
     *examples = (struct examples){0};
+}
+
+uint64_t examples_bytes(const struct examples *examples) {
+    uint64_t rows = examples->source.rows;
+    return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0);
 }
 
 /* ---- what an epoch holds, and its largest batch ---- */

@@ -17,6 +17,7 @@ struct examples {
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
                   const struct idstream *stream);
 void examples_release(struct examples *examples); /* harmless on a zeroed one */
+uint64_t examples_bytes(const struct examples *examples); /* of `keep` and `alias` */
 
 /* word2vec's rule: a word of frequency f is kept with probability sqrt(t / f) + t / f, as a threshold of 2^32. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);

@@ -119,6 +119,7 @@ void test_runs(void);
 void test_order(void);
 void test_far_rows(void); /* of the CPU */
 void test_edge(void);     /* of both, where there is a GPU */
+void test_estimate(void);
 void test_random(const struct backend_ops *tested); /* against itself and the CPU */
 void test_by_id(void);
 void speed(const char *which); /* "small", "large" batches, or all */

@@ -51,6 +51,7 @@ int main(int argc, char **argv) {
                  {"late", test_late_updates},
                  {"stages", test_stages},
                  {"depths", test_depths},
+                 {"estimate", test_estimate},
                  {"order", test_order},
                  {"random", random_on_gpu},
                  {"hogwild", test_hogwild},

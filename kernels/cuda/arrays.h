@@ -1,0 +1,192 @@
+/* arrays: what the CUDA backend keeps in memory and how large, for both compilers: the CUDA files allocate by these sizes,
+ * and estimate.c adds them up where there may be no GPU. No CUDA header is read here.
+ */
+#ifndef SPTX_CUDA_ARRAYS_H
+#define SPTX_CUDA_ARRAYS_H
+
+#include "kernels/backend.h"
+
+#define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes: rows in pinned memory take whole huge pages */
+#define TRANSFER_BYTES ((uint64_t)16 << 20) /* of one copy of table_read and table_write: hundreds of the widest records */
+
+enum {
+    GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */
+    UPDATE_PIECE = 64,     /* most occurrences that one piece of an update sums */
+    CORRECTIONS = 4096,    /* numbers of updates whose bias corrections are kept */
+    MAKERS = 2             /* sets of scratch that batches are made with; cuda.cuh says why two */
+};
+
+static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+/* ---- what lies in arrays ---- */
+
+/* A piece of work of the update: sum `count` rows of the order from `first`, then update distinct row `row`, or (partial
+ * != DRAW_NONE) leave the sum in that row of the partial sums. */
+struct item {
+    uint32_t row, first, count, partial;
+};
+
+/* What the host does not need to know to go on; written by the GPU. */
+struct batch_counts {
+    uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
+    uint32_t blocks, targets, contexts, terms; /* what the batch has; batch_sizes says at least as much */
+    uint32_t too_long;                         /* positives of an example that is, or 0 */
+    unsigned long long pairs;
+    unsigned long long empty_terms; /* terms of slots left out */
+};
+
+/* What the kernels that make examples are told of a batch. */
+struct example_request {
+    struct example_source source; /* pointers are the GPU's */
+    struct shuffle order;         /* of the epoch's examples, where the source shuffles */
+    uint64_t first, count;
+    uint32_t epoch;
+    int held_out;
+};
+
+/* What one example makes. */
+struct need {
+    uint32_t blocks, targets;
+    uint64_t contexts, terms;
+};
+
+/* A batch's sizes, where the host must wait for them. */
+struct measured {
+    struct need total;
+    uint32_t too_long;
+};
+
+/* ---- bytes of arrays, each ---- */
+
+/* Of one side of a batch of n occurrences. */
+struct side_bytes {
+    uint64_t ids, block, distinct, distinct_ids, distinct_starts, order, items, longs; /* distinct_ids: of each copy */
+};
+static inline struct side_bytes side_bytes(uint64_t n) {
+    struct side_bytes bytes;
+    bytes.ids = bytes.block = bytes.distinct = bytes.distinct_ids = bytes.order = n * sizeof(uint32_t);
+    bytes.distinct_starts = (n + 1) * sizeof(uint32_t);
+    bytes.items = n * sizeof(struct item);
+    bytes.longs = (n / UPDATE_PIECE + 1) * sizeof(struct item);
+    return bytes;
+}
+
+/* Of a batch, by its blocks. */
+struct batch_bytes {
+    uint64_t target_starts, context_starts, term_starts, positives, block_slot, block_example, coefficients, losses;
+};
+static inline struct batch_bytes batch_bytes(uint64_t blocks, uint64_t targets, uint64_t terms) {
+    struct batch_bytes bytes;
+    bytes.target_starts = bytes.context_starts = bytes.term_starts = (blocks + 1) * sizeof(uint32_t);
+    bytes.positives = bytes.block_slot = (blocks + 1) * sizeof(uint32_t);
+    bytes.block_example = (blocks + 1) * sizeof(uint64_t);
+    bytes.coefficients = terms * sizeof(float);
+    bytes.losses = targets * sizeof(double);
+    return bytes;
+}
+
+/* Of the slots of up to `rows` cold rows. */
+static inline uint64_t forward_bytes(uint64_t rows) {
+    return rows * sizeof(uint32_t);
+}
+/* Of the batch's ids where the host's threads move rows. */
+static inline uint64_t host_ids_bytes(uint64_t occurrences) {
+    return occurrences * sizeof(uint32_t);
+}
+
+/* Of a step's sums, for rows of `span` floats. */
+struct sum_bytes {
+    uint64_t gradients, partials, context_gradients;
+};
+static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span, int one_target) {
+    uint64_t row = span * sizeof(float), most = targets > contexts ? targets : contexts;
+    struct sum_bytes bytes;
+    bytes.gradients = targets * row;
+    bytes.partials = (2 * most / UPDATE_PIECE + 2) * row; /* rows of more than one piece: at most twice what they fill */
+    bytes.context_gradients = one_target ? 0 : contexts * row;
+    return bytes;
+}
+
+/* The corrections of a rule by a row's updates: four floats each, behind what they are for. */
+#define CORRECTIONS_BYTES ((sizeof(struct rule_options) + sizeof(double) + 15) / 16 * 16 + CORRECTIONS * 4 * sizeof(float))
+
+/* Of making batches of `examples`: what each example needs and where it begins; and what scanning it takes, at most. */
+static inline uint64_t need_bytes(uint64_t examples) {
+    return (examples + 1) * sizeof(struct need);
+}
+static inline uint64_t scan_bytes(uint64_t examples) {
+    return examples / 2 + 8192;
+}
+
+/* Of sorting n occurrences: keys, ranks or 0, 1, 2 ..; and what sorting and ranking work in, at most: a copy of keys and
+ * one of places, and a look-back of a kilobyte for each few thousand. */
+static inline uint64_t sorted_bytes(uint64_t n) {
+    return n * sizeof(uint32_t);
+}
+static inline uint64_t sort_bytes(uint64_t n) {
+    return 2 * n * sizeof(uint32_t) + n / 4 + (64 << 10);
+}
+
+/* ---- lock-free training ---- */
+
+enum {
+    HOGWILD_WIDEST = 32,          /* window that the kernel of windows has a place for */
+    HOGWILD_LARGEST_ROW = 512,    /* columns that its registers hold */
+    HOGWILD_CONTEXTS = 8,         /* of a block that the general kernel works on at once */
+    HOGWILD_PROCESSOR_WARPS = 32, /* of the general kernel, on each of the GPU's processors */
+    /* Rows of a table for each warp, at least: rows that many warps touch at once move by differences of the same old row
+     * and overshoot, so small vocabularies train on few warps. */
+    HOGWILD_WARP_ROWS = 48,
+    HOGWILD_LEAST_WARPS = 32
+};
+#define HOGWILD_SCRATCH_BYTES ((uint64_t)256 << 20) /* of all warps, unless one needs more */
+
+struct hogwild_totals {
+    unsigned long long next; /* pieces taken so far */
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
+    double loss;
+};
+
+/* Whether examples are windows that the kernel of windows trains in registers; `linear`: as hogwild_is_linear() says. */
+static inline int hogwild_in_registers(const struct example_source *s, uint64_t span, int linear) {
+    return s->mode == EXAMPLE_WINDOW && s->window <= HOGWILD_WIDEST && !s->distinct && linear && span <= HOGWILD_LARGEST_ROW;
+}
+
+/* What a warp of the general kernel works in. */
+struct hogwild_scratch {
+    uint64_t contexts, targets; /* of one block, at most */
+    uint64_t window_targets;    /* of all blocks of one window */
+    uint64_t words;             /* 32-bit words for them, rounded up so that the next warp's gradients are aligned */
+};
+static inline struct hogwild_scratch hogwild_scratch(const struct example_source *s) {
+    struct example_sizes most = example_most(s);
+    struct hogwild_scratch scratch;
+    scratch.contexts = most.contexts / most.blocks;
+    scratch.targets = most.targets / most.blocks;
+    scratch.window_targets = most.targets;
+    uint64_t gradients = 128 * (scratch.targets + HOGWILD_CONTEXTS);
+    uint64_t words = gradients + scratch.targets * (scratch.contexts + 1) + 2 * scratch.contexts + scratch.window_targets;
+    scratch.words = round_up(words, 4);
+    return scratch;
+}
+
+static inline uint64_t hogwild_wanted_warps(uint64_t rows) {
+    uint64_t warps = rows / HOGWILD_WARP_ROWS;
+    return warps > HOGWILD_LEAST_WARPS ? warps : HOGWILD_LEAST_WARPS;
+}
+
+/* Warps of the general kernel: as many of the wanted ones as the processors and the scratch allow, at least one.
+ * processors: 0 where they are not known. */
+static inline uint64_t hogwild_warps(uint64_t wanted, uint64_t processors, const struct hogwild_scratch *scratch) {
+    uint64_t most = HOGWILD_SCRATCH_BYTES / (scratch->words * sizeof(uint32_t)), held = processors * HOGWILD_PROCESSOR_WARPS;
+    if (processors && held < wanted) wanted = held;
+    if (most < wanted) wanted = most;
+    return wanted ? wanted : 1;
+}
+
+/* In estimate.c: compiled with or without CUDA. */
+void cuda_estimate(const struct estimate_request *request, struct estimate *estimate);
+
+#endif

@@ -1,0 +1,205 @@
+/* estimate: what the CUDA backend will hold, added up from the sizes that arrays.h gives its files. Plain C without a CUDA
+ * header: compiled always, so that a plan can be made for a GPU that is not here.
+ *
+ *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
+ *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu), transfer (memory.cu),
+ *                                                            scratch of lock-free training (hogwild.cu)
+ */
+#include "arrays.h"
+
+#include "base/pool.h"
+#include "kernels/hogwild.h"
+#include "kernels/home_order.h"
+#include "kernels/stores.h"
+
+/* Of the host, by the driver and its libraries: not pinned by us, and no call tells it before. Measured on H200 hosts. */
+#define RUNTIME_BYTES ((uint64_t)298 << 20)
+/* Registering the caller's memory takes whole pages at both ends. */
+#define REGISTER_SPARE ((uint64_t)8 << 10)
+
+enum { SIDE_TARGET, SIDE_CONTEXT, SIDES };
+
+/* A run as the sums below see it. */
+struct run {
+    const struct estimate_request *request;
+    const struct example_source *source;
+    struct table_shape shape[SIDES];
+    uint64_t rows;
+    struct example_sizes sizes; /* of the largest batch */
+    uint64_t stages, makers;
+    int one_target;
+};
+
+/* ---- the run ---- */
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* The largest batch: what its examples are bound to where they are, otherwise what the caller found. Held-out batches of
+ * lock-free training are given room by the caller's size, but never for more than the bound. */
+static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
+    struct example_sizes sizes = s->room, bound;
+    if (!example_bound(s, s->batch, &bound)) return sizes;
+    if (!hogwild) return bound;
+    sizes.blocks = smaller(sizes.blocks, bound.blocks);
+    sizes.targets = smaller(sizes.targets, bound.targets);
+    sizes.contexts = smaller(sizes.contexts, bound.contexts);
+    sizes.terms = smaller(sizes.terms, bound.terms);
+    return sizes;
+}
+
+static struct run run_of(const struct estimate_request *request) {
+    const struct example_source *s = request->source;
+    struct run run = {.request = request, .source = s, .rows = request->target.rows};
+    int in_turn = !request->hogwild || request->depth % 2; /* of one stage's batches, too, where the depth is odd */
+    run.shape[SIDE_TARGET] = table_shape(&request->target, 1);
+    run.shape[SIDE_CONTEXT] = table_shape(&request->context, 1);
+    run.sizes = largest_batch(s, request->hogwild);
+    run.stages = request->hogwild ? s->held_out != 0 : request->depth;
+    run.makers = request->depth > 1 && in_turn ? MAKERS : 1;
+    run.one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    return run;
+}
+
+/* ---- tables and source ---- */
+
+static void add_tables(const struct run *run, struct estimate *e) {
+    for (int side = 0; side < SIDES; side++)
+        for (unsigned i = 0; i < run->shape[side].stores; i++) {
+            const struct store_shape *store = &run->shape[side].store[i];
+            uint64_t host = (run->rows - store->gpu_rows) * store->stride;
+            e->tables.gpu += store->gpu_rows * store->stride;
+            if (store->place == PLACE_FILE)
+                e->tables.file += host;
+            else
+                e->tables.pinned += round_up(host, PINNED_PAGE);
+        }
+}
+
+/* Arrays that are read over the link are the caller's, registered, or where the driver refuses that a pinned copy. */
+static void add_source(const struct run *run, struct estimate *e) {
+    const struct example_source *s = run->source;
+    uint64_t ids = s->tokens * sizeof *s->ids, starts = (s->sentences + 1) * sizeof *s->starts;
+    if (s->far)
+        e->source.pinned += round_up(ids + REGISTER_SPARE, PINNED_PAGE) + round_up(starts + REGISTER_SPARE, PINNED_PAGE);
+    else
+        e->source.gpu += ids + starts;
+    if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
+    if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
+}
+
+/* ---- batches ---- */
+
+/* An array that grows. */
+static uint64_t array(uint64_t bytes) {
+    return round_up(bytes, GPU_ARRAY_ALIGN);
+}
+
+static uint64_t side_arrays(uint64_t n) {
+    struct side_bytes b = side_bytes(n);
+    return array(b.ids) + array(b.block) + array(b.distinct) + 2 * array(b.distinct_ids) + array(b.distinct_starts) +
+           array(b.order) + array(b.items) + array(b.longs);
+}
+
+static uint64_t stage_arrays(const struct example_sizes *n) {
+    struct batch_bytes b = batch_bytes(n->blocks, n->targets, n->terms);
+    return array(b.target_starts) + array(b.context_starts) + array(b.term_starts) + array(b.positives) +
+           array(b.block_slot) + array(b.block_example) + array(b.coefficients) + array(b.losses) +
+           side_arrays(n->targets) + side_arrays(n->contexts);
+}
+
+static uint64_t maker_arrays(uint64_t examples, const struct example_sizes *n) {
+    uint64_t bytes = 2 * array(need_bytes(examples)) + array(scan_bytes(examples));
+    const uint64_t sides[SIDES] = {n->targets, n->contexts};
+    bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
+    for (int side = 0; side < SIDES; side++)
+        if (sides[side]) bytes += 2 * array(sorted_bytes(sides[side])) + array(sort_bytes(sides[side]));
+    return bytes;
+}
+
+static uint64_t sum_arrays(const struct run *run) {
+    const struct example_sizes *n = &run->sizes;
+    const struct record_layout *layout = &run->request->target.layout;
+    struct sum_bytes b = sum_bytes(n->targets, n->contexts, layout->span, run->one_target);
+    uint64_t corrections = layout->counted && !run->request->hogwild ? array(CORRECTIONS_BYTES) : 0;
+    return array(b.gradients) + array(b.partials) + array(b.context_gradients) + corrections;
+}
+
+/* ---- rows that are not on the GPU ---- */
+
+static int is_cold(const struct run *run, const struct store_shape *store) {
+    return store->place != PLACE_GPU && store->gpu_rows < run->rows;
+}
+
+/* Of one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
+static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
+    const struct table_shape *shape = &run->shape[side];
+    uint64_t most = 0;
+    int host_moves = 0;
+    for (unsigned i = 0; i < shape->stores; i++) {
+        const struct store_shape *store = &shape->store[i];
+        if (!is_cold(run, store)) continue;
+        most = smaller(named, run->rows - store->gpu_rows);
+        struct home_load load = {.bytes = most * store->stride,
+                                 .threads = run->request->threads,
+                                 .in_file = store->place == PLACE_FILE,
+                                 .one_target = run->one_target};
+        int staged = load.in_file || (!run->request->hogwild && home_wanted(&load) == HOME_STAGED);
+        stage->gpu += array(load.bytes);
+        stage->pinned += staged ? load.bytes : 0;
+        host_moves |= staged;
+    }
+    stage->gpu += array(forward_bytes(most));
+    if (host_moves) stage->pinned += host_ids_bytes(named) + sizeof(struct batch_counts);
+}
+
+static void add_batches(const struct run *run, struct estimate *e) {
+    struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
+    add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
+    add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
+    e->work.gpu += run->stages * stage.gpu + run->makers * maker_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
+    e->work.pinned += run->stages * stage.pinned;
+}
+
+/* ---- lock-free training ---- */
+
+static void add_hogwild(const struct run *run, struct estimate *e) {
+    const struct estimate_request *request = run->request;
+    e->fixed.gpu += sizeof(struct hogwild_totals);
+    e->fixed.pinned += sizeof(struct hogwild_totals);
+    if (hogwild_in_registers(run->source, request->target.layout.span, hogwild_is_linear(request->rule))) return;
+    struct hogwild_scratch scratch = hogwild_scratch(run->source);
+    uint64_t warps = hogwild_warps(hogwild_wanted_warps(run->rows), request->processors, &scratch);
+    e->work.gpu += array(warps * scratch.words * sizeof(uint32_t));
+}
+
+/* ---- all ---- */
+
+/* Rows of the GPU pass through a buffer for each store on their way to and from the host. */
+static void add_transfer(const struct run *run, struct estimate *e) {
+    for (unsigned i = 0; i < 2; i++) {
+        int used = 0;
+        for (int side = 0; side < SIDES; side++) used |= i < run->shape[side].stores && run->shape[side].store[i].gpu_rows;
+        if (used) e->work.pinned += TRANSFER_BYTES;
+    }
+}
+
+static void add_fixed(const struct run *run, struct estimate *e) {
+    uint64_t depth = run->request->depth;
+    e->fixed.gpu += depth * (2 * sizeof(struct batch_counts) + sizeof(struct example_request));
+    e->fixed.pinned +=
+        depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct measured);
+    e->fixed.host += RUNTIME_BYTES + run->request->threads * POOL_THREAD_BYTES;
+}
+
+void cuda_estimate(const struct estimate_request *request, struct estimate *estimate) {
+    struct run run = run_of(request);
+    *estimate = (struct estimate){.fixed.gpu = 0};
+    add_tables(&run, estimate);
+    add_source(&run, estimate);
+    if (run.stages) add_batches(&run, estimate);
+    if (request->hogwild) add_hogwild(&run, estimate);
+    add_transfer(&run, estimate);
+    add_fixed(&run, estimate);
+}
