@@ -106,11 +106,15 @@ void idstream_writer_abandon(struct idstream_writer *writer) {
 
 /* ---- checking ---- */
 
+uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences) {
+    return sizeof(struct header) + padded(tokens) * sizeof(uint32_t) + (sentences + 1) * sizeof(uint64_t);
+}
+
 /* Whether the header's numbers are those of a file of this size, without a sum that could overflow. */
 static int sizes_agree(const struct header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (size % 8 || header->tokens > words || header->sentences > words) return 0;
-    return sizeof *header + padded(header->tokens) * 4 + (header->sentences + 1) * 8 == size;
+    return idstream_bytes(header->tokens, header->sentences) == size;
 }
 
 static int header_fits(const struct file_map *map, struct header *header) {

@@ -23,6 +23,9 @@ struct idstream {
     struct file_map map;
 };
 
+/* Bytes of a stream's file, and of its mapping. */
+uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences);
+
 /* Maps a stream that is a corpus itself: its fingerprint is the vocabulary's. 0, or -1 after fail(). */
 int idstream_open(struct idstream *stream, const char *path, const struct vocab *vocab, struct pool *pool);
 

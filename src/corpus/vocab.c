@@ -631,6 +631,12 @@ void vocab_release(struct vocab *vocab) {
     *vocab = (struct vocab){0};
 }
 
+uint64_t vocab_bytes(const struct vocab *vocab) {
+    uint64_t size = vocab->size;
+    return size * sizeof *vocab->counts + (size + 1) * sizeof *vocab->offsets + vocab->offsets[size] +
+           vocab->slot_count * sizeof *vocab->slots;
+}
+
 /* ---- on disk ---- */
 
 /* One line as it stands in the file: its word and its count. */

@@ -30,6 +30,7 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
 int vocab_read(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
+uint64_t vocab_bytes(const struct vocab *vocab); /* that it holds */
 
 /* Many look-ups at once: with millions of rows each is a handful of cache misses, and these overlap. ids[i]: the id, or
  * VOCAB_ABSENT. */

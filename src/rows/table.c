@@ -170,11 +170,18 @@ static int draw_chunk(void *context, unsigned worker) {
     return 0;
 }
 
-/* Rows that are moved at once. */
-static uint64_t grain(const struct table *table) {
-    uint64_t rows = TABLE_CHUNK / table->spec.layout.packed;
-    if (rows > table->spec.rows) rows = table->spec.rows;
+/* Rows that are moved at once, of `all`. */
+static uint64_t grain_of(uint64_t all, const struct record_layout *layout) {
+    uint64_t rows = TABLE_CHUNK / layout->packed;
+    if (rows > all) rows = all;
     return rows ? rows : 1;
+}
+static uint64_t grain(const struct table *table) {
+    return grain_of(table->spec.rows, &table->spec.layout);
+}
+
+uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *layout) {
+    return SAVED_AT_ONCE * grain_of(rows, layout) * layout->packed;
 }
 
 /* Rows of the chunk that begins at row `first`; 0 behind the last. */
@@ -280,7 +287,7 @@ static int save_chunks(struct saving *saving, struct pool *pool) {
 
 static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
     uint64_t chunk = grain(table) * table->spec.layout.packed;
-    char *records = mem_alloc(2, chunk, "pieces of a table on their way to disk");
+    char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
     if (!records) return -1;
     struct pool *pool = pool_open(2);
     struct saving saving = {.table = table, .writer = writer, .hash = hash, .next = records, .last = records + chunk};

@@ -13,7 +13,7 @@
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
 /* Bytes of packed records that are filled, loaded or saved at once; saving has two such chunks in memory. */
-enum { TABLE_CHUNK = 16 << 20 };
+enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
 /* How first weights are drawn. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
@@ -62,6 +62,9 @@ void table_release(struct table *table); /* harmless on a zeroed one */
 
 /* First weights from draws alone (seed, row, column), first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);
+
+/* Bytes of memory that saving or loading a table takes beside it. */
+uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *layout);
 
 /* To and from a structured .npy; *checksum is XXH64 of the whole file. Loading verifies names, rows and columns. A table
  * that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1. */

@@ -1,9 +1,24 @@
-/* planner: bytes, rows and floors before anything is allocated; says whether a run fits and what to change if not. */
+/* planner: bytes, rows and floors before anything is allocated; says whether a run fits and what to change if not.
+ *
+ *   planner.c  settles batch, places and hot rows, and adds up    advice.c      what to change where it does not fit
+ *   touches.c  which rows a batch touches                         plan_print.c  for people and for machines
+ *
+ * What a backend allocates the backend says (estimate in backend.h).
+ */
 #ifndef SPTX_PLANNER_H
 #define SPTX_PLANNER_H
 
 #include "examples.h"
+#include "kernels/bench.h"
 #include "rows/table.h"
+
+/* What a plan is made for: a machine that is here, or one that is imagined. */
+struct planner_machine {
+    const struct backend_ops *ops; /* says what it will allocate; need not be open */
+    struct backend_info info;
+    uint64_t host_available;   /* bytes of the host that this process can have beside what it has; 0: not known */
+    struct bench_limits rates; /* of plain copies, bytes a second, where they were measured; zeros: not known */
+};
 
 struct plan {
     uint64_t rows, tokens, sentences;
@@ -11,29 +26,34 @@ struct plan {
     struct record_layout layout;
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */
     int one_record_target, one_record_context;
-    enum place target, target_state, context, context_state; /* settled; on the CPU backend gpu is said as pinned */
+    enum place target, target_state, context, context_state;   /* settled; on the CPU backend gpu is said as pinned */
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place, without their hot rows */
-    uint64_t hot_bytes; /* hot rows of pinned and file places, on the GPU and nowhere else */
-    uint64_t stage_bytes;      /* batches in flight and workers' scratch */
+    uint64_t hot_bytes;  /* hot rows of pinned and file places, on the GPU and nowhere else */
+    uint64_t work_bytes; /* batches in flight and scratch: of the GPU, or of the host where there is none */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
-    uint64_t stream_gpu;    /* of it on the GPU: all, or 0 where examples are read over the link */
-    uint64_t stream_pinned; /* of it pinned on the host, then: all */
-    uint64_t host_needed, gpu_needed;               /* sums that must fit */
-    uint64_t host_available, gpu_available;
+    uint64_t stream_gpu;              /* of it on the GPU: all, or 0 where examples are read over the link */
+    uint64_t stream_pinned;           /* of it pinned on the host, then: all */
+    uint64_t host_needed, gpu_needed; /* sums that must fit */
+    uint64_t host_available, gpu_available; /* host: 0 where it is not known, which fits */
     uint64_t hot_rows;
     double hot_hits;           /* share of target touches that hot rows catch */
     uint64_t batch;            /* settled */
     struct example_sizes room; /* for the largest batch, where stages must be told; zeros where its examples bound it */
     double batch_blocks, batch_targets, batch_contexts, batch_pairs; /* expected a step: distinct rows */
     double link_bytes, memory_bytes;                                 /* expected a step */
-    double floor_pairs;        /* pairs/s at which link or memory is full; 0 where unknown */
+    double floor_pairs;            /* pairs/s at which link or memory is full; 0 where unknown */
+    int floor_link;                /* it is the link that is full first */
     int fits_host, fits_gpu, fits; /* fits: both */
-    char advice[512];          /* what to change where it does not fit; "" otherwise */
+    char advice[512];              /* what to change where it does not fit; "" otherwise */
 };
 
-/* Settles train.batch, places and hot rows for this backend from counts alone. 0 also where it does not fit. */
+/* Settles train.batch, places and hot rows for this machine from counts alone. 0 also where it does not fit. */
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab, const struct examples *examples,
-                 const struct backend_info *machine, int cuda);
+                 const struct planner_machine *machine);
+
+/* floor_pairs and floor_link by these rates. */
+void planner_set_floor(struct plan *plan, const struct bench_limits *rates);
+
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout);
 /* The same numbers as one line of JSON on stdout, for machines. */
 void planner_print_json(const struct plan *plan);

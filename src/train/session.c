@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
@@ -71,7 +72,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
     if (tables_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
         examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
-    return planner_make(&s->plan, config, &s->vocab, &s->examples, &s->machine, s->ops == &backend_cuda);
+    const struct planner_machine planned = {.ops = s->ops, .info = s->machine, .host_available = mem_available()};
+    return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
 int session_open(struct session *s, struct config *config) {

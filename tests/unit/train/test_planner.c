@@ -22,18 +22,24 @@ static int release(void **state) {
     return 0;
 }
 
-static struct backend_info cpu_machine(void) {
-    return (struct backend_info){.name = "CPU", .threads = 2};
+#define ROOMY ((uint64_t)16 << 30) /* more than these plans need of the host, but for one */
+
+static struct planner_machine cpu_machine(void) {
+    return (struct planner_machine){.ops = &backend_cpu, .info = {.name = "CPU", .threads = 2}, .host_available = ROOMY};
 }
-static struct backend_info gpu_machine(uint64_t mebibytes) {
-    return (struct backend_info){.name = "GPU", .threads = 16, .gpu_total = mebibytes << 20, .gpu_free = mebibytes << 20};
+static struct planner_machine gpu_machine(uint64_t mebibytes) {
+    return (struct planner_machine){
+        .ops = &backend_cuda,
+        .info = {.name = "GPU", .threads = 16, .gpu_total = mebibytes << 20, .gpu_free = mebibytes << 20},
+        .host_available = ROOMY,
+        .rates = {.to = 55e9, .from = 55e9, .both = 101e9, .device = 4250e9}};
 }
 
-static struct plan plan_for(const struct config *config, const struct backend_info *machine, int cuda) {
+static struct plan plan_for(const struct config *config, const struct planner_machine *machine) {
     struct plan plan;
     examples_release(&examples);
     assert_int_equal(0, examples_init(&examples, config, &tiny.vocab, &tiny.stream));
-    assert_int_equal(0, planner_make(&plan, config, &tiny.vocab, &examples, machine, cuda));
+    assert_int_equal(0, planner_make(&plan, config, &tiny.vocab, &examples, machine));
     return plan;
 }
 
@@ -51,8 +57,8 @@ static double count_distinct(uint32_t *ids, uint64_t count) {
 }
 
 static void compare_with_built(const struct config *config, double within) {
-    struct backend_info machine = cpu_machine();
-    struct plan plan = plan_for(config, &machine, 0);
+    struct planner_machine machine = cpu_machine();
+    struct plan plan = plan_for(config, &machine);
     double blocks = 0, targets = 0, contexts = 0, pairs = 0, batches = 0;
     for (uint64_t first = 0; first + plan.batch <= example_count(&examples.source) && batches < 4; first += plan.batch) {
         struct cpu_piece piece = {0};
@@ -105,10 +111,10 @@ static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order =
 
 static void test_cpu_bytes(void **state) {
     struct config config = tiny_config(MODE_WINDOW);
-    struct backend_info machine = cpu_machine();
+    struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 5000, 300, 20, 1);
     config.optimizer_rule = RULE_ADAM;
-    struct plan plan = plan_for(&config, &machine, 0);
+    struct plan plan = plan_for(&config, &machine);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
     assert_int_equal(5000, plan.rows);
     assert_int_equal(5000 * row, plan.target_bytes);
@@ -120,23 +126,23 @@ static void test_cpu_bytes(void **state) {
     assert_int_equal(5000 * 8, plan.draw_bytes);
     assert_int_equal(PLACE_PINNED, plan.context); /* gpu is plain memory here */
     assert_int_equal(0, plan.hot_rows);
-    assert_true(plan.host_needed >= plan.plain_bytes + plan.vocab_bytes + plan.draw_bytes + plan.stage_bytes);
+    assert_true(plan.host_needed >= plan.plain_bytes + plan.vocab_bytes + plan.draw_bytes + plan.work_bytes);
     assert_true(plan.host_needed < plan.plain_bytes + (300ull << 20)); /* what the whole must keep to */
     assert_int_equal(1, plan.fits);
     assert_string_equal("", plan.advice);
     assert_true(plan.floor_pairs == 0);
     /* gpu and pinned are one memory, so such a table still has one record */
     config.memory_target_state = CONFIG_GPU;
-    assert_int_equal(1, plan_for(&config, &machine, 0).one_record_target);
+    assert_int_equal(1, plan_for(&config, &machine).one_record_target);
 }
 
 static void test_files(void **state) {
     struct config config = tiny_config(MODE_WINDOW);
-    struct backend_info machine = cpu_machine();
+    struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 5000, 300, 20, 1);
     config.optimizer_rule = RULE_ADAGRAD;
     config.memory_target_state = CONFIG_FILE;
-    struct plan plan = plan_for(&config, &machine, 0);
+    struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.one_record_target);
     assert_int_equal(5000 * 512, plan.target_bytes); /* 400 bytes padded */
     assert_int_equal(5000 * 512, plan.target_state_bytes);
@@ -145,25 +151,25 @@ static void test_files(void **state) {
 }
 
 static void test_batches(void **state) {
-    struct backend_info machine = cpu_machine(), gpu = gpu_machine(80000);
+    struct planner_machine machine = cpu_machine(), gpu = gpu_machine(80000);
     struct config config = tiny_config(MODE_WINDOW);
     tiny_make(&tiny, 500, 300, 20, 1);
-    assert_int_equal(8192, plan_for(&config, &machine, 0).batch);
-    assert_int_equal(16384, plan_for(&config, &gpu, 1).batch);
+    assert_int_equal(8192, plan_for(&config, &machine).batch);
+    assert_int_equal(16384, plan_for(&config, &gpu).batch);
     config.train_batch = 77;
-    assert_int_equal(77, plan_for(&config, &machine, 0).batch);
+    assert_int_equal(77, plan_for(&config, &machine).batch);
     config = tiny_config(MODE_ADJACENCY);
-    assert_int_equal(1024, plan_for(&config, &machine, 0).batch);
+    assert_int_equal(1024, plan_for(&config, &machine).batch);
     config = tiny_config(MODE_WINDOW);
     config.train_update = UPDATE_HOGWILD;
-    struct plan plan = plan_for(&config, &machine, 0);
+    struct plan plan = plan_for(&config, &machine);
     assert_true(plan.batch > 8192);
-    assert_true(plan.stage_bytes < 10 << 20); /* no stages */
+    assert_true(plan.work_bytes < 10 << 20); /* no stages */
 }
 
 static void test_cpu_does_not_fit(void **state) {
     struct config config = tiny_config(MODE_WINDOW);
-    struct backend_info machine = cpu_machine();
+    struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 1000, 300, 20, 1);
     examples_release(&examples);
     assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
@@ -174,7 +180,7 @@ static void test_cpu_does_not_fit(void **state) {
     if (!huge.counts || !huge.offsets) skip();
     config.model_dim = 4096;
     struct plan plan;
-    assert_int_equal(0, planner_make(&plan, &config, &huge, &examples, &machine, 0));
+    assert_int_equal(0, planner_make(&plan, &config, &huge, &examples, &machine));
     free(huge.counts);
     free(huge.offsets);
     assert_int_equal(0, plan.fits);
@@ -189,25 +195,25 @@ static void test_cpu_does_not_fit(void **state) {
 /* Lock-free training keeps no batches in flight, but measures what is held out in batches of that alone. */
 static void test_held_out_examples_of_lock_free_training(void **state) {
     struct config config = tiny_config(MODE_WINDOW);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 5000, 3000, 20, 1);
-    uint64_t batches = plan_for(&config, &machine, 1).stage_bytes;
+    uint64_t batches = plan_for(&config, &machine).work_bytes;
     config.train_update = UPDATE_HOGWILD;
-    assert_int_equal(0, plan_for(&config, &machine, 1).stage_bytes);
+    assert_int_equal(0, plan_for(&config, &machine).work_bytes);
     config.train_batch = 16384; /* as the other had by default */
     config.train_held_out = 0.01;
-    uint64_t few = plan_for(&config, &machine, 1).stage_bytes;
+    uint64_t few = plan_for(&config, &machine).work_bytes;
     config.train_held_out = 0.2;
-    uint64_t many = plan_for(&config, &machine, 1).stage_bytes;
+    uint64_t many = plan_for(&config, &machine).work_bytes;
     assert_true(0 < few && few < many / 2 && many < batches / 2);
 }
 
 static void test_gpu_split(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 20000, 12, 1);
     config.optimizer_rule = RULE_ADAGRAD;
-    struct plan plan = plan_for(&config, &machine, 1);
+    struct plan plan = plan_for(&config, &machine);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_GPU, PLACE_GPU);
     assert_int_equal(200000 * row, plan.gpu_bytes);
     assert_int_equal(200000, plan.hot_rows); /* all fit */
@@ -219,14 +225,14 @@ static void test_gpu_split(void **state) {
     assert_int_equal(1, plan.fits);
 
     config.memory_hot_rows = 0;
-    struct plan cold = plan_for(&config, &machine, 1);
+    struct plan cold = plan_for(&config, &machine);
     assert_int_equal(0, cold.hot_rows);
     assert_true(cold.hot_hits == 0);
     assert_true(fabs(cold.link_bytes - 2 * cold.batch_targets * (double)row) < 1);
     assert_true(cold.floor_pairs <= plan.floor_pairs);
 
     config.memory_hot_rows = 2000; /* 1% of the rows, far more of the touches, as Zipf has it */
-    struct plan warm = plan_for(&config, &machine, 1);
+    struct plan warm = plan_for(&config, &machine);
     double hits = 0;
     for (int i = 0; i < 2000; i++) hits += (double)tiny.vocab.counts[i] / (double)tiny.vocab.kept;
     assert_float_equal(hits, warm.hot_hits, 1e-9);
@@ -236,65 +242,88 @@ static void test_gpu_split(void **state) {
 
 /* Hot rows are on the GPU and not on the host, in pinned places as in files: none, some, all but one, all, and more. */
 static void test_hot_rows_leave_the_host(void **state) {
-    static const uint64_t hot[] = {0, 1, 1234, 19999, 20000, 30000};
+    enum { ROWS = 200000 };
+    static const uint64_t hot[] = {0, 1, 12345, ROWS - 1, ROWS, ROWS + 10000};
     static const int places[][2] = {{CONFIG_PINNED, CONFIG_PINNED}, {CONFIG_FILE, CONFIG_FILE}, {CONFIG_PINNED, CONFIG_FILE},
                                     {CONFIG_FILE, CONFIG_PINNED}, {CONFIG_GPU, CONFIG_FILE}};
-    struct backend_info machine = gpu_machine(80000);
-    tiny_make(&tiny, 20000, 2000, 12, 1);
+    struct planner_machine machine = gpu_machine(80000);
+    tiny_make(&tiny, ROWS, 2000, 12, 1);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         struct config config = tiny_config(MODE_LIST);
         config.optimizer_rule = RULE_ADAGRAD;
         config.memory_target = places[i][0], config.memory_target_state = places[i][1];
         config.memory_hot_rows = 0;
-        struct plan cold = plan_for(&config, &machine, 1);
-        uint64_t row = (cold.pinned_bytes + cold.file_bytes) / 20000;
+        struct plan cold = plan_for(&config, &machine);
+        uint64_t row = (cold.pinned_bytes + cold.file_bytes) / ROWS, spare = 40 << 20; /* buffers, whole pages */
         assert_true(row > 0 && cold.hot_bytes == 0);
         for (size_t j = 0; j < sizeof hot / sizeof *hot; j++) {
-            uint64_t rows = hot[j] < 20000 ? hot[j] : 20000;
+            uint64_t rows = hot[j] < ROWS ? hot[j] : ROWS;
             config.memory_hot_rows = hot[j];
-            struct plan plan = plan_for(&config, &machine, 1);
+            struct plan plan = plan_for(&config, &machine);
             assert_int_equal(rows, plan.hot_rows);
             assert_int_equal(rows * row, plan.hot_bytes);
             assert_int_equal(cold.gpu_bytes, plan.gpu_bytes);
-            assert_int_equal(cold.pinned_bytes / 20000 * (20000 - rows), plan.pinned_bytes);
-            assert_int_equal(cold.file_bytes / 20000 * (20000 - rows), plan.file_bytes);
-            assert_int_equal(cold.gpu_needed + rows * row, plan.gpu_needed);
-            assert_true(plan.host_needed <= cold.host_needed - cold.pinned_bytes + plan.pinned_bytes);
+            assert_int_equal(cold.pinned_bytes / ROWS * (ROWS - rows), plan.pinned_bytes);
+            assert_int_equal(cold.file_bytes / ROWS * (ROWS - rows), plan.file_bytes);
+            assert_true(plan.gpu_needed <= cold.gpu_needed + rows * row); /* less where the last rows need no slots */
+            assert_true(plan.gpu_needed > rows * row + plan.gpu_bytes);
+            assert_true(plan.host_needed <= cold.host_needed - cold.pinned_bytes + plan.pinned_bytes + spare);
             assert_int_equal(cold.target_bytes, plan.target_bytes); /* the whole table's, wherever its rows lie */
-            assert_true(rows == 20000 ? plan.link_bytes == 0 : rows > 1234 || plan.link_bytes > 0);
+            assert_true(rows == ROWS ? plan.link_bytes == 0 : rows > 12345 || plan.link_bytes > 0);
         }
         config.memory_hot_rows = COUNT_AUTO; /* what fits is taken, of files too */
-        assert_int_equal(20000, plan_for(&config, &machine, 1).hot_rows);
+        assert_int_equal(ROWS, plan_for(&config, &machine).hot_rows);
+    }
+}
+
+/* A host that has as much as is needed, and one byte less. */
+static void test_the_host_just_fits(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct planner_machine gpu = gpu_machine(80000), cpu = cpu_machine();
+    tiny_make(&tiny, 200000, 2000, 12, 1);
+    for (int i = 0; i < 4; i++) {
+        struct planner_machine *machine = i < 2 ? &gpu : &cpu;
+        config.memory_hot_rows = i == 1 ? 150000 : 0;
+        machine->host_available = ROOMY;
+        struct plan plan = plan_for(&config, machine);
+        uint64_t held = plan.host_available - ROOMY; /* is there already */
+        machine->host_available = plan.host_needed - held;
+        assert_int_equal(1, plan_for(&config, machine).fits);
+        machine->host_available--;
+        plan = plan_for(&config, machine);
+        assert_true(!plan.fits && !plan.fits_host && *plan.advice);
+        machine->host_available = 0; /* the system does not tell: nothing is refused for it */
+        assert_int_equal(1, plan_for(&config, machine).fits);
     }
 }
 
 /* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
 static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200, 400000, 12, 1);
     config.train_batch = 256;
     config.memory_hot_rows = 0;
     uint64_t ids = 4 * tiny.stream.tokens + 8 * (tiny.stream.sentences + 1);
     config.memory_gpu_budget = 4 * ids;
-    struct plan here = plan_for(&config, &machine, 1);
+    struct plan here = plan_for(&config, &machine);
     assert_int_equal(ids, here.stream_gpu);
     assert_int_equal(0, here.stream_pinned);
     config.memory_gpu_budget--;
-    struct plan there = plan_for(&config, &machine, 1);
+    struct plan there = plan_for(&config, &machine);
     assert_int_equal(0, there.stream_gpu);
     assert_int_equal(ids, there.stream_pinned);
     assert_int_equal(here.gpu_needed - ids, there.gpu_needed);
-    assert_int_equal(here.host_needed + ids, there.host_needed);
+    assert_in_range(there.host_needed - here.host_needed, ids, ids + (4 << 20)); /* whole pages of two arrays */
 }
 
 static void test_hot_rows_fill_the_budget(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
     config.memory_gpu_budget = 180ull << 20; /* contexts are 98 MiB */
     config.train_batch = 512;
-    struct plan plan = plan_for(&config, &machine, 1);
+    struct plan plan = plan_for(&config, &machine);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
     assert_true(plan.hot_rows > 0 && plan.hot_rows < 200000);
     assert_true(plan.gpu_needed <= 180ull << 20);
@@ -304,70 +333,70 @@ static void test_hot_rows_fill_the_budget(void **state) {
 
 static void test_auto_places(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
     config.optimizer_rule = RULE_ADAGRAD;
     config.memory_target = config.memory_target_state = config.memory_context = config.memory_context_state = CONFIG_PLACE_AUTO;
     config.train_batch = 512;
-    struct plan plan = plan_for(&config, &machine, 1);
+    struct plan plan = plan_for(&config, &machine);
     assert_int_equal(PLACE_GPU, plan.target);
     assert_int_equal(PLACE_GPU, plan.target_state);
     assert_int_equal(PLACE_GPU, plan.context);
     assert_int_equal(0, plan.hot_rows);
     assert_int_equal(0, plan.pinned_bytes);
-    config.memory_gpu_budget = 300ull << 20; /* room for one table of 171 MiB with its state, and no more */
-    plan = plan_for(&config, &machine, 1);
+    config.memory_gpu_budget = 260ull << 20; /* room for one table of 171 MiB with its state, and no more */
+    plan = plan_for(&config, &machine);
     assert_int_equal(PLACE_GPU, plan.context);
     assert_int_equal(PLACE_GPU, plan.context_state);
     assert_int_equal(PLACE_PINNED, plan.target);
     assert_int_equal(1, plan.fits);
     machine = cpu_machine();
-    plan = plan_for(&config, &machine, 0);
+    plan = plan_for(&config, &machine);
     assert_int_equal(PLACE_PINNED, plan.context);
     assert_int_equal(1, plan.one_record_context);
 }
 
 static void test_gpu_advice(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
-    config.memory_gpu_budget = 110ull << 20; /* contexts alone are 98 MiB */
+    config.memory_gpu_budget = 99ull << 20; /* contexts alone are 98 MiB */
     config.train_batch = 512;
-    struct plan plan = plan_for(&config, &machine, 1);
+    struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.fits);
     assert_non_null(strstr(plan.advice, "memory.context = pinned"));
     config.memory_context = config.memory_context_state = CONFIG_PINNED; /* it is taken: */
-    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+    assert_int_equal(1, plan_for(&config, &machine).fits);
 
     config = tiny_config(MODE_LIST);
     config.memory_gpu_budget = 180ull << 20;
     config.memory_hot_rows = 199999;
     config.train_batch = 512;
-    plan = plan_for(&config, &machine, 1);
+    plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.fits);
     const char *rows = strstr(plan.advice, "memory.hot_rows to ");
     assert_non_null(rows);
     config.memory_hot_rows = strtoull(rows + strlen("memory.hot_rows to "), NULL, 10);
-    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+    assert_int_equal(1, plan_for(&config, &machine).fits);
     config.memory_hot_rows = COUNT_AUTO;
     config.train_batch = 1 << 20;
     config.negatives_count = 1000;
-    plan = plan_for(&config, &machine, 1);
+    plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.fits);
     const char *at = strstr(plan.advice, "train.batch to ");
     assert_non_null(at);
     config.train_batch = strtoull(at + strlen("train.batch to "), NULL, 10);
-    assert_int_equal(1, plan_for(&config, &machine, 1).fits);
+    assert_int_equal(1, plan_for(&config, &machine).fits);
 }
 
 /* ---- printing ---- */
 
 static void test_print(void **state) {
     struct config config = tiny_config(MODE_LIST);
-    struct backend_info machine = gpu_machine(80000);
+    struct planner_machine machine = gpu_machine(80000);
     char text[4096] = "";
     tiny_make(&tiny, 2000, 500, 12, 1);
-    struct plan plan = plan_for(&config, &machine, 1);
+    struct plan plan = plan_for(&config, &machine);
     FILE *file = tmpfile();
     fflush(stdout);
     int kept = dup(1);
@@ -397,6 +426,7 @@ int main(void) {
         TEST(test_held_out_examples_of_lock_free_training),
         TEST(test_gpu_split),
         TEST(test_hot_rows_leave_the_host),
+        TEST(test_the_host_just_fits),
         TEST(test_an_id_stream_is_on_the_gpu_or_pinned),
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),

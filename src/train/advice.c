@@ -1,0 +1,90 @@
+/* advice: what to change where a plan does not fit. Each piece of advice is tried before it is given, or is a share of what
+ * was counted.
+ */
+#include "planning.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST_DIM = 4, GPU_STREAM_PART = 4 };
+
+/* "it needs A of WHAT and B can be had: " and what to do. */
+static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
+    char need[TEXT_ROOM], have[TEXT_ROOM], *advice = p->plan->advice;
+    size_t room = sizeof p->plan->advice;
+    int n = snprintf(advice, room, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
+                     text_of_bytes(have, available));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(advice + n, room - (size_t)n, format, args);
+    va_end(args);
+}
+
+/* ---- the host ---- */
+
+void advise_host(const struct planning *p) {
+    static const char files[] = "(memory.target = file, memory.target_state = file; the same keys for context)";
+    const struct plan *plan = p->plan;
+    uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
+    uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
+    uint64_t dim = tables ? (uint64_t)((double)plan->dim * ((double)left / (double)tables)) / 4 * 4 : 0;
+    char ids[TEXT_ROOM], budget[TEXT_ROOM];
+    if (rest > have && rest - plan->stream_pinned <= have)
+        say(p, plan->host_needed, "memory", have,
+            "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "
+            "device.backend = cpu",
+            text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
+    else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
+        say(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
+    else if (dim >= LEAST_DIM)
+        say(p, plan->host_needed, "memory", have, "lower model.dim to %" PRIu64 ", or keep tables in files %s", dim, files);
+    else
+        say(p, plan->host_needed, "memory", have, "keep tables in files %s, or lower corpus.max_vocab", files);
+}
+
+/* ---- the GPU ---- */
+
+/* Whether the budget would hold with the tables of these sides off the GPU, and no row hot. */
+static int fits_off_gpu(const struct planning *p, int target, int context) {
+    struct planning tried = *p;
+    struct plan plan = *p->plan;
+    plan.hot_rows = 0;
+    if (target) plan.target = plan.target_state = PLACE_PINNED;
+    if (context) plan.context = plan.context_state = PLACE_PINNED;
+    tried.plan = &plan;
+    struct estimate estimate = planning_estimate(&tried);
+    return planning_gpu(&estimate) <= p->budget;
+}
+
+/* The largest half, quarter .. of the batch whose share of the work would leave enough; 0 where none does. */
+static uint64_t fitting_batch(const struct planning *p) {
+    uint64_t work = p->estimate.work.gpu, others = p->plan->gpu_needed - work - p->plan->hot_bytes, asked = p->source.batch;
+    if (others > p->budget) return 0;
+    for (uint64_t batch = asked / 2; batch; batch /= 2) /* a little more: not all of the work shrinks with the batch */
+        if ((double)work / (double)asked * (double)batch + (double)work / 64 <= (double)(p->budget - others)) return batch;
+    return 0;
+}
+
+void advise_gpu(const struct planning *p) {
+    const struct plan *plan = p->plan;
+    uint64_t rows = planning_fitting_rows(p), batch = fitting_batch(p), need = plan->gpu_needed;
+    if (fits_off_gpu(p, 0, 0))
+        say(p, need, "the GPU", p->budget, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", rows);
+    else if (fits_off_gpu(p, 1, 0))
+        say(p, need, "the GPU", p->budget, "set memory.target = pinned and memory.target_state = pinned");
+    else if (fits_off_gpu(p, 0, 1))
+        say(p, need, "the GPU", p->budget, "set memory.context = pinned and memory.context_state = pinned");
+    else if (batch)
+        say(p, need, "the GPU", p->budget, "lower train.batch to %" PRIu64, batch);
+    else if (plan->gpu_bytes)
+        say(p, need, "the GPU", p->budget,
+            "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
+    else
+        say(p, need, "the GPU", p->budget, "raise memory.gpu_budget, or lower train.batch or memory.depth");
+}

@@ -1,0 +1,168 @@
+/* A plan as lines for people, and as one line of JSON for machines. */
+#include "planner.h"
+
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- for people ---- */
+
+static void line(int to_stdout, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void line(int to_stdout, const char *name, const char *format, ...) {
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (to_stdout)
+        printf("%-16s %s\n", name, text);
+    else
+        note("%-16s %s", name, text);
+}
+
+static const char *place_name(const struct plan *plan, enum place place) {
+    if (place == PLACE_FILE) return "in a file";
+    if (place == PLACE_GPU) return "on the GPU";
+    return plan->gpu_available ? "pinned on the host" : "in memory";
+}
+
+static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes,
+                       int shared) {
+    char text[TEXT_ROOM];
+    if (bytes)
+        line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
+    else if (shared && (plan->layout.slots || plan->layout.counted))
+        line(to_stdout, name, "%10s  in the same records", "");
+    else
+        line(to_stdout, name, "%10s", "none");
+}
+
+static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const char *remark) {
+    char text[TEXT_ROOM];
+    line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
+}
+
+/* Whether training reaches over the link for targets. */
+static int cold_targets(const struct plan *plan) {
+    int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
+    return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
+}
+
+static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
+    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM], d[TEXT_ROOM];
+    const char *unit = config->examples_mode == MODE_WINDOW ? "positions"
+                       : config->examples_mode == MODE_LIST && config->examples_targets == TARGETS_ALL
+                           ? "list positions"
+                       : config->examples_mode == MODE_LIST ? "lists"
+                                                            : "lines";
+    if (config->train_update == UPDATE_HOGWILD) {
+        line(to_stdout, "a step", "lock-free, in pieces of %s %s", text_of_count(a, plan->batch), unit);
+        if (cold_targets(plan))
+            line(to_stdout, "  over the link",
+                 "%.1f%% of target touches, one by one; for text, train.update = batch with train.batch = 65536 and "
+                 "optimizer.clip = 30 moves a row once a batch and is no worse",
+                 100 * (1 - plan->hot_hits));
+        return;
+    }
+    line(to_stdout, "a step", "%s %s: %s examples, %s pairs", text_of_count(a, plan->batch), unit,
+         text_of_count(b, (uint64_t)(plan->batch_blocks + 0.5)), text_of_count(c, (uint64_t)(plan->batch_pairs + 0.5)));
+    line(to_stdout, "  distinct rows", "%s targets, %s contexts",
+         text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
+         text_of_count(b, (uint64_t)(plan->batch_contexts + 0.5)));
+    line(to_stdout, "  traffic", "%s of memory%s%s%s", text_of_bytes(a, (uint64_t)plan->memory_bytes),
+         plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
+         plan->gpu_available ? " over the link, both ways" : "");
+    if (plan->floor_pairs > 0)
+        line(to_stdout, "  at most", "%s pairs/s, where %s is full", text_of_rate(d, plan->floor_pairs),
+             plan->floor_link ? "the link" : "the GPU's memory");
+    else if (plan->gpu_available)
+        line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
+}
+
+void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
+    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
+    line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
+         config->examples_mode == MODE_WINDOW ? "sentences"
+         : config->examples_mode == MODE_LIST ? "lists"
+                                              : "lines");
+    line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
+         text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
+         plan->layout.counted ? " and a count" : "");
+    print_part(plan, to_stdout, "target", plan->target, plan->target_bytes, 0);
+    print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
+    print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
+    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
+               plan->one_record_context);
+    print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
+    if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
+    print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
+    print_bytes(to_stdout, "corpus ids", plan->stream_bytes,
+                plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
+                                    : "a mapped file, given back where memory is short");
+    if (plan->gpu_available) {
+        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of target touches",
+             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
+             100 * plan->hot_hits);
+        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed),
+             text_of_bytes(b, plan->gpu_available));
+    }
+    line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
+         plan->host_available ? text_of_bytes(b, plan->host_available) : "an unknown amount");
+    print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes, "with the corpus ids in memory");
+    if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
+    print_step(plan, config, to_stdout);
+    line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
+}
+
+/* ---- for machines ---- */
+
+static void json_part(const struct plan *plan, const char *name, enum place place, uint64_t bytes) {
+    const char *at = place == PLACE_FILE   ? "file"
+                     : place == PLACE_GPU  ? "gpu"
+                     : plan->gpu_available ? "pinned"
+                                           : "memory";
+    printf(", \"%s_place\": \"%s\", \"%s_bytes\": %" PRIu64, name, at, name, bytes);
+}
+
+void planner_print_json(const struct plan *plan) {
+    static const char *const truth[] = {"false", "true"};
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"tokens", plan->tokens},
+                  {"sentences", plan->sentences},
+                  {"optimizer_arrays", plan->layout.slots},
+                  {"counted", plan->layout.counted},
+                  {"table_gpu_bytes", plan->gpu_bytes},
+                  {"table_hot_bytes", plan->hot_bytes},
+                  {"table_pinned_bytes", plan->pinned_bytes},
+                  {"table_memory_bytes", plan->plain_bytes},
+                  {"table_file_bytes", plan->file_bytes},
+                  {"work_bytes", plan->work_bytes},
+                  {"vocabulary_bytes", plan->vocab_bytes},
+                  {"draw_bytes", plan->draw_bytes},
+                  {"stream_bytes", plan->stream_bytes},
+                  {"stream_pinned_bytes", plan->stream_pinned},
+                  {"host_needed", plan->host_needed},
+                  {"host_available", plan->host_available},
+                  {"gpu_needed", plan->gpu_needed},
+                  {"gpu_available", plan->gpu_available},
+                  {"hot_rows", plan->hot_rows},
+                  {"batch", plan->batch}};
+    printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
+    json_part(plan, "target", plan->target, plan->target_bytes);
+    json_part(plan, "target_state", plan->target_state, plan->target_state_bytes);
+    json_part(plan, "context", plan->context, plan->context_bytes);
+    json_part(plan, "context_state", plan->context_state, plan->context_state_bytes);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        printf(", \"%s\": %" PRIu64, counts[i].name, counts[i].value);
+    printf(", \"hot_hits\": %.6g, \"batch_examples\": %.6g, \"batch_pairs\": %.6g, \"batch_targets\": %.6g, "
+           "\"batch_contexts\": %.6g, \"link_bytes\": %.6g, \"memory_bytes\": %.6g, \"floor_pairs\": %.6g",
+           plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,
+           plan->link_bytes, plan->memory_bytes, plan->floor_pairs);
+    printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits\": %s, \"advice\": \"%s\"}\n", truth[plan->fits_host],
+           truth[plan->fits_gpu], truth[plan->fits], plan->advice);
+}

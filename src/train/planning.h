@@ -1,0 +1,35 @@
+/* planning: what planner.c and advice.c share while a plan is made. */
+#ifndef SPTX_PLANNING_H
+#define SPTX_PLANNING_H
+
+#include "planner.h"
+#include "touches.h"
+
+struct planning {
+    struct plan *plan;
+    const struct config *config;
+    const struct planner_machine *machine;
+    const struct examples *examples;
+    struct touches touches;
+    struct batch_touches batch;   /* of plan->batch */
+    struct example_source source; /* as the backend will be given it */
+    struct rule_options rule;
+    int gpu, hogwild;
+    uint64_t budget;          /* of the GPU */
+    uint64_t unmeasured_host; /* what no backend says: the program, the vocabulary, rows on their way to disk */
+    struct estimate estimate; /* of the plan as it stands */
+};
+
+/* The backend's estimate for plan's places and hot rows and p->source. */
+struct estimate planning_estimate(const struct planning *p);
+uint64_t planning_gpu(const struct estimate *estimate);
+uint64_t planning_host(const struct estimate *estimate);
+
+/* The most hot rows with which the budget holds; 0 also where not even none do. */
+uint64_t planning_fitting_rows(const struct planning *p);
+
+/* Fills plan->advice, for a plan that does not fit the host, or fits it and not the GPU. */
+void advise_host(const struct planning *p);
+void advise_gpu(const struct planning *p);
+
+#endif

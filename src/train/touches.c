@@ -1,0 +1,154 @@
+#include "touches.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- pools ---- */
+
+static unsigned pool_of(uint64_t count) {
+    if (count == 0) return 0;
+    unsigned high = 63 - (unsigned)__builtin_clzll(count);
+    uint64_t rest = high >= 4 ? count >> (high - 4) : count << (4 - high);
+    return 1 + high * 16 + (unsigned)(rest & 15);
+}
+
+/* Over the rows from `first` on. */
+static void fill_pools(struct touch_pools *pools, const struct touches *t, uint64_t first) {
+    const struct example_source *source = &t->examples->source;
+    int by_id = source->law == NEGATIVE_LOG_UNIFORM;
+    memset(pools, 0, sizeof *pools);
+    for (uint64_t row = first; row < t->vocab->size; row++) {
+        unsigned at = pool_of(t->vocab->counts[row]);
+        pools->rows[at]++;
+        pools->count[at] += (double)t->vocab->counts[row];
+        pools->kept[at] += (double)t->vocab->counts[row] * examples_kept(source, row);
+        if (by_id && row) pools->drawn[at] += log1p(1 / (double)row) / log((double)t->vocab->size);
+    }
+}
+
+static double total(const double *values) {
+    double sum = 0;
+    for (int i = 0; i < TOUCH_POOLS; i++) sum += values[i];
+    return sum;
+}
+
+static void unigram_chances(double *chance, const struct touch_pools *pools, double power) {
+    double sum = 0;
+    for (int i = 1; i < TOUCH_POOLS; i++)
+        if (pools->rows[i] > 0) {
+            chance[i] = pow(pools->count[i] / pools->rows[i], power);
+            sum += chance[i] * pools->rows[i];
+        }
+    for (int i = 1; i < TOUCH_POOLS && sum > 0; i++) chance[i] /= sum;
+}
+
+static void fill_chances(struct touches *t, double power) {
+    const struct example_source *source = &t->examples->source;
+    if (source->law == NEGATIVE_UNIGRAM) {
+        unigram_chances(t->chance, &t->all, power);
+        return;
+    }
+    for (int i = 0; i < TOUCH_POOLS; i++)
+        t->chance[i] = source->law == NEGATIVE_UNIFORM ? 1 / (double)source->rows
+                       : t->all.rows[i] > 0            ? t->all.drawn[i] / t->all.rows[i]
+                                                       : 0;
+}
+
+void touches_init(struct touches *t, const struct config *config, const struct vocab *vocab,
+                  const struct examples *examples) {
+    const struct example_source *source = &examples->source;
+    memset(t, 0, sizeof *t);
+    t->vocab = vocab;
+    t->examples = examples;
+    t->expected = examples_expect(examples);
+    fill_pools(&t->all, t, 0);
+    t->places = total(t->all.kept);
+    t->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
+    fill_chances(t, config->negatives_power);
+}
+
+/* ---- distinct rows ---- */
+
+/* (1 - share)^times */
+static double missed(double share, double times) {
+    return share >= 1 ? (times > 0 ? 0 : 1) : exp(times * log1p(-share));
+}
+
+static double corpus_missed(const struct touches *t, const struct touch_pools *pools, int pool, double draws) {
+    return t->places > 0 ? missed(draws / t->places, pools->kept[pool] / pools->rows[pool]) : 1;
+}
+
+/* Lines begin with rows that no count tells: as if each row had as many of them, or some none and the others one. */
+static double line_missed(const struct touches *t, double draws) {
+    double each = t->lines / (double)t->examples->source.rows;
+    return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
+}
+
+static double distinct_targets(const struct touches *t, const struct touch_pools *pools, double draws) {
+    double sum = 0;
+    for (int i = 0; i < TOUCH_POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        sum += pools->rows[i] * (1 - (t->lines > 0 ? line_missed(t, draws) : corpus_missed(t, pools, i, draws)));
+    }
+    return sum;
+}
+
+static double distinct_contexts(const struct touches *t, const struct touch_pools *pools, double draws, double negatives) {
+    double sum = 0;
+    for (int i = 0; i < TOUCH_POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        sum += pools->rows[i] * (1 - corpus_missed(t, pools, i, draws) * missed(t->chance[i], negatives));
+    }
+    return sum;
+}
+
+static struct distinct_rows distinct(const struct touches *t, const struct touch_pools *pools,
+                                     const struct batch_touches *batch) {
+    return (struct distinct_rows){distinct_targets(t, pools, batch->target_draws),
+                                  distinct_contexts(t, pools, batch->positive_draws, batch->negatives)};
+}
+
+struct distinct_rows touches_from(const struct touches *t, const struct batch_touches *batch, uint64_t first) {
+    struct touch_pools pools;
+    fill_pools(&pools, t, first);
+    return distinct(t, &pools, batch);
+}
+
+/* ---- a batch ---- */
+
+struct batch_touches touches_of_batch(const struct touches *t, uint64_t examples) {
+    const struct examples_expected *e = &t->expected;
+    int window = t->examples->source.mode == EXAMPLE_WINDOW;
+    double positives = window ? 1 : e->pairs, words = (double)examples * total(t->all.kept) / total(t->all.count);
+    struct batch_touches batch = {.blocks = (double)examples * e->blocks};
+    batch.pairs = batch.blocks * e->pairs;
+    batch.targets = batch.blocks * e->targets;
+    batch.positives = batch.blocks * positives;
+    batch.negatives = batch.blocks * fmax(0, e->contexts - positives);
+    batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
+    batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
+    struct distinct_rows rows = distinct(t, &t->all, &batch);
+    batch.distinct_targets = rows.targets;
+    batch.distinct_contexts = rows.contexts;
+    return batch;
+}
+
+double touches_below(const struct touches *t, uint64_t rows) {
+    const struct example_source *source = &t->examples->source;
+    double below = 0, all = 0;
+    uint64_t stride = source->sentences / 65536 + 1;
+    if (rows == 0) return 0;
+    if (source->mode == EXAMPLE_ADJACENCY) {
+        for (uint64_t i = 0; i < source->sentences; i += stride) {
+            all++;
+            below += source->ids[source->starts[i]] < rows;
+        }
+        return all > 0 ? below / all : 0;
+    }
+    for (uint64_t row = 0; row < t->vocab->size; row++) {
+        double touched = (double)t->vocab->counts[row] * examples_kept(source, row);
+        all += touched;
+        if (row < rows) below += touched;
+    }
+    return all > 0 ? below / all : 0;
+}

@@ -1,0 +1,49 @@
+/* touches: which rows a batch is expected to touch, from counts alone. */
+#ifndef SPTX_TOUCHES_H
+#define SPTX_TOUCHES_H
+
+#include "config.h"
+#include "examples.h"
+
+/* Rows are pooled by count, sixteen pools to a doubling: within one they are alike, so the expected distinct rows
+ * 1 - (1 - p)^n of 15 million rows are a thousand powers. */
+enum { TOUCH_POOLS = 1 + 64 * 16 };
+struct touch_pools {
+    double rows[TOUCH_POOLS], count[TOUCH_POOLS], kept[TOUCH_POOLS], drawn[TOUCH_POOLS]; /* sums; drawn: of log-uniform */
+};
+
+struct touches {
+    const struct vocab *vocab;
+    const struct examples *examples;
+    struct examples_expected expected;
+    struct touch_pools all;
+    /* What a batch is drawn from. Targets and positives come from the corpus, each place once an epoch: a row with count c
+     * is missed by a share s of all places with chance (1 - s)^c. Negatives come from their law. */
+    double places;              /* kept tokens of the corpus */
+    double lines;               /* adjacency: its targets are the first of each line */
+    double chance[TOUCH_POOLS]; /* of a row of the pool to be one negative */
+};
+
+/* The caller keeps vocabulary and examples as long as it asks. */
+void touches_init(struct touches *touches, const struct config *config, const struct vocab *vocab,
+                  const struct examples *examples);
+
+/* A batch's, repeats counted unless they are said to be distinct. */
+struct batch_touches {
+    double blocks, pairs;
+    double targets, positives, negatives;
+    double target_draws, positive_draws; /* independent ones: a word is the target of all windows around it */
+    double distinct_targets, distinct_contexts;
+};
+struct batch_touches touches_of_batch(const struct touches *touches, uint64_t examples);
+
+/* Of a batch's distinct rows those from row `first` on. */
+struct distinct_rows {
+    double targets, contexts;
+};
+struct distinct_rows touches_from(const struct touches *touches, const struct batch_touches *batch, uint64_t first);
+
+/* The share of target touches whose row is below `rows`. */
+double touches_below(const struct touches *touches, uint64_t rows);
+
+#endif

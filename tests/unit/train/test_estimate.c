@@ -1,0 +1,200 @@
+/* What the CPU backend says that a run will take, against what it holds when the run has trained an epoch, in random
+ * shapes. Where the size of an example is bounded both are the same number.
+ */
+#include "base/report.h"
+#include "tests/unit/tiny_corpus.h"
+#include "train/planner.h"
+#include "train/tables.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+static uint64_t seed = 1;
+static uint64_t below(uint64_t limit) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 33) % limit;
+}
+static int one_of(const int *values, uint64_t count) {
+    return values[below(count)];
+}
+#define ONE_OF(...) one_of((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+/* ---- a run ---- */
+
+struct run {
+    struct config config;
+    struct tiny tiny;
+    struct examples examples;
+    struct plan plan;
+    struct estimate estimate;
+    struct rule_options rule;
+    struct backend *backend;
+    struct backend_table *table[2];
+    unsigned threads;
+};
+
+static struct table_spec spec_of(const struct run *run, int side) {
+    static char path[2][64];
+    snprintf(path[side], sizeof path[side], "/tmp/sptx-estimate-%d-%d", (int)getpid(), side);
+    return (struct table_spec){.name = side ? "context" : "target",
+                               .rows = run->plan.rows,
+                               .layout = run->plan.layout,
+                               .weights = side ? run->plan.context : run->plan.target,
+                               .state = side ? run->plan.context_state : run->plan.target_state,
+                               .file_path = path[side]};
+}
+
+/* 0, or -1 where no example can be made of this corpus. */
+static int plan_run(struct run *run) {
+    struct planner_machine machine = {.ops = &backend_cpu, .info.threads = run->threads, .host_available = UINT64_MAX >> 1};
+    struct example_source *source = &run->examples.source;
+    if (examples_init(&run->examples, &run->config, &run->tiny.vocab, &run->tiny.stream)) {
+        report_clear();
+        return -1;
+    }
+    assert_int_equal(0, planner_make(&run->plan, &run->config, &run->tiny.vocab, &run->examples, &machine));
+    source->batch = examples_batch(&run->examples, run->plan.batch);
+    source->room = run->plan.room;
+    run->rule = tables_rule(&run->config);
+    struct estimate_request request = {.target = spec_of(run, 0),
+                                       .context = spec_of(run, 1),
+                                       .source = source,
+                                       .depth = (unsigned)run->config.memory_depth,
+                                       .threads = run->threads,
+                                       .rule = &run->rule,
+                                       .hogwild = run->config.train_update == UPDATE_HOGWILD};
+    backend_cpu.estimate(&request, &run->estimate);
+    return 0;
+}
+
+static void open_run(struct run *run) {
+    struct backend_options options = {.threads = run->threads, .depth = (unsigned)run->config.memory_depth};
+    assert_int_equal(0, backend_cpu.open(&run->backend, &options));
+    assert_int_equal(0, backend_cpu.source(run->backend, &run->examples.source));
+    for (int side = 0; side < 2; side++) {
+        struct table_spec spec = spec_of(run, side);
+        assert_int_equal(0, backend_cpu.table_open(run->backend, &spec, &run->table[side]));
+    }
+}
+
+static void train_batch(struct run *run, unsigned stage, const struct batch_request *batch) {
+    struct step_request step = {.target = run->table[0],
+                                .context = run->table[1],
+                                .rule = &run->rule,
+                                .lr = 0.01,
+                                .loss_only = batch->held_out};
+    assert_int_equal(0, backend_cpu.make_batch(run->backend, stage, batch));
+    assert_int_equal(0, backend_cpu.step(run->backend, stage, &step));
+}
+
+/* An epoch, or as many as fill all stages, then its held-out examples. */
+static void train_run(struct run *run) {
+    const struct example_source *source = &run->examples.source;
+    uint64_t count = example_count(source), batch = source->batch, number = 0, epoch = 0;
+    int hogwild = run->config.train_update == UPDATE_HOGWILD;
+    for (uint64_t at = 0; at < count || number < run->config.memory_depth; at += batch) {
+        if (at >= count) epoch++, at = 0;
+        struct batch_request request = {(uint32_t)epoch, at, count - at < batch ? count - at : batch, 0};
+        struct hogwild_request piece = {.target = run->table[0],
+                                        .context = run->table[1],
+                                        .rule = &run->rule,
+                                        .epoch = (uint32_t)epoch,
+                                        .first = at,
+                                        .count = request.count,
+                                        .lr_first = 0.01,
+                                        .lr_last = 0.01};
+        struct hogwild_result result;
+        number++;
+        if (hogwild)
+            assert_int_equal(0, backend_cpu.hogwild(run->backend, &piece, &result));
+        else
+            train_batch(run, (unsigned)(number % run->config.memory_depth), &request);
+    }
+    for (uint64_t at = 0; at < count && source->held_out; at += batch) {
+        struct batch_request request = {.first = at, .count = count - at < batch ? count - at : batch, .held_out = 1};
+        train_batch(run, 0, &request);
+    }
+}
+
+static uint64_t held(struct run *run) {
+    struct backend_info info;
+    assert_int_equal(0, backend_cpu.info(run->backend, &info));
+    return info.host_used;
+}
+
+/* ---- shapes ---- */
+
+static struct config random_config(int hogwild) {
+    int mode = ONE_OF(MODE_WINDOW, MODE_LIST, MODE_ADJACENCY);
+    struct config c = tiny_config(mode);
+    c.examples_window = 1 + below(12);
+    c.examples_shrink = (int)below(2);
+    c.examples_subsample = mode == MODE_WINDOW && below(2) ? 1e-3 : 0;
+    c.examples_shuffle = (int)below(2);
+    c.examples_targets = mode == MODE_LIST && below(2) ? TARGETS_ALL : TARGETS_ONE;
+    c.examples_positives = below(7);
+    c.examples_replacement = (int)below(2);
+    c.examples_short = ONE_OF(SHORT_SKIP, SHORT_REPEAT);
+    c.negatives_count = below(30);
+    c.negatives_per = ONE_OF(PER_PAIR, PER_EXAMPLE);
+    c.negatives_law = ONE_OF(LAW_UNIGRAM, LAW_UNIFORM);
+    c.model_dim = 1 + below(130);
+    c.optimizer_rule = hogwild ? ONE_OF(RULE_SGD, RULE_ADAGRAD) : ONE_OF(RULE_SGD, RULE_ADAGRAD, RULE_ADAM, RULE_ADAMAX);
+    c.optimizer_eps = 1e-8;
+    c.optimizer_beta1 = 0.9, c.optimizer_beta2 = 0.999;
+    c.train_update = hogwild ? UPDATE_HOGWILD : UPDATE_BATCH;
+    c.train_batch = 1 + below(700);
+    c.train_held_out = below(3) ? 0 : 0.1;
+    c.memory_depth = 1 + below(8);
+    c.memory_target_state = ONE_OF(CONFIG_PINNED, CONFIG_GPU, CONFIG_FILE);
+    c.memory_context = ONE_OF(CONFIG_PINNED, CONFIG_FILE);
+    return c;
+}
+
+static void compare(struct run *run) {
+    open_run(run);
+    uint64_t tables = run->estimate.tables.host, before = held(run), said = run->estimate.work.host;
+    assert_int_equal(run->estimate.fixed.host - run->threads * POOL_THREAD_BYTES, before - tables);
+    train_run(run);
+    uint64_t work = held(run) - before;
+    int hogwild = run->config.train_update == UPDATE_HOGWILD, held_out = run->config.train_held_out > 0;
+    int alike = run->config.examples_mode == MODE_WINDOW || run->config.examples_positives;
+    int bounded = alike || (hogwild && !held_out);
+    if (bounded ? work != said : work > said || work < said / 2)
+        print_error("work takes %llu bytes and not %llu\n", (unsigned long long)work, (unsigned long long)said);
+    if (bounded)
+        assert_int_equal(said, work);
+    else
+        assert_in_range(work, said / 2, said);
+    backend_cpu.close(run->backend);
+}
+
+static void compare_shapes(int hogwild) {
+    int compared = 0;
+    for (int i = 0; i < 60; i++) {
+        struct run run = {.config = random_config(hogwild), .threads = 1 + (unsigned)below(5)};
+        tiny_make(&run.tiny, 50 + below(3000), 400 + below(400), 4 + below(12), 1);
+        if (!plan_run(&run)) compare(&run), compared++;
+        examples_release(&run.examples);
+        tiny_free(&run.tiny);
+    }
+    assert_true(compared > 50);
+}
+
+static void batches_hold_what_was_said(void **state) {
+    compare_shapes(0);
+}
+static void lock_free_training_holds_what_was_said(void **state) {
+    compare_shapes(1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(batches_hold_what_was_said),
+                                       cmocka_unit_test(lock_free_training_holds_what_was_said)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
