@@ -88,8 +88,9 @@ class Context:
         self.call(library.sptx_wait, self._handle)
 
     def leave(self, close: Callable[[], None]) -> None:
-        """Runs `close` now where the context is idle, otherwise once it is."""
-        if self._pid != os.getpid() or sys.is_finalizing():
+        """Runs `close` now where the context is idle, otherwise once it is. Of a context and its tables that are collected
+        together the context may go first: it has closed them then."""
+        if self._handle is None or self._pid != os.getpid() or sys.is_finalizing():
             return
         self._leaving.append(close)
         self._close_what_waits()

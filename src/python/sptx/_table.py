@@ -215,7 +215,7 @@ class Table:
     def view(self, field: str) -> Rows:
         """One of `fields` in place; waits for what was asked before."""
         handle = self._open()
-        if field not in self._fields:
+        if not isinstance(field, str) or field not in self._fields:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
         view = _library.View(size=ctypes.sizeof(_library.View))
         self._context.call(library.sptx_table_view, handle.pointer, field.encode(), ctypes.byref(view))
@@ -273,7 +273,7 @@ class Table:
 
     def close(self) -> None:
         """Gives the table's memory back, once no view of it is left. Harmless on a closed table."""
-        if self._handle is not None and self._context is not None:
+        if self._handle is not None:
             self._context.check_process()
         self._handle = None
 
@@ -281,6 +281,7 @@ class Table:
         handle = self._handle
         if handle is None:
             raise ValueError("the table is closed")
+        self._context.check_process()
         return handle
 
     def __enter__(self) -> "Table":
@@ -291,10 +292,11 @@ class Table:
         self.close()
 
     def __repr__(self) -> str:
-        if self._handle is None:
+        handle = self._handle
+        if handle is None:
             return "sptx.Table(closed)"
         return "sptx.Table(%d x %d, %s, lr=%g, weights=%s, state=%s, on %s)" % (
-            (self._rows, self._dim, self._optimizer, self.lr) + self._places + (self.device,))
+            (self._rows, self._dim, self._optimizer, library.sptx_table_lr(handle.pointer)) + self._places + (self.device,))
 
     def __reduce__(self) -> Any:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
@@ -317,7 +319,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             version = numpy.lib.format.read_magic(file)
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
-        except ValueError as error:
+        except Exception as error:  # NumPy's reader of headers lets the errors of Python's own parser through
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
     if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
         return shape[0], (dtype["weights"].shape or (1,))[0], dtype.names
@@ -329,7 +331,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
 def _mapped(path: Any) -> Any:
     try:
         return numpy.load(path, mmap_mode="r")
-    except ValueError as error:
+    except Exception as error:
         raise Error("'%s' cannot be mapped: %s" % (os.fspath(path), error)) from None
 
 

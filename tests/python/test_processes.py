@@ -1,0 +1,179 @@
+"""Threads and processes: calls take turns, contexts run at once, a child made by fork is refused, handles close anywhere."""
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import traceback
+
+import numpy
+import pytest
+
+import sptx
+
+
+def ones(*shape):
+    return numpy.ones(shape, numpy.float32)
+
+
+def run_in_threads(work, count):
+    wrong = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException:
+            wrong.append(traceback.format_exc())
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[0]
+
+
+def test_threads_take_turns_in_a_table(cpu):
+    table = sptx.Table(100, 8, "sgd", lr=1.0, init="zeros", device=cpu)
+
+    def work(number):
+        for _ in range(200):
+            table.update(numpy.arange(100), ones(100, 8))
+            table.fetch(numpy.arange(100))
+
+    run_in_threads(work, 4)
+    assert table.steps == 800 and (table.weights == -800).all()
+
+
+def test_each_thread_gets_its_own_sentence(cpu):
+    """Wrong calls of several threads in one context: every exception is about its own call."""
+    table = sptx.Table(10, 2, device=cpu)
+
+    def work(number):
+        for count in range(200):
+            with pytest.raises(IndexError, match=r"= %d is no row" % (1000 + number)):
+                table.fetch([1000 + number])
+
+    run_in_threads(work, 4)
+
+
+def test_contexts_run_at_once():
+    def work(number):
+        context = sptx.Context("cpu", threads=1)
+        for seed in range(20):
+            with sptx.Table(50, 4, "adam", device=context, seed=seed) as table:
+                table.update([1, 1, 2], ones(3, 4))
+                assert table.fetch([3]).shape == (1, 4)
+
+    run_in_threads(work, 4)
+
+
+def test_a_table_may_be_closed_while_others_use_it(cpu):
+    """What runs is finished; what comes later is refused; nothing is closed under anyone's hands."""
+    for _ in range(20):
+        table = sptx.Table(2000, 16, device=cpu)
+        ids = numpy.arange(2000)
+        started = threading.Event()
+
+        def work(number):
+            if number == 0:
+                started.wait()
+                table.close()
+                return
+            try:
+                while True:
+                    table.fetch(ids)
+                    started.set()
+            except ValueError as error:
+                assert "closed" in str(error)
+
+        run_in_threads(work, 3)
+
+
+def test_handles_in_cycles_are_closed(cpu):
+    """The collector closes tables in the middle of anything, calls of the same context included."""
+    for number in range(100):
+        table = sptx.Table(3, 2, device=cpu)
+        cycle = [table]
+        cycle.append(cycle)
+        del table, cycle
+        if number % 7 == 0:
+            gc.collect()
+    gc.collect()
+    assert not cpu._leaving
+
+
+def test_a_context_may_be_collected_with_its_tables():
+    """Of objects that refer to each other in a circle Python finalizes any first."""
+    for _ in range(30):
+        context = sptx.Context("cpu", threads=1)
+        tables = [sptx.Table(3, 2, device=context) for _ in range(3)]
+        context.circle = tables
+        del context, tables
+        gc.collect()
+
+
+def in_child(work):
+    """Forks; the child's exception as a text, "" where there was none. It dies where it should not."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = ""
+        try:
+            work()
+        except BaseException as error:
+            said = "%s: %s" % (type(error).__name__, error)
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        said = file.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return said
+
+
+def test_a_child_is_refused(cpu):
+    table = sptx.Table(10, 2, device=cpu)
+    weights = table.weights
+    calls = [lambda: table.fetch([1]), lambda: table.update([1], ones(1, 2)), lambda: table.store([1], ones(1, 2)),
+             lambda: table.prefetch([1]), table.wait, lambda: table.view("weights"), lambda: table.save("/tmp/never.npy"),
+             table.close, lambda: sptx.Table(3, 3, device=cpu), lambda: table.lr, lambda: table.steps,
+             lambda: setattr(table, "lr", 1), cpu.wait]
+    for call in calls:
+        said = in_child(call)
+        assert said.startswith("RuntimeError: ") and "process %d" % os.getpid() in said, said
+    assert in_child(lambda: (weights.sum(), repr(table))) == ""  # plain memory, as it was at the fork
+    assert table.fetch([1]).shape == (1, 2)
+
+
+def test_a_child_opens_its_own(cpu):
+    shared = sptx.Table(10, 2, device="cpu")
+
+    def work():
+        own = sptx.Table(10, 2, "sgd", lr=1.0, device="cpu")
+        assert own.context is not shared.context
+        own.update([1], ones(1, 2))
+        own.close()
+
+    assert in_child(work) == ""
+    assert shared.fetch([1]).shape == (1, 2)
+
+
+def test_a_childs_exit_leaves_the_parents_table(cpu):
+    table = sptx.Table(10, 2, device=cpu)
+    child = multiprocessing.get_context("fork").Process(target=gc.collect)  # an ordinary end, with all that Python tears down
+    child.start()
+    child.join()
+    assert child.exitcode == 0 and table.fetch([1]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("end", ["", "del table", "table.close()", "import gc; view = table.weights; del table; gc.collect()",
+                                 "table.cycle = table", "import numpy; kept = numpy.from_dlpack(table.weights)",
+                                 "import threading; threading.Thread(target=lambda: [table.fetch([1]) for _ in range(9999)],"
+                                 " daemon=True).start()"])
+def test_the_interpreter_ends_well(tmp_path, end):
+    code = "import sptx; table = sptx.Table(1000, 8, 'adam', weights='file', device='cpu'); view = table.weights; " + end
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "") and not list(tmp_path.iterdir())
