@@ -177,8 +177,9 @@ layers:
 libsptx: $(LIBSPTX)
 $(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
+LINK_LIBSPTX = $(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
 $(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
-	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+	$(call quiet,LINK,$@)$(LINK_LIBSPTX)
 $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
@@ -198,9 +199,9 @@ python: python-library
 python-library: $(PYTHON_LIB)
 	@$(if $(INTO),install -m 755 $< $(INTO))
 $(PYTHON_LIB): STATIC = $(PYTHON_STATIC)
-$(PYTHON_LIB): $(LIBSPTX_OBJ)
+$(PYTHON_LIB): $(LIBSPTX_OBJ) src/library/exports.map
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL,--strip-debug $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+	$(call quiet,LINK,$@)$(LINK_LIBSPTX) -Wl,--strip-debug
 
 #: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc
 install: all $(LIBSPTX)

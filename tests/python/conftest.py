@@ -1,15 +1,20 @@
 """What the tests of the Python package share. They need the installed package (or SPTX_LIBRARY and PYTHONPATH of another
 build), and import nothing of the repository but paths."""
 
+import importlib.util
 import os
 import pathlib
+import tempfile
 
+import hypothesis.configuration
 import numpy
 import pytest
 
 import sptx
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+hypothesis.configuration.set_hypothesis_home_dir(os.path.join(tempfile.gettempdir(), "sptx-hypothesis"))
+collect_ignore = [] if importlib.util.find_spec("torch") else ["test_torch.py"]
 
 
 def has_gpu():

@@ -1,6 +1,7 @@
 """sptx: rows of huge tables for anyone's model.
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
+    torch       sptx.torch.Embedding: a table as a module of PyTorch
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
     Error       what failed outside a call; a call that is wrong itself raises ValueError, TypeError or IndexError
@@ -8,10 +9,20 @@
 NumPy is all that is needed; arrays of PyTorch, CuPy and JAX are taken where they come from. help(sptx.Table) says how.
 """
 
+import importlib
+from typing import Any
+
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
 from ._library import version as __version__
 from ._table import Table
 from ._views import Rows
 
-__all__ = ["Context", "Error", "OutOfMemory", "Rows", "SptxWarning", "Table"]
+__all__ = ["Context", "Error", "OutOfMemory", "Rows", "SptxWarning", "Table", "torch"]
+
+
+def __getattr__(name: str) -> Any:
+    """sptx.torch imports PyTorch, so it is imported when it is asked for."""
+    if name == "torch":
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError("module 'sptx' has no attribute %r" % name)
