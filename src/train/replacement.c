@@ -98,7 +98,9 @@ static int remove_place(const char *place) {
         file_remove_in(place, marker_name))
         return -1;
     if (!rmdir(place) || errno == ENOENT) return 0;
-    return fail("cannot remove '%s': %s", place, strerror(errno));
+    if (errno != ENOTEMPTY && errno != EEXIST) return fail("cannot remove '%s': %s", place, strerror(errno));
+    warn("'%s' stays, because it holds files that are no run's", place);
+    return 0;
 }
 
 /* ---- beginning ---- */

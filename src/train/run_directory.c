@@ -58,7 +58,7 @@ static int refuse_others(const char *path) {
 static int check_place(const char *path, int resumed) {
     int run = is_run(path);
     if (run < 0 || (!run && refuse_others(path))) return -1;
-    return run_files_remove_pieces(path) || replacement_settle(path) || replacement_check(path) ||
+    return run_files_remove_pieces(path) || replacement_settle(path) || (!resumed && replacement_check(path)) ||
                    run_files_check(path, resumed)
                ? -1
                : 0;

@@ -29,6 +29,18 @@ static int scratch_remove(void **state) {
     return directory_remove_tree(scratch);
 }
 
+/* The same, and the working directory is in it. */
+static char *scratch_before; /* the working directory that was */
+static inline int scratch_enter(void **state) {
+    scratch_before = getcwd(NULL, 0);
+    return !scratch_before || scratch_make(state) || chdir(scratch) ? -1 : 0;
+}
+static inline int scratch_leave(void **state) {
+    int result = chdir(scratch_before);
+    free(scratch_before);
+    return scratch_remove(state) || result ? -1 : 0;
+}
+
 /* A path below the directory, in memory that lasts as long as the test. */
 static char *in_scratch(const char *name) {
     char path[512];

@@ -4,19 +4,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-static char *before; /* the working directory */
-
-/* Every test works inside of its directory. */
-static int set_up(void **state) {
-    before = getcwd(NULL, 0);
-    return !before || scratch_make(state) || chdir(scratch) ? -1 : 0;
-}
-static int tear_down(void **state) {
-    int result = chdir(before);
-    free(before);
-    return scratch_remove(state) || result;
-}
-
 static void assert_said(const char *part) {
     if (!strstr(report_sentence(), part)) fail_msg("wanted \"%s\" in \"%s\"", part, report_sentence());
     report_clear();
@@ -154,7 +141,7 @@ static void removes_and_never_follows_a_link(void **state) {
     assert_int_equal(file_exists("kept/file"), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_enter, scratch_leave)
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(makes_those_above_it),

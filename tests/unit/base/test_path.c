@@ -7,19 +7,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-static char *before; /* the working directory */
-
-/* Every test works inside of its directory. */
-static int set_up(void **state) {
-    before = getcwd(NULL, 0);
-    return !before || scratch_make(state) || chdir(scratch) ? -1 : 0;
-}
-static int tear_down(void **state) {
-    int result = chdir(before);
-    free(before);
-    return scratch_remove(state) || result;
-}
-
 static void assert_stands_for(const char *path, const char *wanted) {
     char *got = path_resolve(path);
     if (!got) fail_msg("'%s': %s", path, report_sentence());
@@ -121,7 +108,7 @@ static void parents(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_enter, scratch_leave)
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(parts_that_lead_nowhere_go),
