@@ -3,6 +3,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/path.h"
 #include "base/report.h"
 #include "encode.h"
 
@@ -57,11 +58,28 @@ static int remove_leftovers(const struct cache *c) {
     return result;
 }
 
+static int refuse(const char *path) {
+    return fail("'%s' is in the way: the encoded corpus has a file of this name, and this is none; move it away, or choose "
+                "another corpus.cache (or run.dir)",
+                path);
+}
+
+/* Whether the names are free, or those of an older cache: a stream says so itself, and a vocabulary by the stream beside it, which
+ * is written first. */
+static int check_names(const struct cache *c) {
+    char head[sizeof CORPUS_STREAM_MAGIC] = "";
+    int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
+    if (ids < 0 || words < 0) return -1;
+    if (ids && (ids != 1 || strcmp(head, CORPUS_STREAM_MAGIC))) return refuse(c->ids);
+    return words && (words != 1 || !ids) ? refuse(c->words) : 0;
+}
+
 static int make(struct cache *c) {
     int reused;
-    return remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
-                   vocab_check_size(c->vocab) || vocab_write(c->vocab, c->words) ||
-                   encode_open(c->stream, c->ids, c->corpus, c->vocab, c->options, c->pool, &reused)
+    return check_names(c) || remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
+                   vocab_check_size(c->vocab) ||
+                   encode_open(c->stream, c->ids, c->corpus, c->vocab, c->options, c->pool, &reused) ||
+                   vocab_write(c->vocab, c->words)
                ? -1
                : 0;
 }
@@ -94,10 +112,15 @@ static int find_or_make(struct cache *c, int *reused) {
 
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, int *reused) {
-    struct cache c = {directory, file_join(directory, ids_name), file_join(directory, words_name),
-                      file_join(directory, lock_name), corpus, options, pool, vocab, stream};
+    char *place = path_resolve(directory);
+    struct cache c = {place, NULL, NULL, NULL, corpus, options, pool, vocab, stream};
     const char *given = corpus_stream(corpus);
     int result = -1;
+    if (place) {
+        c.ids = file_join(place, ids_name);
+        c.words = file_join(place, words_name);
+        c.lock = file_join(place, lock_name);
+    }
     *reused = 1;
     *vocab = (struct vocab){0};
     *stream = (struct idstream){0};
@@ -106,6 +129,7 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     else if (c.ids && c.words && c.lock)
         result = find(&c) ? 0 : find_or_make(&c, reused);
     if (!result && *reused && !given) remove_dead_lock(&c);
+    free(place);
     free(c.ids);
     free(c.words);
     free(c.lock);

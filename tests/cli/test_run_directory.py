@@ -179,6 +179,29 @@ def test_names_that_are_taken_are_refused_before_training(trained, name, kind, h
     assert snapshot(trained.directory) == before
 
 
+@pytest.mark.parametrize("name", ["corpus.ids", "corpus.vocab.tsv"])
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_the_names_of_the_encoded_corpus(sptx, name, command):
+    """In a directory of its own, and in a run that has none yet."""
+    config = small(sptx)
+    sptx("train", config, "--corpus.cache=elsewhere")
+    for cache in ("cache", "run"):
+        sptx.path(cache).mkdir(exist_ok=True)
+        sptx.path(cache, name).write_text("the user's\n")
+        before = snapshot(sptx.directory)
+        more = ["--overwrite"] if command == "train" else []
+        said = sptx.refuses(command, config, f"--corpus.cache={cache}", *more)
+        assert said.startswith(f"'{cache}/{name}' is in the way: ")
+        assert snapshot(sptx.directory) == before
+
+
+def test_a_plan_finds_the_encoded_corpus_by_any_path(finished):
+    before = snapshot(finished.directory)
+    for path in ODD:
+        assert "fits " in finished("plan", "run.ini", f"--run.dir={path}").stdout
+        assert snapshot(finished.directory) == before
+
+
 def test_a_vocabulary_that_was_changed_is_not_the_runs_own(trained):
     path = trained.path("run", "vocab.tsv")
     path.write_text(path.read_text() + "mine\t1\n")

@@ -85,6 +85,28 @@ static void files_of_two_builds_are_not_mixed(void **state) {
     free(ids);
 }
 
+/* Names of a cache with something else behind them; a vocabulary alone is none, because the stream is written first. */
+static void other_files_of_its_names_are_refused(void **state) {
+    static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv"};
+    char *path = scratch_text("corpus", "a b\n"), name[64];
+    assert_int_equal(directory_make(in_scratch("cache")), 0);
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "cache/%s", names[i % 2]);
+        if (i < 2) scratch_text(name, "the user's\n");
+        else assert_int_equal(symlink("../corpus", in_scratch(name)), 0);
+        struct case_ c = open_case(path);
+        assert_int_equal(c.result, -1);
+        sentence_holds("is in the way");
+        close_case(&c);
+        assert_false(file_exists(in_scratch("cache/corpus.lock")));
+        char *text = file_read(in_scratch(name), NULL);
+        assert_string_equal(text, i < 2 ? "the user's\n" : "a b\n");
+        free(text);
+        assert_int_equal(file_remove(in_scratch(name)), 0);
+    }
+    comes_as(path, "a b ", 0);
+}
+
 static void leftovers_go_and_other_files_stay(void **state) {
     static const char *const names[] = {"corpus.ids.7-0123456789abcdef.partial", "corpus.vocab.tsv.8-0123456789abcdef.partial",
                                         "corpus.ids.9.pairs", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
@@ -188,7 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(made_once_and_found),
         IN_SCRATCH(files_of_two_builds_are_not_mixed),
-        IN_SCRATCH(leftovers_go_and_other_files_stay),
+        IN_SCRATCH(other_files_of_its_names_are_refused), IN_SCRATCH(leftovers_go_and_other_files_stay),
         IN_SCRATCH(a_builder_is_waited_for),
         IN_SCRATCH(a_builder_that_dies_is_followed),
         IN_SCRATCH(what_is_found_is_read_past_a_lock),
