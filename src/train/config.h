@@ -38,13 +38,6 @@ struct config {
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
-#undef SECTION
-#undef TEXT
-#undef COUNT
-#undef REAL
-#undef BYTES
-#undef TRUTH
-#undef CHOICE
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;

@@ -1,0 +1,131 @@
+/* config_keys: the table made of config.def, and how a key is found and described. */
+#include "config_keys.h"
+
+#include "kernels/backend.h"
+#include "base/text.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BEGIN(kind, s, k, default_text, help_text)                                                                     \
+    .type = kind, .name = #s "." #k, .section = #s, .key = #k, .fallback = default_text, .help = help_text,            \
+    .offset = offsetof(struct config, s##_##k)
+#define SECTION(name, help)
+#define TEXT(s, k, fallback, help)             {BEGIN(TYPE_TEXT, s, k, fallback, help)},
+#define COUNT(s, k, fallback, low, high, help) {BEGIN(TYPE_COUNT, s, k, fallback, help), .least = low, .most = high},
+#define REAL(s, k, fallback, low, high, help)  {BEGIN(TYPE_REAL, s, k, fallback, help), .lowest = low, .highest = high},
+#define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
+#define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
+#define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
+_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO,
+               "corpus.header is a truth");
+_Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands behind the rules");
+const struct config_key config_keys[CONFIG_KEYS] = {
+#include "config.def"
+};
+
+#define SECTION(section, text) {#section, text},
+#define TEXT(s, k, fallback, help)
+#define COUNT(s, k, fallback, low, high, help)
+#define REAL(s, k, fallback, low, high, help)
+#define BYTES(s, k, fallback, help)
+#define TRUTH(s, k, fallback, help)
+#define CHOICE(s, k, fallback, choices, help)
+const struct config_section config_sections[CONFIG_SECTIONS] = {
+#include "config.def"
+};
+
+/* The lists of the choices taken apart, once: names that config_choice_name() can hand out. */
+static struct {
+    char text[128];
+    struct config_choices list;
+} choices[CONFIG_KEYS];
+static pthread_once_t choices_made = PTHREAD_ONCE_INIT;
+
+static void make_choices(void) {
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        struct config_choices *c = &choices[i].list;
+        char *rest = choices[i].text, *name;
+        if (!config_keys[i].list) continue;
+        snprintf(rest, sizeof choices[i].text, "%s", config_keys[i].list);
+        while (c->count < CONFIG_CHOICES && (name = strsep(&rest, "|"))) c->name[c->count++] = name;
+    }
+}
+
+const struct config_choices *config_choices(const struct config_key *key) {
+    pthread_once(&choices_made, make_choices);
+    return &choices[key - config_keys].list;
+}
+
+const struct config_key *config_find_key(const char *section, const char *key) {
+    for (int i = 0; i < CONFIG_KEYS; i++)
+        if (!strcmp(config_keys[i].section, section) && !strcmp(config_keys[i].key, key)) return &config_keys[i];
+    return NULL;
+}
+
+int config_is_section(const char *name) {
+    for (int i = 0; i < CONFIG_SECTIONS; i++)
+        if (!strcmp(name, config_sections[i].name)) return 1;
+    return 0;
+}
+
+int config_has_auto(const struct config_key *key) {
+    return !strcmp(key->fallback, "auto");
+}
+
+char **config_text(const struct config *config, const struct config_key *key) {
+    return (char **)((char *)config + key->offset);
+}
+uint64_t *config_count(const struct config *config, const struct config_key *key) {
+    return (uint64_t *)((char *)config + key->offset);
+}
+double *config_real(const struct config *config, const struct config_key *key) {
+    return (double *)((char *)config + key->offset);
+}
+int *config_int(const struct config *config, const struct config_key *key) {
+    return (int *)((char *)config + key->offset);
+}
+
+const char *config_choice_name(const char *section, const char *key, int value) {
+    const struct config_key *found = config_find_key(section, key);
+    if (!found || found->type != TYPE_CHOICE || value < 0 || value >= config_choices(found)->count) return "?";
+    return config_choices(found)->name[value];
+}
+
+void config_describe(const struct config_key *key, char *out, size_t room) {
+    char low[TEXT_ROOM], high[TEXT_ROOM];
+    const char *automatic = config_has_auto(key) && key->type != TYPE_CHOICE ? ", or auto" : "";
+    switch (key->type) {
+    case TYPE_TEXT:
+        snprintf(out, room, "text");
+        break;
+    case TYPE_COUNT:
+        if (key->most > INT64_MAX / 4)
+            snprintf(out, room, "a whole number from %s on%s", text_of_count(low, key->least), automatic);
+        else
+            snprintf(out, room, "a whole number from %s to %s%s", text_of_count(low, key->least),
+                     text_of_count(high, key->most), automatic);
+        break;
+    case TYPE_REAL:
+        snprintf(out, room, "a number from %g to %g%s", key->lowest, key->highest, automatic);
+        break;
+    case TYPE_BYTES:
+        snprintf(out, room, "a size such as 512MB or 11GiB%s", automatic);
+        break;
+    case TYPE_TRUTH:
+        snprintf(out, room, "yes or no%s", automatic);
+        break;
+    case TYPE_CHOICE: {
+        const struct config_choices *c = config_choices(key);
+        size_t used = 0;
+        for (int i = 0; i < c->count && used < room; i++)
+            used += (size_t)snprintf(out + used, room - used, "%s%s",
+                                     i == 0             ? ""
+                                     : i + 1 < c->count ? ", "
+                                                        : " or ",
+                                     c->name[i]);
+        break;
+    }
+    }
+}

@@ -1,0 +1,107 @@
+/* config_keys: the one table of keys, made from config.def, and what the config_*.c files share. It serves every direction:
+ * in from INI and arguments (config.c, config_read.c), out to the resolved file and the help (config_write.c), and what
+ * "auto" comes to (config_resolve.c). For nobody else.
+ */
+#ifndef SPTX_CONFIG_KEYS_H
+#define SPTX_CONFIG_KEYS_H
+
+#include "config.h"
+
+#include <stddef.h>
+
+/* ---- the table ---- */
+
+enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
+
+struct config_key {
+    enum config_type type;
+    const char *name; /* "model.dim" */
+    const char *section, *key;
+    const char *fallback;
+    const char *list; /* TYPE_CHOICE: "a|b|c" */
+    const char *help;
+    size_t offset;          /* of its value in struct config */
+    uint64_t least, most;   /* TYPE_COUNT */
+    double lowest, highest; /* TYPE_REAL */
+};
+
+struct config_section {
+    const char *name, *help;
+};
+
+enum {
+    CONFIG_KEYS = 0
+#define SECTION(name, help)
+#define TEXT(section, key, fallback, help)                   +1
+#define COUNT(section, key, fallback, lowest, highest, help) +1
+#define REAL(section, key, fallback, lowest, highest, help)  +1
+#define BYTES(section, key, fallback, help)                  +1
+#define TRUTH(section, key, fallback, help)                  +1
+#define CHOICE(section, key, fallback, list, help)           +1
+#include "config.def"
+    ,
+    CONFIG_SECTIONS = 0
+#define SECTION(name, help) +1
+#define TEXT(section, key, fallback, help)
+#define COUNT(section, key, fallback, lowest, highest, help)
+#define REAL(section, key, fallback, lowest, highest, help)
+#define BYTES(section, key, fallback, help)
+#define TRUTH(section, key, fallback, help)
+#define CHOICE(section, key, fallback, list, help)
+#include "config.def"
+    ,
+    CONFIG_CHOICES = 16 /* most of a list */
+};
+
+extern const struct config_key config_keys[CONFIG_KEYS];
+extern const struct config_section config_sections[CONFIG_SECTIONS];
+
+/* NULL where there is none. */
+const struct config_key *config_find_key(const char *section, const char *key);
+int config_is_section(const char *name);
+int config_has_auto(const struct config_key *key);
+
+/* A list of choices taken apart. */
+struct config_choices {
+    const char *name[CONFIG_CHOICES];
+    int count;
+};
+const struct config_choices *config_choices(const struct config_key *key);
+
+/* What a key takes, for sentences and help: "a whole number from 1 to 4,096, or auto". */
+void config_describe(const struct config_key *key, char *out, size_t room);
+
+/* ---- a key's place in a config, by its type ---- */
+
+char **config_text(const struct config *config, const struct config_key *key);
+uint64_t *config_count(const struct config *config, const struct config_key *key); /* TYPE_BYTES too */
+double *config_real(const struct config *config, const struct config_key *key);
+int *config_int(const struct config *config, const struct config_key *key); /* TYPE_TRUTH, TYPE_CHOICE */
+
+/* Its value as config_read() takes it: in `room`, or the key's own text. */
+enum { CONFIG_ROOM = 64 };
+const char *config_text_of(const struct config *config, const struct config_key *key, char room[CONFIG_ROOM]);
+
+/* ---- texts with a form of their own ---- */
+
+/* corpus.min_rating: -infinity for "none". */
+int config_read_rating(const char *text, double *rating);
+
+/* run.checkpoint_every: several, separated by commas, may stand together. */
+struct config_times {
+    double seconds, share;
+    uint64_t steps;
+    int epochs;
+};
+int config_read_times(const char *text, struct config_times *times);
+
+/* ---- between the files ---- */
+
+/* fail() or fail_usage(): whether what is wrong is the file's fault or the command line's. */
+typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
+
+/* Names the run by its corpus. */
+int config_take_corpus_name(struct config *config);
+
+#endif

@@ -1,0 +1,198 @@
+/* config_resolve: what "auto" comes to, and what cannot work. */
+#include "config_keys.h"
+
+#include "kernels/backend.h"
+#include "base/report.h"
+#include "rows/rules.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- "auto" ---- */
+
+static void choose(int *value, int automatic, int chosen) {
+    if (*value == automatic) *value = chosen;
+}
+static void choose_count(uint64_t *value, uint64_t chosen) {
+    if (*value == COUNT_AUTO) *value = chosen;
+}
+static void choose_real(double *value, double chosen) {
+    if (isnan(*value)) *value = chosen;
+}
+
+static void resolve_examples(struct config *c) {
+    int text = c->corpus_format == FORMAT_TEXT;
+    choose_count(&c->corpus_min_count, text ? 5 : 1);
+    choose(&c->examples_mode, MODE_AUTO,
+           text                                   ? MODE_WINDOW
+           : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY
+                                                  : MODE_LIST);
+    int window = c->examples_mode == MODE_WINDOW;
+    choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    choose(&c->examples_targets, TARGETS_AUTO,
+           c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
+    choose(&c->examples_short, SHORT_AUTO, c->corpus_format == FORMAT_ADJACENCY ? SHORT_REPEAT : SHORT_SKIP);
+    choose(&c->examples_shuffle, TRUTH_AUTO, !window);
+    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
+    choose(&c->negatives_per, PER_AUTO, window ? PER_PAIR : PER_EXAMPLE);
+}
+
+/* What makes a good model of items without any key: chosen by experiment, README has the figures. The rate and its fall
+ * belong to the rule that stands here: who names a rule gets that rule's own. */
+static void resolve_items(struct config *c) {
+    int items = c->corpus_format != FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
+    int own_rule = c->optimizer_rule == RULE_AUTO;
+    choose_count(&c->train_epochs, adjacency ? 50 : items ? 10 : 5);
+    choose(&c->optimizer_rule, RULE_AUTO, items ? RULE_ADAGRAD : RULE_SGD);
+    if (!items || !own_rule) return;
+    choose_real(&c->optimizer_lr, adjacency ? 0.05 : 0.25);
+    choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
+}
+
+/* Defaults of torch.optim; sgd's rate is word2vec's. */
+static void resolve_optimizer(struct config *c) {
+    int rule = c->optimizer_rule;
+    struct rule_options usual = rules_defaults(rule);
+    choose_real(&c->optimizer_lr, rule == RULE_SGD ? 0.025 : usual.lr);
+    choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
+    choose_real(&c->optimizer_weight_decay, usual.weight_decay);
+    choose_real(&c->optimizer_eps, usual.eps);
+    choose_real(&c->optimizer_alpha, usual.alpha);
+}
+
+static int resolve_run(struct config *c) {
+    struct config_times times;
+    int lock_free = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && c->optimizer_momentum == 0 &&
+                    c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0;
+    choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
+    if (config_read_times(c->run_checkpoint_every, &times))
+        return fail(
+            "run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",
+            c->run_checkpoint_every);
+    c->checkpoint_seconds = times.seconds;
+    c->checkpoint_share = times.share;
+    c->checkpoint_steps = times.steps;
+    c->checkpoint_epochs = times.epochs;
+    if (*c->run_dir) return 0;
+    if (!c->name && config_take_corpus_name(c)) return -1;
+    char *directory = file_join("runs", c->name ? c->name : "run");
+    if (!directory) return -1;
+    free(c->run_dir);
+    c->run_dir = directory;
+    return 0;
+}
+
+/* ---- what cannot work ---- */
+
+static int check_examples(const struct config *c) {
+    const char *format = config_choice_name("corpus", "format", c->corpus_format);
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
+    if (strcmp(c->corpus_min_rating, "none") && c->corpus_format != FORMAT_PAIRS)
+        return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
+                    c->corpus_min_rating, format);
+    if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
+        return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
+    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
+        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
+                    "set corpus.format = adjacency, or examples.mode = window");
+    if (c->examples_subsample > 0 && c->examples_mode != MODE_WINDOW)
+        return fail(
+            "examples.subsample = %g works with examples.mode = window only, and it is %s; set examples.subsample = 0",
+            c->examples_subsample, mode);
+    if (c->examples_replacement && c->examples_positives == 0 && c->examples_mode != MODE_WINDOW)
+        return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
+                    "one of the two");
+    return 0;
+}
+
+static int check_optimizer(const struct config *c) {
+    const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
+    int adam = c->optimizer_rule >= RULE_ADAM && c->optimizer_rule <= RULE_ADAMAX;
+    if (c->optimizer_rule == RULE_SGD && c->optimizer_nesterov && c->optimizer_momentum == 0)
+        return fail("optimizer.nesterov = yes needs optimizer.momentum above 0");
+    if (adam && (c->optimizer_beta1 == 1 || c->optimizer_beta2 == 1))
+        return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1",
+                    c->optimizer_beta1, c->optimizer_beta2, rule);
+    if (c->optimizer_rule == RULE_SPARSE_ADAM && c->optimizer_weight_decay != 0)
+        return fail(
+            "optimizer.weight_decay = %g: sparse-adam has no weight decay, as in PyTorch; set it to 0, or use adam",
+            c->optimizer_weight_decay);
+    if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
+        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
+                    c->optimizer_step_max);
+    return 0;
+}
+
+static int check_train(const struct config *c) {
+    const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
+    if (c->train_epochs == 0 && c->train_steps == 0)
+        return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
+    if (c->train_update != UPDATE_HOGWILD) return 0;
+    if (c->optimizer_rule != RULE_SGD && c->optimizer_rule != RULE_ADAGRAD)
+        return fail(
+            "train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
+            rule);
+    if (c->optimizer_rule == RULE_SGD && c->optimizer_momentum != 0)
+        return fail(
+            "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
+            c->optimizer_momentum);
+    if (c->optimizer_clip != 0)
+        return fail(
+            "optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
+            "batch; set it to 0, or train.update = batch",
+            c->optimizer_clip);
+    if (c->train_reduction == REDUCTION_MEAN)
+        return fail(
+            "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
+    return 0;
+}
+
+/* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
+ * anew. */
+static int warn_without_effect(const struct config *config) {
+    enum { ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW, ALL_ADAMS = ADAMS | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
+    static const struct {
+        const char *key;
+        unsigned rules;
+    } options[] = {{"momentum", 1 << RULE_SGD | 1 << RULE_RMSPROP},
+                   {"nesterov", 1 << RULE_SGD},
+                   {"lr_decay", 1 << RULE_ADAGRAD},
+                   {"initial_accumulator", 1 << RULE_ADAGRAD},
+                   {"rho", 1 << RULE_ADADELTA},
+                   {"centered", 1 << RULE_RMSPROP},
+                   {"beta1", ALL_ADAMS},
+                   {"beta2", ALL_ADAMS},
+                   {"amsgrad", ADAMS},
+                   {"lambd", 1 << RULE_ASGD},
+                   {"t0", 1 << RULE_ASGD},
+                   {"eta_minus", 1 << RULE_RPROP},
+                   {"eta_plus", 1 << RULE_RPROP},
+                   {"step_min", 1 << RULE_RPROP},
+                   {"step_max", 1 << RULE_RPROP}};
+    static atomic_uint warned;
+    struct config defaults;
+    int result = config_init(&defaults);
+    const char *rule = config_choice_name("optimizer", "rule", config->optimizer_rule);
+    for (size_t i = 0; !result && i < sizeof options / sizeof *options; i++) {
+        char now[CONFIG_ROOM], usual[CONFIG_ROOM];
+        const struct config_key *key = config_find_key("optimizer", options[i].key);
+        const char *value = config_text_of(config, key, now);
+        if (options[i].rules >> config->optimizer_rule & 1 || !strcmp(value, config_text_of(&defaults, key, usual)))
+            continue;
+        if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
+            warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
+    }
+    config_release(&defaults);
+    return result;
+}
+
+int config_resolve(struct config *config) {
+    resolve_examples(config);
+    resolve_items(config);
+    resolve_optimizer(config);
+    if (resolve_run(config)) return -1;
+    if (check_examples(config) || check_optimizer(config) || check_train(config)) return -1;
+    return warn_without_effect(config);
+}

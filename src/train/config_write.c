@@ -1,0 +1,194 @@
+/* config_write: keys as an INI file, as help, and held against those of another config. */
+#include "config_keys.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct writing {
+    char *text;
+    uint64_t used, room;
+};
+
+static int put(struct writing *writing, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int put(struct writing *writing, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 ||
+        mem_grow(&writing->text, &writing->room, writing->used + (uint64_t)length + 1, 1, "the configuration"))
+        return -1;
+    va_start(args, format);
+    vsnprintf(writing->text + writing->used, (size_t)length + 1, format, args);
+    va_end(args);
+    writing->used += (uint64_t)length;
+    return 0;
+}
+
+/* Words in lines of at most `width` bytes, each behind `indent`. */
+static int put_wrapped(struct writing *writing, const char *indent, size_t width, const char *text) {
+    size_t column = 0;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t word = strcspn(text, " ");
+        int breaks = column && column + 1 + word > width;
+        if (breaks && put(writing, "\n")) return -1;
+        if (breaks) column = 0;
+        if (put(writing, "%s%.*s", column ? " " : indent, (int)word, text)) return -1;
+        column += (column ? 1 : strlen(indent)) + word;
+        text += word;
+    }
+    return column ? put(writing, "\n") : 0;
+}
+
+/* The shortest digits that read back to the same number. */
+static void format_real(double value, char *out, size_t room) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, room, "%.*g", digits, value);
+        if (strtod(out, NULL) == value) return;
+    }
+}
+
+static void format_bytes(uint64_t bytes, char *out, size_t room) {
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (unit < 4 && bytes && bytes % 1024 == 0) bytes /= 1024, unit++;
+    snprintf(out, room, "%" PRIu64 "%s", bytes, units[unit]);
+}
+
+const char *config_text_of(const struct config *config, const struct config_key *key, char room[CONFIG_ROOM]) {
+    switch (key->type) {
+    case TYPE_TEXT:
+        return *config_text(config, key);
+    case TYPE_COUNT:
+    case TYPE_BYTES:
+        if (*config_count(config, key) == COUNT_AUTO) return "auto";
+        if (key->type == TYPE_BYTES)
+            format_bytes(*config_count(config, key), room, CONFIG_ROOM);
+        else
+            snprintf(room, CONFIG_ROOM, "%" PRIu64, *config_count(config, key));
+        break;
+    case TYPE_REAL:
+        if (isnan(*config_real(config, key))) return "auto";
+        format_real(*config_real(config, key), room, CONFIG_ROOM);
+        break;
+    case TYPE_TRUTH:
+        return *config_int(config, key) == TRUTH_AUTO ? "auto" : *config_int(config, key) ? "yes" : "no";
+    case TYPE_CHOICE:
+        return config_choices(key)->name[*config_int(config, key)];
+    }
+    return room;
+}
+
+static int put_key_help(struct writing *writing, const struct config_key *key, const char *indent, size_t width) {
+    char kind[256], text[1024];
+    config_describe(key, kind, sizeof kind);
+    if (key->type == TYPE_TEXT)
+        snprintf(text, sizeof text, "%s", key->help);
+    else
+        snprintf(text, sizeof text, "%s (%s)", key->help, kind);
+    return put_wrapped(writing, indent, width, text);
+}
+
+static int put_keys(struct writing *writing, const struct config *config, int help, int section) {
+    char room[CONFIG_ROOM];
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        if (strcmp(config_keys[i].section, config_sections[section].name)) continue;
+        if (help && (put(writing, "\n") || put_key_help(writing, &config_keys[i], "# ", 110))) return -1;
+        const char *value = config_text_of(config, &config_keys[i], room);
+        if (put(writing, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value)) return -1;
+    }
+    return 0;
+}
+
+int config_format(const struct config *config, int help, char **text) {
+    struct writing writing = {0};
+    for (int i = 0; i < CONFIG_SECTIONS; i++) {
+        if ((i && put(&writing, "\n")) || (help && put(&writing, "# %s\n", config_sections[i].help)) ||
+            put(&writing, "[%s]\n", config_sections[i].name) || put_keys(&writing, config, help, i)) {
+            free(writing.text);
+            return -1;
+        }
+    }
+    *text = writing.text;
+    return 0;
+}
+
+int config_write(const struct config *config, int help, struct file_writer *writer) {
+    char *text = NULL;
+    if (config_format(config, help, &text)) return -1;
+    int result = file_write(writer, text, strlen(text));
+    free(text);
+    return result;
+}
+
+char *config_value(const struct config *config, const char *section, const char *key) {
+    char room[CONFIG_ROOM];
+    const struct config_key *found = config_find_key(section, key);
+    if (!found) {
+        fail("there is no key %s.%s", section, key);
+        return NULL;
+    }
+    const char *value = config_text_of(config, found, room);
+    return mem_text(value, strlen(value), "the configuration");
+}
+
+void config_print_help(void) {
+    struct writing writing = {0};
+    int result = put_wrapped(
+        &writing, "", 118,
+        "Keys of a configuration file, INI: [section], then key = value; '#' or ';' begins a comment. On the "
+        "command line --section.key=value sets one. Numbers may be written 1e6 or 2_000_000, sizes 11GiB or "
+        "512MB, yes and no also true, false, on, off.");
+    for (int i = 0; !result && i < CONFIG_SECTIONS; i++) {
+        result = put(&writing, "\n[%s]  %s\n", config_sections[i].name, config_sections[i].help);
+        for (int k = 0; !result && k < CONFIG_KEYS; k++) {
+            if (strcmp(config_keys[k].section, config_sections[i].name)) continue;
+            result = put(&writing, "\n  %s = %s\n", config_keys[k].name,
+                         *config_keys[k].fallback ? config_keys[k].fallback : "\"\"") ||
+                     put_key_help(&writing, &config_keys[k], "      ", 118);
+        }
+    }
+    if (!result) fputs(writing.text, stdout);
+    free(writing.text);
+}
+
+/* ---- comparing ---- */
+
+static int changes_numbers(const struct config_key *key) {
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache"};
+    if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(key->name, others[i])) return 0;
+    return 1;
+}
+
+const char *config_difference(const struct config *a, const struct config *b) {
+    char room_a[CONFIG_ROOM], room_b[CONFIG_ROOM];
+    for (int i = 0; i < CONFIG_KEYS; i++)
+        if (changes_numbers(&config_keys[i]) &&
+            strcmp(config_text_of(a, &config_keys[i], room_a), config_text_of(b, &config_keys[i], room_b)))
+            return config_keys[i].name;
+    return NULL;
+}
+
+void config_settle(struct config *config, const struct config *settled) {
+    char room[CONFIG_ROOM];
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        const struct config_key *key = &config_keys[i];
+        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, room), "auto"))
+            continue;
+        if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
+            *config_count(config, key) = *config_count(settled, key);
+        else if (key->type == TYPE_REAL)
+            *config_real(config, key) = *config_real(settled, key);
+        else
+            *config_int(config, key) = *config_int(settled, key);
+    }
+}
