@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/processor.h"
 #include "base/report.h"
 #include "base/text.h"
 
@@ -10,19 +11,6 @@
 #include <unistd.h>
 
 enum { GPUS_MOST = 64 };
-
-static void read_processor(char *name, size_t room) {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[512];
-    snprintf(name, room, "unknown processor");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, "model name", 10)) continue;
-        snprintf(name, room, "%s", text_strip(colon + 1));
-        break;
-    }
-    if (file) fclose(file);
-}
 
 /* How the CPU backend names itself: with the processor level that its loops were compiled for. */
 static int print_processor(void) {
@@ -34,7 +22,7 @@ static int print_processor(void) {
     int result = backend_cpu.info(backend, &info);
     backend_cpu.close(backend);
     if (result) return -1;
-    read_processor(name, sizeof name);
+    processor_name(name, sizeof name);
     printf("processor  %s\n", name);
     printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
     printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()),

@@ -25,11 +25,11 @@ const struct command commands[] = {
      "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
-     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link "
-     "and\n"
-     "memory traffic a step. Where it does not fit, says what to change and exits with 1. The corpus is counted and "
-     "encoded\n"
-     "into the run directory (or corpus.cache), where train finds it again.\n"
+     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"
+     "and memory traffic a step, and the pairs/s at which the GPU's copies would be full. Those are measured once, in a\n"
+     "second, and kept in $XDG_CACHE_HOME/sptx-w2v or ~/.cache/sptx-w2v; bench measures them again. Memory is what the\n"
+     "machine has or, in a container, what its limit leaves. Where a run does not fit, says what to change and exits with\n"
+     "1. The corpus is counted and encoded into the run directory (or corpus.cache), where train finds it again.\n"
      "\n"
      "  --json        the same numbers as one line of JSON\n"
      "\n"

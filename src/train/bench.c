@@ -4,6 +4,7 @@
 #include "pipeline.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "rates.h"
 #include "schedule.h"
 #include "session.h"
 
@@ -20,6 +21,13 @@ static const double piece_seconds = 0.25; /* of one lock-free call */
 
 /* ---- the machine ---- */
 
+/* What plans then know, too. */
+static int measure_limits(struct backend *backend, const struct backend_info *machine, struct bench_limits *limits) {
+    if (cuda_bench_limits(backend, limits)) return -1;
+    rates_keep(machine, limits);
+    return 0;
+}
+
 int bench_open(struct bench *bench, const struct config *config) {
     struct backend_options options = {.threads = (unsigned)config->device_threads,
                                       .index = (unsigned)config->device_index,
@@ -29,7 +37,7 @@ int bench_open(struct bench *bench, const struct config *config) {
     if (session_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
     bench->cuda = bench->ops == &backend_cuda;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;
-    return bench->cuda ? cuda_bench_limits(bench->backend, &bench->limits) : 0;
+    return bench->cuda ? measure_limits(bench->backend, &bench->machine, &bench->limits) : 0;
 }
 
 void bench_close(struct bench *bench) {
@@ -112,9 +120,11 @@ static int prepare(struct training *t) {
     t->out->plan = s->plan;
     t->out->cuda = s->ops == &backend_cuda;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
-    if ((t->out->cuda && cuda_bench_limits(s->backend, &t->out->limits)) || session_tables(s) ||
-        table_fill(&s->target, s->pool) || table_fill(&s->context, s->pool))
-        return -1;
+    if (t->out->cuda) {
+        if (measure_limits(s->backend, &s->machine, &t->out->limits)) return -1;
+        planner_set_floor(&t->out->plan, &t->out->limits);
+    }
+    if (session_tables(s) || table_fill(&s->target, s->pool) || table_fill(&s->context, s->pool)) return -1;
     t->ops = s->ops;
     t->backend = s->backend;
     t->batch = s->plan.batch;

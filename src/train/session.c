@@ -4,6 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
+#include "rates.h"
 #include "tables.h"
 
 #include <inttypes.h>
@@ -67,23 +68,36 @@ static int read_corpus(struct session *s) {
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
 }
 
-static int open_with(struct session *s, struct config *config, int (*machine)(struct session *)) {
+/* Rates of the GPU's copies, for the floor of a plan: what is kept of this machine; for `measure`, what a second of
+ * measuring says otherwise. Training begins at once, and lock-free training has no floor. */
+static struct bench_limits find_rates(struct session *s, int measure) {
+    struct bench_limits rates = {0};
+    if (!s->backend || s->ops != &backend_cuda || s->config->train_update != UPDATE_BATCH) return rates;
+    if (measure)
+        rates_get(s->backend, &s->machine, cuda_bench_limits, &rates);
+    else
+        rates_find(&s->machine, &rates);
+    return rates;
+}
+
+static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), int measure) {
     *s = (struct session){.config = config};
     if (tables_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
         examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
-    const struct planner_machine planned = {.ops = s->ops, .info = s->machine, .host_available = mem_available()};
+    const struct planner_machine planned = {
+        .ops = s->ops, .info = s->machine, .host_available = mem_available(), .rates = find_rates(s, measure)};
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
 int session_open(struct session *s, struct config *config) {
     *s = (struct session){.config = config};
     if (session_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
-    return open_with(s, config, open_backend);
+    return open_with(s, config, open_backend, 0);
 }
 
 int session_plan(struct session *s, struct config *config) {
-    return open_with(s, config, imagine_gpu);
+    return open_with(s, config, imagine_gpu, 1);
 }
 
 static void note_corpus(const struct session *s) {

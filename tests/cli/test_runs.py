@@ -251,6 +251,8 @@ def test_a_plan_for_a_gpu_that_is_not_here(sptx):
     assert roomy["gpu_needed"] - tight["gpu_needed"] == ids
     assert tight["advice"] and done.stderr.endswith(f"the run does not fit: {tight['advice']}\n")
     if not json.loads(sptx("plan", *plan[1:4], "--json").stdout)["gpu_available"]:  # no GPU here
+        assert roomy["floor_pairs"] == 0  # how fast it copies is not known
+        assert "  at most        unknown: " in sptx(*plan, "--memory.gpu_budget=11GiB").stdout
         assert "memory.gpu_budget = 11GiB" in sptx.refuses(*plan)
         assert "cuda" in sptx.refuses("train", *plan[1:], "--memory.gpu_budget=11GiB")
 

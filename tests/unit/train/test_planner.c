@@ -389,7 +389,42 @@ static void test_gpu_advice(void **state) {
     assert_int_equal(1, plan_for(&config, &machine).fits);
 }
 
+/* ---- floors ---- */
+
+/* Pairs a second by whichever is full first: one way of the link, both at once, the GPU's memory; 0 where one is not known. */
+static void test_floor(void **state) {
+    struct plan plan = {.batch_pairs = 1000, .link_bytes = 2e9, .memory_bytes = 8e9};
+    static const struct {
+        struct bench_limits rates;
+        double pairs;
+        int link;
+    } cases[] = {{{50e9, 50e9, 100e9, 1000e9}, 50000, 1}, {{10e9, 50e9, 100e9, 1000e9}, 10000, 1},
+                 {{50e9, 20e9, 100e9, 1000e9}, 20000, 1}, {{50e9, 50e9, 60e9, 1000e9}, 30000, 1},
+                 {{50e9, 50e9, 100e9, 399e9}, 49875, 0},  {{50e9, 50e9, 100e9, 401e9}, 50000, 1},
+                 {{50e9, 50e9, 100e9, 0}, 0, 0},          {{0, 0, 0, 0}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plan.floor_link = 0;
+        planner_set_floor(&plan, &cases[i].rates);
+        assert_float_equal(cases[i].pairs, plan.floor_pairs, 1e-6 * cases[i].pairs);
+        assert_int_equal(cases[i].link, plan.floor_link);
+    }
+}
+
 /* ---- printing ---- */
+
+static void print_to(char text[4096], const struct plan *plan, const struct config *config) {
+    FILE *file = tmpfile();
+    fflush(stdout);
+    int kept = dup(1);
+    dup2(fileno(file), 1);
+    planner_print(plan, config, 1);
+    fflush(stdout);
+    dup2(kept, 1);
+    close(kept);
+    rewind(file);
+    text[fread(text, 1, 4095, file)] = 0;
+    fclose(file);
+}
 
 static void test_print(void **state) {
     struct config config = tiny_config(MODE_LIST);
@@ -397,21 +432,16 @@ static void test_print(void **state) {
     char text[4096] = "";
     tiny_make(&tiny, 2000, 500, 12, 1);
     struct plan plan = plan_for(&config, &machine);
-    FILE *file = tmpfile();
-    fflush(stdout);
-    int kept = dup(1);
-    dup2(fileno(file), 1);
-    planner_print(&plan, &config, 1);
-    fflush(stdout);
-    dup2(kept, 1);
-    close(kept);
-    rewind(file);
-    size_t n = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    assert_true(n > 200);
+    print_to(text, &plan, &config);
+    assert_true(strlen(text) > 200);
     static const char *const parts[] = {"2,000 x 100 float32", "target ", "context_state", "hot rows", "GPU needed",
                                         "memory needed", "pairs/s", "fits", "yes"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) assert_non_null(strstr(text, parts[i]));
+    machine.rates = (struct bench_limits){0};
+    plan = plan_for(&config, &machine);
+    print_to(text, &plan, &config);
+    assert_null(strstr(text, "pairs/s"));
+    assert_non_null(strstr(text, "at most        unknown"));
 }
 
 int main(void) {
@@ -431,6 +461,7 @@ int main(void) {
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),
         TEST(test_gpu_advice),
+        cmocka_unit_test(test_floor),
         TEST(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,171 @@
+#include "rates.h"
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/processor.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { KEY = 512, TEXT = 1024, TRIES = 40, TRY_MICROSECONDS = 100000 };
+
+/* A copy that is faster or slower than any machine's was not measured. */
+static const double slowest = 1e6, fastest = 1e15;
+
+/* ---- a GPU's file ---- */
+
+/* All that the rates depend on, as one line. */
+static void describe(const struct backend_info *info, char key[KEY]) {
+    char processor[128];
+    processor_name(processor, sizeof processor);
+    snprintf(key, KEY, "%s, driver %s, %s, %s", info->name, info->driver, info->link, processor);
+    for (char *at = key; *at; at++)
+        if ((unsigned char)*at < ' ') *at = ' ';
+}
+
+/* The user's directory for what can be made again, with our own below it; NULL where there is none. The caller frees. */
+static char *cache_directory(void) {
+    const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (given && *given == '/') return file_join(given, "sptx-w2v");
+    return home && *home == '/' ? file_join(home, ".cache/sptx-w2v") : NULL;
+}
+
+/* "DIRECTORY/rates-NUMBER.ENDING"; NULL where there is no directory for it. */
+static char *file_of(const char *key, const char *ending) {
+    char *directory = cache_directory(), *path = NULL, name[64];
+    snprintf(name, sizeof name, "rates-%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(key, strlen(key)), ending);
+    if (directory) path = file_join(directory, name);
+    free(directory);
+    return path;
+}
+
+/* ---- its text ---- */
+
+static uint64_t format(const char *key, const struct bench_limits *rates, char text[TEXT]) {
+    int n = snprintf(text, TEXT, "%s\nto %.6e\nfrom %.6e\nboth %.6e\ndevice %.6e\n", key, rates->to, rates->from, rates->both,
+                     rates->device);
+    return (uint64_t)(n + snprintf(text + n, TEXT - (size_t)n, "check %016" PRIx64 "\n", (uint64_t)XXH3_64bits(text, (size_t)n)));
+}
+
+static int is_rate(double rate) {
+    return rate >= slowest && rate <= fastest;
+}
+static int are_rates(const struct bench_limits *r) {
+    return is_rate(r->to) && is_rate(r->from) && is_rate(r->both) && is_rate(r->device);
+}
+
+/* Only what this program would write is believed: read, and written again, it must be the same bytes. */
+static int parse(const char *key, const char *text, struct bench_limits *rates) {
+    char again[TEXT];
+    struct bench_limits r;
+    const char *line = strchr(text, '\n');
+    if (!line || sscanf(line, " to %lf from %lf both %lf device %lf", &r.to, &r.from, &r.both, &r.device) != 4) return 0;
+    if (!are_rates(&r)) return 0;
+    format(key, &r, again);
+    if (strcmp(again, text)) return 0;
+    *rates = r;
+    return 1;
+}
+
+/* ---- finding and keeping ---- */
+
+static int find(const char *key, struct bench_limits *rates) {
+    char *path = file_of(key, "txt"), *text = NULL;
+    int found = 0;
+    *rates = (struct bench_limits){0};
+    if (path && file_exists(path) == 1 && (text = file_read(path, NULL))) found = parse(key, text, rates);
+    free(path);
+    free(text);
+    return found;
+}
+
+static void keep(const char *key, const struct bench_limits *rates) {
+    char *directory = cache_directory(), *path = file_of(key, "txt"), text[TEXT];
+    struct bench_limits most;
+    find(key, &most);
+    most.to = fmax(most.to, rates->to);
+    most.from = fmax(most.from, rates->from);
+    most.both = fmax(most.both, rates->both);
+    most.device = fmax(most.device, rates->device);
+    if (directory && path && !directory_make(directory)) file_replace(path, text, format(key, &most, text));
+    free(directory);
+    free(path);
+}
+
+/* Waits a while for another process that measures; 1 where this one has its turn. */
+static int take_turn(const char *key, struct lock *lock) {
+    char *directory = cache_directory(), *path = file_of(key, "lock"), holder[LOCK_HOLDER];
+    int held = 1;
+    if (directory && path && !directory_make(directory))
+        for (int i = 0; i < TRIES && held == 1; i++) {
+            held = lock_try(lock, path, holder);
+            if (held == 1) usleep(TRY_MICROSECONDS);
+        }
+    free(directory);
+    free(path);
+    return held == 0;
+}
+
+static void get(const char *key, struct backend *backend, rates_measure *measure, struct bench_limits *rates) {
+    struct bench_limits measured = {0};
+    struct lock lock = {.path = NULL};
+    if (find(key, rates)) return;
+    int turn = take_turn(key, &lock); /* where there is no turn to take it is measured all the same */
+    if (!find(key, rates) && !measure(backend, &measured) && are_rates(&measured)) {
+        keep(key, &measured);
+        *rates = measured;
+    }
+    if (turn) lock_give(&lock);
+}
+
+/* ---- without a word ---- */
+
+/* What goes wrong in here is said to a sink of its own, that nobody hears. Where there is no memory
+ * for it, nothing is done. */
+struct silence {
+    struct report *own, *before;
+    char key[KEY];
+};
+static int begin(struct silence *silence, const struct backend_info *info) {
+    silence->own = report_open(NULL, NULL);
+    if (!silence->own) return -1;
+    silence->before = report_use(silence->own);
+    describe(info, silence->key);
+    return 0;
+}
+static void end(struct silence *silence) {
+    report_use(silence->before);
+    report_close(silence->own);
+}
+
+int rates_find(const struct backend_info *info, struct bench_limits *rates) {
+    struct silence silence;
+    *rates = (struct bench_limits){0};
+    if (begin(&silence, info)) return 0;
+    int found = find(silence.key, rates);
+    end(&silence);
+    return found;
+}
+
+void rates_keep(const struct backend_info *info, const struct bench_limits *rates) {
+    struct silence silence;
+    if (begin(&silence, info)) return;
+    if (are_rates(rates)) keep(silence.key, rates);
+    end(&silence);
+}
+
+void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure,
+               struct bench_limits *rates) {
+    struct silence silence;
+    *rates = (struct bench_limits){0};
+    if (begin(&silence, info)) return;
+    get(silence.key, backend, measure, rates);
+    end(&silence);
+}
