@@ -1,5 +1,6 @@
 #include "commands.h"
 #include "vectors/export.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@ int cmd_export(int argc, char **argv) {
                                      {0}};
     const char **positional = mem_zalloc((uint64_t)argc, sizeof *positional, "arguments");
     struct model model = {.rows = 0};
+    struct interrupt watch;
     char count[TEXT_ROOM];
     int result = -1;
     if (!positional) return -1;
@@ -30,9 +32,11 @@ int cmd_export(int argc, char **argv) {
     }
     int format = export_format_named(format_name), view = model_view_named(table);
     if (format < 0 || view < 0 || model_open(&model, positional[0])) goto out;
-    if (export_write(&model, (enum model_view)view, (enum export_format)format, path)) goto out;
+    interrupt_watch(&watch);
+    result = export_write(&model, (enum model_view)view, (enum export_format)format, path);
+    interrupt_end(&watch);
+    if (result) goto out;
     note("wrote '%s': %s rows of %u columns", path, text_of_count(count, model.rows), model.dim);
-    result = 0;
 out:
     model_close(&model);
     free(positional);

@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "corpus/generate.h"
+#include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
 
@@ -51,6 +52,7 @@ int cmd_generate(int argc, char **argv) {
     if (kind < 0) return -1;
     if (!out || !*out) return fail_usage("generate wants --out=FILE");
     uint64_t seed_value = 1;
+    struct interrupt watch;
     struct generate_options wanted = {
         .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (command_count("generate", "rows", rows, 1, 4294967294u, &wanted.rows) ||
@@ -58,5 +60,8 @@ int cmd_generate(int argc, char **argv) {
         command_count("generate", "seed", seed, 0, UINT32_MAX, &seed_value))
         return -1;
     wanted.seed = (uint32_t)seed_value;
-    return generate_write(&wanted, out) || print_files(&wanted, out) ? -1 : 0;
+    interrupt_watch(&watch);
+    int result = generate_write(&wanted, out);
+    interrupt_end(&watch);
+    return result || print_files(&wanted, out) ? -1 : 0;
 }

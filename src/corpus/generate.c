@@ -11,6 +11,7 @@
 #include "kernels/backend.h" /* draws.h */
 #include "base/file.h"
 #include "idstream.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/progress.h"
@@ -261,7 +262,7 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     for (uint64_t at = 0; at < lines && !result;) {
         progress_show(&generator->progress, at, lines, "line");
         at = next_round(&round, room, at, lines);
-        result = pool_run(pool, draw_pieces, &round);
+        result = interrupt_asked() ? fail("stopped by a signal: nothing is written") : pool_run(pool, draw_pieces, &round);
         for (uint64_t i = 0; i < round.count && put && !result; i++) result = put(context, &round.pieces[i]);
     }
     progress_end(&generator->progress);

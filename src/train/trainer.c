@@ -6,7 +6,7 @@
 #include "diverged.h"
 #include "due.h"
 #include "examples.h"
-#include "base/directory.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "metrics.h"
@@ -21,7 +21,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,30 +49,8 @@ struct trainer {
     struct metrics metrics;
 };
 
-/* ---- signals ---- */
-
-static volatile sig_atomic_t asked_to_stop; /* by a signal, of which a process has one handler */
-
-/* The second one kills, in case the first takes too long for the person. */
-static void on_signal(int number) {
-    asked_to_stop = number;
-    signal(number, SIG_DFL);
-}
-
-static void take_signals(struct sigaction before[2]) {
-    struct sigaction action = {.sa_handler = on_signal};
-    asked_to_stop = 0;
-    sigaction(SIGINT, &action, &before[0]);
-    sigaction(SIGTERM, &action, &before[1]);
-}
-
-static void give_signals_back(const struct sigaction before[2]) {
-    sigaction(SIGINT, &before[0], NULL);
-    sigaction(SIGTERM, &before[1], NULL);
-}
-
 static int is_to_stop(const struct trainer *t) {
-    return t->heard_stop || (asked_to_stop && !t->options->keep_signals);
+    return t->heard_stop || (interrupt_asked() && !t->options->keep_signals);
 }
 
 /* ---- where the run stands ---- */
@@ -368,11 +345,11 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 /* ---- training ---- */
 
 static int train(struct trainer *t) {
-    struct sigaction before[2];
+    struct interrupt watch;
     t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
     if (start_due(t)) return -1;
-    if (!t->options->keep_signals) take_signals(before);
+    if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = t->config->train_update == UPDATE_HOGWILD ? train_hogwild(t) : train_batches(t);
@@ -382,7 +359,7 @@ static int train(struct trainer *t) {
         t->state.finished = !stopped;
         if (write_checkpoint(t)) stopped = -1;
     }
-    if (!t->options->keep_signals) give_signals_back(before);
+    if (!t->options->keep_signals) interrupt_end(&watch);
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64

@@ -1,5 +1,6 @@
 #include "export.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -193,8 +194,9 @@ static int write_parts(const struct model *model, enum model_view view, const st
         if (parts[i].head) result = parts[i].head(model, view, writers + i);
     for (uint64_t first = 0; !result && first < model->rows; first += chunk) {
         uint64_t count = model->rows - first < chunk ? model->rows - first : chunk;
-        model_rows(model, view, first, count, values);
-        result = write_rows(model, parts, files, writers, first, count, values);
+        if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
+        if (!result) model_rows(model, view, first, count, values);
+        if (!result) result = write_rows(model, parts, files, writers, first, count, values);
     }
     free(values);
     return result;

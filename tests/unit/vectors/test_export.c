@@ -1,5 +1,6 @@
 #include "base/file_map.h"
 #include "vectors/export.h"
+#include "base/interrupt.h"
 #include "tests/unit/small_run.h"
 
 #include <math.h>
@@ -223,6 +224,22 @@ static void atomic(void **state) {
     assert_true(length > 24);
 }
 
+/* Ctrl-C takes the half-written file away; the old one stays. */
+static void interrupted(void **state) {
+    struct interrupt watch;
+    uint64_t length;
+    small_write(run.directory, "out", "before", 6);
+    interrupt_watch(&watch);
+    raise(SIGINT);
+    int result = export_write(&model, VIEW_TARGET, EXPORT_NPY, out);
+    interrupt_end(&watch);
+    assert_failed_with(result, "stopped by a signal");
+    assert_int_equal(names_with_out(), 1);
+    char *bytes = file_read(out, &length);
+    assert_string_equal(bytes, "before");
+    free(bytes);
+}
+
 static void places(void **state) {
     assert_int_equal(export_write(&model, VIEW_TARGET, EXPORT_NPY, "/dev/null"), 0);
     assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, "/dev/null"), "no plain file but a device");
@@ -267,7 +284,7 @@ int main(void) {
         ON_RUN(binary),           ON_RUN(text),          ON_RUN(glove),
         ON_RUN(plain_npy),        ON_RUN(fvecs),         ON_RUN(fbin),
         ON_RUN(safetensors),      ON_RUN(projector),     ON_RUN(projector_is_atomic),
-        ON_RUN(normsum_of_zeros), ON_RUN(many_rows),     ON_RUN(atomic),
+        ON_RUN(normsum_of_zeros), ON_RUN(many_rows),     ON_RUN(atomic), ON_RUN(interrupted),
         ON_RUN(places),   ON_RUN(words_refused),
     };
     return cmocka_run_group_tests_name("export", tests, NULL, NULL);

@@ -1,0 +1,26 @@
+#include "interrupt.h"
+
+#include <stddef.h>
+
+static const int numbers[2] = {SIGINT, SIGTERM};
+static volatile sig_atomic_t asked;
+
+static void on_signal(int number) {
+    asked = 1;
+    signal(number, SIG_DFL);
+}
+
+void interrupt_watch(struct interrupt *watch) {
+    struct sigaction action = {.sa_handler = on_signal};
+    asked = 0;
+    for (int i = 0; i < 2; i++) sigaction(numbers[i], &action, &watch->before[i]);
+}
+
+void interrupt_end(const struct interrupt *watch) {
+    for (int i = 0; i < 2; i++) sigaction(numbers[i], &watch->before[i], NULL);
+    asked = 0;
+}
+
+int interrupt_asked(void) {
+    return asked;
+}
