@@ -18,6 +18,13 @@ int retry_sync(int fd) {
     return result;
 }
 
+int retry_truncate(int fd, uint64_t length) {
+    int result;
+    do result = ftruncate(fd, (off_t)length);
+    while (result && errno == EINTR);
+    return result;
+}
+
 int retry_close(int fd) {
     return close(fd) && errno != EINTR ? -1 : 0;
 }

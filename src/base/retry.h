@@ -11,6 +11,7 @@
 
 int retry_open(const char *path, int flags); /* new files get 0666 */
 int retry_sync(int fd);
+int retry_truncate(int fd, uint64_t length);
 /* An interrupted close() has closed: Linux gives the number away before it waits for anything. */
 int retry_close(int fd);
 /* `length` bytes from `offset` on, or as many as there are: how many, or -1. */

@@ -125,7 +125,10 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     *vocab = (struct vocab){0};
     *stream = (struct idstream){0};
     if (given)
-        result = vocab_build(vocab, corpus, options, pool) || idstream_open(stream, given, vocab, pool) ? -1 : 0;
+        result = vocab_build(vocab, corpus, options, pool) ||
+                         idstream_open(stream, given, vocab_fingerprint(vocab), vocab->size, pool)
+                     ? -1
+                     : 0;
     else if (c.ids && c.words && c.lock)
         result = find(&c) ? 0 : find_or_make(&c, reused);
     if (!result && *reused && !given) remove_dead_lock(&c);

@@ -221,20 +221,19 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .map = *map};
 }
 
-int idstream_open(struct idstream *stream, const char *path, const struct vocab *vocab, struct pool *pool) {
+int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
     struct header header;
     struct file_map map;
     *stream = (struct idstream){0};
     if (file_map_open(&map, path)) return -1;
     int result = !header_fits(&map, &header) ? say_damaged(path, map.size)
-                 : header.fingerprint != vocab_fingerprint(vocab)
-                     ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path,
-                            vocab->size)
+                 : header.fingerprint != fingerprint
+                     ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path, rows)
                  : !header.tokens ? fail("id stream '%s' is empty", path)
                                   : 0;
     if (!result) {
         view(stream, &map, &header);
-        result = check(stream, &header, path, vocab->size, pool);
+        result = check(stream, &header, path, rows, pool);
     }
     if (result) {
         file_map_close(&map);
@@ -244,20 +243,10 @@ int idstream_open(struct idstream *stream, const char *path, const struct vocab 
 }
 
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
-    struct header header;
-    struct file_map map;
     int failed_before = report_exit_code();
     *stream = (struct idstream){0};
     int there = file_exists(path);
-    if (!there) return 0;
-    if (there > 0 && !file_map_open(&map, path)) {
-        if (header_fits(&map, &header) && header.fingerprint == fingerprint && header.tokens) {
-            view(stream, &map, &header);
-            if (!check(stream, &header, path, rows, pool)) return 1;
-        }
-        file_map_close(&map);
-        *stream = (struct idstream){0};
-    }
+    if (there > 0 && !idstream_open(stream, path, fingerprint, rows, pool)) return 1;
     if (!failed_before) report_clear(); /* it is made anew, and that says what is wrong with the place */
     return 0;
 }

@@ -26,10 +26,11 @@ struct idstream {
 /* Bytes of a stream's file, and of its mapping. */
 uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences);
 
-/* Maps a stream that is a corpus itself: its fingerprint is the vocabulary's. 0, or -1 after fail(). */
-int idstream_open(struct idstream *stream, const char *path, const struct vocab *vocab, struct pool *pool);
+/* Maps the stream that was made with a vocabulary of `rows` words. Its fingerprint is the vocabulary's where it is a corpus
+ * itself, encode_fingerprint() where it was made of one. 0, or -1 after fail(). */
+int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-/* Whether `path` holds a good stream with this fingerprint: 1 with *stream open, 0 otherwise (no sentence is kept). */
+/* Whether `path` holds such a stream: 1 with *stream open, 0 otherwise (no sentence is kept). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */

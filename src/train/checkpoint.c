@@ -106,21 +106,28 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     struct checkpoints all;
     uint64_t own = 0;
-    char *good = NULL;
+    char *good = NULL, unreadable[512] = ""; /* why the newest of those that may be whole is not read */
     *found = -1;
     if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !good; i++) {
         struct checkpoint_entry *one = &all.list[i];
-        int failed_before = report_exit_code();
+        int failed_before = report_exit_code(), broken;
         if (one->kind == CHECKPOINT_PARTIAL) continue;
         own += (uint64_t)one->own;
-        if (checkpoint_verify(one->path, state)) pass_over("passing over checkpoint", one->path, failed_before);
-        else good = one->path, one->path = NULL;
+        if (!check(one->path, state, &broken)) {
+            good = one->path, one->path = NULL;
+            break;
+        }
+        if (!broken && !*unreadable) snprintf(unreadable, sizeof unreadable, "%s", report_sentence());
+        pass_over("passing over checkpoint", one->path, failed_before);
     }
     *found = good != NULL;
     if (!good && own) {
         *found = -1;
-        fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
+        if (*unreadable)
+            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run, unreadable);
+        else
+            fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
     checkpoints_release(&all);
     return good;
