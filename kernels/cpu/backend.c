@@ -121,6 +121,7 @@ static void close_backend(struct backend *backend) {
     while (backend->tables) table_close(backend, backend->tables);
     cpu_release_arrays(backend);
     pool_close(backend->pool);
+    free(backend->ids);
     free(backend);
 }
 

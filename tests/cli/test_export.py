@@ -181,7 +181,7 @@ def test_items_need_no_keys(sptx, corpus_format, table):
     train, held = "".join(" ".join(line[:12]) + "\n" for line in lists), "".join(f"{line[0]} {line[12]}\n" for line in lists)
     pairs = "".join(f"{line[0]} {item}\n" for line in lists for item in line[1:12])
     sptx.path("corpus.txt").write_text(pairs if corpus_format == "pairs" else train)
-    sptx.path("train.txt").write_text(train)
+    sptx.path("train.txt").write_text(pairs if corpus_format == "pairs" else train)  # read by the run's own format
     sptx.path("held.txt").write_text(held)
     unset = {"update": None, "batch": None, "epochs": None}
     sptx("train", sptx.config(corpus={"format": corpus_format, "min_count": None}, examples={"window": None}, train=unset))

@@ -98,7 +98,7 @@ def test_the_notebooks_places_can_be_switched_on(sptx, name):
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_term(sptx, name):
     _, positives, negatives = RUNS[name]
-    done = train(sptx, name, corpus(sptx, name), "--train.epochs=0", "--train.steps=12", "--train.report_seconds=0.01")
+    done = train(sptx, name, corpus(sptx, name), "--train.epochs=0", "--train.steps=4", "--train.report_seconds=0.01")
     first = metrics(sptx)[0]
     terms = positives + negatives
     assert first["step"] == 0 and first["done"] == 0

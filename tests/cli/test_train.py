@@ -376,7 +376,7 @@ def test_hogwild_learns(sptx):
 
 def test_hogwild_counts_the_examples_of_the_whole_run(sptx):
     """With a steep lr_decay the first examples are all that moves; a second epoch does not begin to count anew."""
-    config = sptx.config(train={"update": "hogwild", "epochs": "1", "batch": None}, device={"threads": "1"},
+    config = sptx.config(train={"update": "hogwild", "epochs": "1", "batch": None}, device={"threads": "1", "backend": "cpu"},
                          optimizer={"rule": "adagrad", "lr": "0.1", "lr_decay": "1000", "bias_correction": "global"})
     sptx("train", config)
     sptx("train", config, "--train.epochs=4", "--run.dir=longer")

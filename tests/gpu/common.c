@@ -5,6 +5,16 @@
 int passed, failed, skipped;
 char directory[256];
 
+/* Pages of its own, as a mapped file has: a backend may register whole pages of ids and starts, and what else lay there could no
+ * longer be copied across their end. */
+static void *need_pages(uint64_t bytes) {
+    uint64_t page = 65536, whole = (bytes + page - 1) / page * page;
+    void *memory = aligned_alloc(page, whole ? whole : page);
+    if (!memory) exit(3);
+    memset(memory, 0, whole);
+    return memory;
+}
+
 void *need(uint64_t bytes) {
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (!memory) {
@@ -72,8 +82,8 @@ void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t l
 void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope) {
     c->rows = rows;
     c->sentences = sentences;
-    c->starts = need((sentences + 1) * 8);
-    c->ids = need(sentences * longest * 4);
+    c->starts = need_pages((sentences + 1) * 8);
+    c->ids = need_pages(sentences * longest * 4);
     c->keep = need(rows * 4);
     c->alias = need(rows * sizeof *c->alias);
     c->tokens = 0;
