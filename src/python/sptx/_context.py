@@ -67,8 +67,8 @@ class Context:
             raise RuntimeError("this was opened by process %d, before a fork; process %d must open its own, and that before "
                                "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, os.getpid()))
 
-    def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> None:
-        """One call of the library that returns a status, in turn; raises what the status means."""
+    def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
+        """One call of the library, in turn; raises what its status means, and returns the others (OK, STOPPED)."""
         self.check_process()
         with self._lock:
             status = function(*arguments)
@@ -77,8 +77,9 @@ class Context:
         self._close_what_waits()
         for text in said:
             warnings.warn(text, SptxWarning, stacklevel=3)
-        if status:
+        if status in (_library.FAILED, _library.USAGE):
             raise_for(status, sentence, usage)
+        return status
 
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.

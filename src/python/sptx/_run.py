@@ -1,0 +1,356 @@
+"""Run: a finished run of the sptx-w2v program, read where it lies; train: what the program's `train` does."""
+
+import ctypes
+import os
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy
+
+from . import _library
+from ._context import Context, Handle, context_for, count_of
+from ._library import library
+from ._table import path_of
+from ._views import Rows, rows_of
+
+NONE = 0xFFFFFFFF  # a row that nearest has not found
+
+
+class Words(Sequence):
+    """The words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 come as surrogate escapes."""
+
+    def __init__(self, run: "Run") -> None:
+        self._run = run
+
+    def __len__(self) -> int:
+        return len(self._run)
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self._run._word(at) for at in range(*row.indices(len(self)))]
+        at = range(len(self))[row]  # negative ones count from the end; IndexError past it
+        return self._run._word(at)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._run._word(at) for at in range(len(self)))
+
+    def __contains__(self, word: Any) -> bool:
+        return isinstance(word, str) and self._run._find(word) is None
+
+    def index(self, word: Any, *_: Any) -> int:
+        return self._run.row(word)
+
+    def __repr__(self) -> str:
+        few = ", ".join(repr(word) for word in self[:3])
+        return "<%d words: %s%s>" % (len(self), few, ", .." if len(self) > 3 else "")
+
+
+class Run:
+    """A finished run, or one checkpoint of it.
+
+        run = sptx.Run("runs/my")
+        run.words[0], run.target[0]          # the most frequent word and its vector
+        run.vector("sin")                    # [dim]
+        run.nearest("sin", k=10)             # [("cos", 0.88), ..]
+
+    path    a run directory (its newest checkpoint is read), or one checkpoint in it
+    device  where nearest() searches: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
+
+    The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
+    larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
+
+    Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
+        self._handle: Optional[Handle] = None
+        self._path = os.fspath(path)
+        where = path_of(path)
+        self._context = context = context_for(device)
+        pointer = ctypes.c_void_p()
+        context.call(library.sptx_run_open, context._handle, where, ctypes.byref(pointer))
+        self._handle = Handle(context, pointer.value or 0, library.sptx_run_close)
+        self._shape = int(library.sptx_run_rows(pointer)), int(library.sptx_run_dim(pointer))
+
+    def __len__(self) -> int:
+        """Number of words."""
+        return self._shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self._shape[1]
+
+    @property
+    def words(self) -> Words:
+        """The words by row, most frequent first: a sequence."""
+        self._open()
+        return Words(self)
+
+    @property
+    def counts(self) -> Any:
+        """How often the corpus has each word, uint64 [words]."""
+        run = self._open().pointer
+        return numpy.fromiter((library.sptx_run_count(run, row) for row in range(len(self))), numpy.uint64, len(self))
+
+    @property
+    def target(self) -> Rows:
+        """The target vectors in place, [words x dim]: what one usually means by the words' vectors. Read-only."""
+        return self._view("target")
+
+    @property
+    def context(self) -> Rows:
+        """The context vectors in place, [words x dim]. Read-only."""
+        return self._view("context")
+
+    def __contains__(self, word: Any) -> bool:
+        return word in self.words
+
+    def row(self, word: str) -> int:
+        """The row of a word. KeyError where it is none, naming the nearest."""
+        if not isinstance(word, str):
+            raise TypeError("a word is a str, not a %s" % type(word).__name__)
+        found = ctypes.c_uint64()
+        said = self._find(word, found)
+        if said is not None:
+            raise KeyError(said)
+        return found.value
+
+    def vector(self, word: str) -> Any:
+        """A copy of a word's target vector, float32 [dim]. KeyError where it is none."""
+        return numpy.array(self.target[self.row(word)], numpy.float32)
+
+    def nearest(self, query: Any, k: int = 10) -> List[Tuple[str, float]]:
+        """The k words whose target vectors are most similar by cosine, best first, with the similarities.
+
+        query: a word, which is not among the results (KeyError where it is none), or a vector [dim].
+        """
+        if isinstance(query, str):
+            row = self.row(query)
+            rows, scores = self.search(self.target[row:row + 1], k, numpy.array([row]))
+        else:
+            rows, scores = self.search(numpy.asarray(query)[None], k)
+        return [(self._word(int(row)), float(score)) for row, score in zip(rows[0], scores[0]) if row != NONE]
+
+    def search(self, queries: Any, k: int = 10, excluded: Any = None) -> Tuple[Any, Any]:
+        """The k most similar rows by cosine of each of n queries [n x dim]: rows uint32 [n x k], best first, 4294967295
+        where fewer are left, and similarities float32 [n x k]. excluded: [n] a row that each query may not find, or None.
+        """
+        handle = self._open()
+        k = min(count_of(k, "k", 32), len(self))
+        asked = numpy.ascontiguousarray(queries, numpy.float32)
+        if asked.ndim != 2 or asked.shape[1] != self.dim:
+            raise ValueError("queries have the shape %s, wanted (n, %d)" % (asked.shape, self.dim))
+        if not numpy.isfinite(asked).all():
+            raise ValueError("queries hold infinity or NaN")
+        banned = None
+        if excluded is not None:
+            banned = numpy.asarray(excluded)
+            if banned.dtype.kind not in "iu" or banned.shape != (len(asked),):
+                raise ValueError("excluded is %s of the shape %s, wanted a row for each of %d queries" %
+                                 (banned.dtype, banned.shape, len(asked)))
+            banned = numpy.where((banned < 0) | (banned >= len(self)), NONE, banned).astype(numpy.uint32)
+        rows = numpy.full((len(asked), k), NONE, numpy.uint32)
+        scores = numpy.zeros((len(asked), k), numpy.float32)
+        self._context.call(library.sptx_run_nearest, handle.pointer, asked.ctypes.data, len(asked),
+                           None if banned is None else banned.ctypes.data, k, rows.ctypes.data, scores.ctypes.data)
+        return rows, scores
+
+    def to_gensim(self) -> Any:
+        """The target vectors as gensim.models.KeyedVectors, with the words' counts. Needs gensim; copies the vectors."""
+        from gensim.models import KeyedVectors
+
+        vectors = KeyedVectors(self.dim)
+        vectors.add_vectors(list(self.words), numpy.array(self.target))
+        for word, count in zip(self.words, self.counts):
+            vectors.set_vecattr(word, "count", int(count))
+        return vectors
+
+    def to_arrow(self) -> Any:
+        """A pyarrow.Table: word (string), count (uint64), vector (a list of dim float32). Needs pyarrow; copies the vectors.
+        Bytes of words that are not UTF-8 become question marks.
+        """
+        import pyarrow
+
+        values = pyarrow.array(numpy.ascontiguousarray(self.target).reshape(-1))
+        return pyarrow.table({
+            "word": pyarrow.array([word.encode("utf-8", "replace").decode() for word in self.words], pyarrow.string()),
+            "count": pyarrow.array(self.counts),
+            "vector": pyarrow.FixedSizeListArray.from_arrays(values, self.dim),
+        })
+
+    def close(self) -> None:
+        """Closes the run's files, once no view of them is left. Harmless on a closed run."""
+        if self._handle is not None:
+            self._context.check_process()
+        self._handle = None
+
+    def __enter__(self) -> "Run":
+        self._open()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "sptx.Run(closed)"
+        return "sptx.Run(%r: %d words x %d)" % ((self._path,) + self._shape)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a run is not copied or pickled; open it again by its path")
+
+    # ---- by the library ----
+
+    def _open(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise ValueError("the run is closed")
+        self._context.check_process()
+        return handle
+
+    def _view(self, table: str) -> Rows:
+        handle = self._open()
+        view = _library.View(size=ctypes.sizeof(_library.View))
+        self._context.call(library.sptx_run_view, handle.pointer, table.encode(), ctypes.byref(view))
+        return rows_of(handle, view, None, writable=False)
+
+    def _word(self, row: int) -> str:
+        length = ctypes.c_uint64()
+        word = library.sptx_run_word(self._open().pointer, row, ctypes.byref(length))
+        return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
+
+    def _find(self, word: str, found: Any = None) -> Optional[str]:
+        """None where the word is one, otherwise the sentence that says it is none."""
+        handle = self._open()
+        try:
+            name = word.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return "%r is no word: it cannot be written in UTF-8" % word
+        if b"\0" in name:
+            return "%r is no word that can be looked for: it holds a NUL" % word
+        try:
+            self._context.call(library.sptx_run_find, handle.pointer, name,
+                               ctypes.byref(ctypes.c_uint64() if found is None else found), usage=KeyError)
+        except KeyError as error:
+            return str(error.args[0])
+        return None
+
+
+# ---- training ----
+
+class Progress(NamedTuple):
+    """Where a training run stands."""
+
+    step: int
+    epoch: int
+    done: float              # share of the run, 0..1
+    loss: float              # an example's since the last report
+    lr: float
+    words_per_second: float  # 0 where it has no meaning
+    pairs_per_second: float
+    seconds: float           # trained so far, earlier parts of the run included
+
+
+def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Optional[Mapping[str, Any]] = None, *,
+          progress: Optional[Callable[[Progress], Any]] = None, resume: bool = False, device: Any = "auto",
+          threads: int = 0) -> bool:
+    """Trains a run, as `sptx-w2v train` does; open it with sptx.Run afterwards. True: finished; False: stopped.
+
+        sptx.train("my.ini", {"model.dim": 200}, progress=print)
+
+    config    an INI file, or None
+    settings  "section.key": value, stronger than the file; `sptx-w2v config --help` lists them. True and False are yes and no
+    progress  called with a Progress now and then; where it returns True or raises StopIteration, a checkpoint is written
+              and training stops. Another exception (Ctrl-C's too) does the same and then comes out of train().
+    resume    go on from the run's newest checkpoint
+    device    where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
+    threads   of the host, where the configuration does not say; 0: all
+
+    Raises ValueError and TypeError for settings that are none, sptx.Error with the reason where training failed.
+    """
+    texts = [_setting(key, value) for key, value in (settings or {}).items()]
+    if progress is not None and not callable(progress):
+        raise TypeError("progress = %r cannot be called" % (progress,))
+    where = None if config is None else path_of(config)
+    context = Context(device, threads)
+    training = _Training(lambda hear: context.call(
+        library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), int(bool(resume)),
+        hear, None))
+    try:
+        for report in training:
+            try:
+                training.answer(progress is not None and progress(report) is True)
+            except StopIteration:
+                training.answer(True)
+    finally:
+        training.stop()
+    return training.status != _library.STOPPED
+
+
+class _Training:
+    """Training in a thread of its own; its reports are looked at in the caller's.
+
+    Python's exceptions cannot pass through the library, and one that a signal raises may come before any code of a callback
+    runs. So the callback only hands the report over and waits for the answer, in a thread that gets no signals.
+    """
+
+    def __init__(self, work: Callable[[Any], int]) -> None:
+        self.status = _library.STOPPED
+        self._failed: Optional[BaseException] = None
+        self._stopping = False
+        self._reports: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
+        self._answers: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="sptx.train")
+        self._thread.start()
+
+    def _run(self, work: Callable[[Any], int]) -> None:
+        try:
+            self.status = work(_library.ProgressFunction(self._hear))
+        except BaseException as error:
+            self._failed = error
+        finally:
+            self._reports.put(None)
+
+    def _hear(self, _: Any, report: Any) -> int:
+        if not self._stopping:
+            told = report.contents
+            self._reports.put(Progress(*(getattr(told, name) for name in Progress._fields)))
+            self._stopping = self._answers.get()
+        return int(self._stopping)
+
+    def __iter__(self) -> Iterator[Progress]:
+        while True:
+            report = self._reports.get()
+            if report is None:
+                self._thread.join()
+                if self._failed is not None:
+                    raise self._failed
+                return
+            yield report
+
+    def answer(self, stop: bool) -> None:
+        self._answers.put(stop)
+
+    def stop(self) -> None:
+        """Waits for the checkpoint where training still runs."""
+        self._stopping = True
+        self._answers.put(True)
+        self._thread.join()
+
+
+def _setting(key: Any, value: Any) -> bytes:
+    if not isinstance(key, str) or "." not in key or "=" in key:
+        raise ValueError("setting %r is not of the form 'section.key'" % (key,))
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    elif isinstance(value, (int, float, numpy.integer, numpy.floating)):
+        value = repr(value.item() if isinstance(value, numpy.generic) else value)
+    elif not isinstance(value, (str, os.PathLike)):
+        raise TypeError("setting '%s' = %r is neither a text, a number nor True or False" % (key, value))
+    text = os.fsencode("%s=%s" % (key, os.fspath(value)))
+    if b"\0" in text:
+        raise ValueError("setting '%s' holds a NUL" % key)
+    return text

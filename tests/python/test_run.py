@@ -1,0 +1,226 @@
+"""Run and train: a run that the program has trained, and one that the package trains."""
+
+import copy
+import os
+import signal
+import subprocess
+import threading
+
+import numpy
+import pytest
+
+import sptx
+from conftest import TOP
+
+SETTINGS = {"corpus.path": str(TOP / "corpora" / "tiny.txt"), "corpus.min_count": 1, "examples.subsample": 0, "model.dim": 6,
+            "train.epochs": 40, "train.batch": 16, "train.update": "batch", "device.backend": "cpu", "device.threads": 1}
+
+
+@pytest.fixture(scope="module")
+def trained(program, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "tiny"
+    settings = ["--%s=%s" % item for item in {**SETTINGS, "run.dir": path}.items()]
+    subprocess.run([program, "train", *settings], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture
+def run(trained):
+    with sptx.Run(trained, device="cpu") as run:
+        yield run
+
+
+def stored(trained, table):
+    newest = max(trained.glob("checkpoint-*"))
+    return numpy.load(newest / (table + ".npy"), mmap_mode="r")["weights"]
+
+
+# ---- a run ----
+
+def test_a_run_is_what_lies_there(run, trained):
+    lines = (trained / "vocab.tsv").read_text().splitlines()
+    words = [line.split("\t")[0] for line in lines][-len(run):]
+    assert list(run.words) == words and len(run) == len(run.words) and run.dim == 6
+    assert numpy.array_equal(run.target, stored(trained, "target"))
+    assert numpy.array_equal(run.context, stored(trained, "context"))
+    assert run.counts.tolist() == sorted(run.counts.tolist(), reverse=True) and run.counts.dtype == numpy.uint64
+    assert repr(run) == "sptx.Run(%r: %d words x 6)" % (str(trained), len(words))
+    assert sptx.Run(str(max(trained.glob("checkpoint-*"))), device="cpu").words[0] == words[0]
+
+
+def test_words_are_a_sequence(run):
+    words = run.words
+    assert words[-1] == list(words)[-1] and words[1:3] == list(words)[1:3] and words[::-1][0] == words[-1]
+    assert words.index(words[3]) == run.row(words[3]) == 3 and repr(words).startswith("<%d words: " % len(words))
+    for past in (len(words), -len(words) - 1):
+        with pytest.raises(IndexError):
+            words[past]
+    assert words[0] in run and words[0] in words
+    for other in ("never-seen", "", "a\0b", "\ud800", 3, None, b"x"):
+        assert other not in run and other not in words
+
+
+def test_vectors_by_word(run):
+    word = run.words[2]
+    vector = run.vector(word)
+    assert type(vector) is numpy.ndarray and vector.dtype == numpy.float32 and numpy.array_equal(vector, run.target[2])
+    vector[0] = 5
+    assert run.target[2, 0] != 5
+    close = run.words[0] + "x" if run.words[0] + "x" not in run else run.words[0] + "xx"
+    with pytest.raises(KeyError, match="no word"):
+        run.vector(close)
+    for wrong, kind in ((3, TypeError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
+        with pytest.raises(kind):
+            run.vector(wrong)
+
+
+def test_nearest_is_cosine(run):
+    unit = run.target / numpy.linalg.norm(run.target, axis=1, keepdims=True)
+    similar = unit @ unit[1]
+    similar[1] = -2
+    expected = numpy.argsort(-similar, kind="stable")[:4]
+    found = run.nearest(run.words[1], k=4)
+    assert [word for word, _ in found] == [run.words[row] for row in expected]
+    assert numpy.allclose([score for _, score in found], similar[expected], atol=1e-5)
+    by_vector = run.nearest(run.vector(run.words[1]), k=1)
+    assert by_vector[0][0] == run.words[1] and by_vector[0][1] == pytest.approx(1, abs=1e-5)
+    assert run.nearest(run.words[1], k=0) == [] and len(run.nearest(run.words[1], k=10**6)) == len(run) - 1
+    rows, scores = run.search(run.target[:3], k=2, excluded=[0, 10**6, -1])
+    assert rows.dtype == numpy.uint32 and rows.shape == scores.shape == (3, 2) and rows[1, 0] == 1 and rows[0, 0] != 0
+    assert run.search(numpy.zeros((0, 6)), k=2)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("queries, k, excluded, kind, said", [
+    (numpy.zeros((1, 5)), 1, None, ValueError, "(1, 5)"), (numpy.zeros(6), 1, None, ValueError, "(6,)"),
+    ([["a"] * 6], 1, None, ValueError, "convert"), (numpy.full((1, 6), numpy.nan), 1, None, ValueError, "NaN"),
+    (numpy.zeros((1, 6)), -1, None, ValueError, "k = -1"), (numpy.zeros((1, 6)), 1.5, None, TypeError, "k = 1.5"),
+    (numpy.zeros((1, 6)), 1, [1, 2], ValueError, "excluded"), (numpy.zeros((1, 6)), 1, [0.5], ValueError, "excluded"),
+])
+def test_questions_that_are_none_are_named(run, queries, k, excluded, kind, said):
+    with pytest.raises(kind) as error:
+        run.search(queries, k, excluded)
+    assert said in str(error.value)
+    with pytest.raises(KeyError):
+        run.nearest("never-seen")
+
+
+def test_views_are_read_only_and_outlive_the_run(trained):
+    run = sptx.Run(trained, device="cpu")
+    target = run.target
+    with pytest.raises(ValueError):
+        target[0, 0] = 1
+    run.close()
+    run.close()
+    del run
+    assert numpy.array_equal(target, stored(trained, "target"))
+
+
+def test_a_closed_run_says_so(trained):
+    run = sptx.Run(trained, device="cpu")
+    words = run.words
+    with run:
+        pass
+    assert repr(run) == "sptx.Run(closed)"
+    for call in (lambda: run.words, lambda: words[0], lambda: run.target, lambda: run.nearest("a"), lambda: run.counts,
+                 lambda: run.vector("a"), lambda: "a" in words, run.__enter__):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    with pytest.raises(TypeError, match="path"):
+        copy.copy(run)
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(sptx.Error, match=str(tmp_path)):
+            sptx.Run(path, device="cpu")
+    for path, kind in (("", ValueError), (3, TypeError), ("a\0b", ValueError)):
+        with pytest.raises(kind):
+            sptx.Run(path, device="cpu")
+
+
+def test_gensim_gets_the_vectors(run):
+    pytest.importorskip("gensim")
+    vectors = run.to_gensim()
+    assert vectors.index_to_key == list(run.words) and numpy.array_equal(vectors.vectors, run.target)
+    assert vectors.get_vecattr(run.words[0], "count") == run.counts[0]
+    ours, theirs = run.nearest(run.words[1], k=3), vectors.most_similar(run.words[1], topn=3)
+    assert [word for word, _ in ours] == [word for word, _ in theirs]
+
+
+def test_arrow_gets_the_vectors(run):
+    pytest.importorskip("pyarrow")
+    table = run.to_arrow()
+    assert table.column_names == ["word", "count", "vector"] and table.num_rows == len(run)
+    assert table["word"].to_pylist() == list(run.words) and table["count"].to_pylist() == run.counts.tolist()
+    assert numpy.array_equal(numpy.array(table["vector"].to_pylist(), numpy.float32), run.target)
+
+
+# ---- training ----
+
+def settings_for(path, **more):
+    return {**SETTINGS, "run.dir": path, **{key.replace("__", "."): value for key, value in more.items()}}
+
+
+def test_training_is_the_programs(tmp_path, trained):
+    heard = []
+    config = tmp_path / "my.ini"
+    config.write_text("[model]\ndim = 4\n[train]\nepochs = 40\n")
+    assert sptx.train(config, settings_for(tmp_path / "run"), progress=heard.append) is True
+    run = sptx.Run(tmp_path / "run", device="cpu")
+    assert run.dim == 6 and numpy.array_equal(run.target, stored(trained, "target"))
+    assert heard and isinstance(heard[-1], sptx.Progress)
+    assert 0 < heard[-1].done <= 1 and heard[-1].step > 0 and numpy.isfinite(heard[-1].loss)
+    assert sptx.train(config, settings_for(tmp_path / "quiet")) is True
+
+
+@pytest.mark.parametrize("stop", [lambda report: True, lambda report: next(iter(()))])
+def test_training_can_be_stopped_and_resumed(tmp_path, stop, trained):
+    path = tmp_path / "run"
+    assert sptx.train(None, settings_for(path, train__report_seconds=0.01), progress=stop) is False
+    assert list(path.glob("checkpoint-*"))
+    assert sptx.train(None, settings_for(path), resume=True, progress=lambda report: 1) is True
+    assert numpy.array_equal(sptx.Run(path, device="cpu").target, stored(trained, "target"))
+
+
+def test_an_exception_of_progress_comes_out(tmp_path):
+    path = tmp_path / "run"
+
+    class Mine(Exception):
+        pass
+
+    def progress(report):
+        raise Mine("enough")
+
+    with pytest.raises(Mine, match="enough"):
+        sptx.train(None, settings_for(path, train__report_seconds=0.01), progress=progress)
+    assert list(path.glob("checkpoint-*"))
+
+
+def test_an_interrupt_stops_training(tmp_path):
+    path = tmp_path / "run"
+    timer = threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sptx.train(None, settings_for(path, train__epochs=10**6, train__report_seconds=0.05))
+    finally:
+        timer.cancel()
+    assert list(path.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize("config, settings, more, kind, said", [
+    (None, {"model.dimm": 3}, {}, ValueError, "dimm"),
+    (None, {"model.dim": "many"}, {}, ValueError, "many"),
+    (None, {"dim": 3}, {}, ValueError, "section.key"),
+    (None, {3: 3}, {}, ValueError, "section.key"),
+    (None, {"model.dim": [3]}, {}, TypeError, "model.dim"),
+    (None, {"corpus.path": "a\0b"}, {}, ValueError, "NUL"),
+    (None, {"corpus.path": "/nowhere/at/all"}, {}, sptx.Error, "/nowhere"),
+    ("/nowhere/my.ini", {}, {}, sptx.Error, "/nowhere/my.ini"),
+    (None, {}, {"progress": 3}, TypeError, "called"),
+    (None, {}, {"device": "gpu"}, ValueError, "gpu"),
+])
+def test_settings_that_are_none_are_named(tmp_path, config, settings, more, kind, said):
+    with pytest.raises(kind) as error:
+        sptx.train(config, {**settings_for(tmp_path / "run"), **settings}, **more)
+    assert said in str(error.value)
