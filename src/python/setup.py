@@ -49,7 +49,7 @@ os.makedirs(SCRATCH)
 
 setup(
     version=version,
-    packages=["sptx"],
+    packages=["sptx", "sptx.speedtorch"],
     package_data={"sptx": ["py.typed"]},
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
     distclass=WithLibrary,

@@ -2,6 +2,7 @@
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
     torch       sptx.torch.Embedding: a table as a module of PyTorch
+    speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
@@ -20,11 +21,12 @@ from ._run import Progress, Run, train
 from ._table import Table
 from ._views import Rows
 
-__all__ = ["Context", "Error", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "torch", "train"]
+__all__ = ["Context", "Error", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table",
+           "speedtorch", "torch", "train"]
 
 
 def __getattr__(name: str) -> Any:
-    """sptx.torch imports PyTorch, so it is imported when it is asked for."""
-    if name == "torch":
+    """sptx.torch and sptx.speedtorch import PyTorch, so they are imported when they are asked for."""
+    if name in ("speedtorch", "torch"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError("module 'sptx' has no attribute %r" % name)

@@ -1,0 +1,184 @@
+"""The factories of a model's variables: rows of a large table take turns as the weight of a small embedding."""
+
+import os
+import warnings
+from typing import Any, Optional
+
+import numpy
+import torch
+
+from .._errors import SptxWarning
+from ._rows import Duplicates, Rows, flat, load, save
+
+LOST = ("an index stands more than once in a batch: of its rows' updates only the last is kept, as SpeedTorch does it; "
+        "sptx.torch.Embedding sums them")
+
+
+class Switcher:
+    """What all factories share: where the rows lie, and how they are asked for."""
+
+    _place = "gpu"
+    _device: Any = "auto"
+    _directory: Optional[str] = None
+    total_classes: int
+    embed_dimension: int
+    datatype: Any
+
+    def _rows(self, init: str = "zeros") -> Rows:
+        return Rows(self.total_classes, (self.embed_dimension,), self.datatype, self._place, self._device, self._directory, init)
+
+
+class Kept(Switcher):
+    """One collection of rows, with SpeedTorch's ways to disk and to other libraries."""
+
+    rows: Optional[Rows] = None
+
+    def _kept(self) -> Rows:
+        if self.rows is None:
+            raise ValueError("the collection is not there yet: call zerosInit(), uniformDistributionInit(), "
+                             "normalDistributionInit(), customInit(), gadgetInit() or a load first")
+        return self.rows
+
+    def _load(self, values: Any) -> None:
+        self.rows = Rows(len(values), values.shape[1:], values.dtype, self._place, self._device, self._directory)
+        self.rows.take(values)
+
+    def getNumpyVersion(self) -> Any:
+        """A copy of the whole collection as a NumPy array."""
+        return self._kept().numpy()
+
+    def saveCupy(self, saveFileName: Any) -> None:
+        """Writes the whole collection to a .npy file."""
+        kept = self._kept()
+        save(saveFileName, kept.dtype, (kept.count,) + kept.shape, kept.copy_to)
+
+    def loadCupy(self, loadFileName: Any) -> None:
+        """Takes the whole collection from a .npy file."""
+        self._load(load(loadFileName))
+
+    def saveTorch(self, saveFileName: Any) -> None:
+        """Writes the whole collection with torch.save()."""
+        torch.save(torch.from_numpy(self.getNumpyVersion()), saveFileName)
+
+    def loadTorch(self, loadFileName: Any) -> None:
+        """Takes the whole collection from a file of torch.save()."""
+        self._load(torch.load(loadFileName, map_location="cpu").detach().numpy())
+
+    def getTorchVar(self) -> torch.Tensor:
+        """The whole collection as a tensor: in place where it lies on the host, otherwise a copy."""
+        return self._kept().whole()
+
+    def getCupyVar(self) -> Any:
+        """The whole collection as a CuPy array, where there is CuPy and a GPU, otherwise as a NumPy array: in place where it
+        lies on the host, otherwise a copy."""
+        kept = self._kept()
+        whole = kept.whole()
+        if kept.device.type == "cpu":
+            return whole.numpy()
+        import cupy
+        return cupy.from_dlpack(whole if whole.is_cuda else kept.table.weights)
+
+    CUPYcorpus = property(getCupyVar)
+    CUPYmemmap = property(getCupyVar)
+    pytorchGPUVar = property(getTorchVar)
+    pytorchCPUVar = property(getTorchVar)
+
+
+class Factory(Kept):
+    """What every ModelFactory does; they differ in where the collection lies."""
+
+    def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = "float32") -> None:
+        self.model_variable = model_variable
+        self.total_classes = total_classes
+        self.embed_dimension = embed_dimension
+        self.datatype = datatype
+        if model_variable.weight.is_cuda and self._device == "auto":
+            self._device = model_variable.weight.device
+        self._duplicates = Duplicates(total_classes)
+
+    def zerosInit(self) -> None:
+        """The collection begins with zeros."""
+        self.rows = self._rows()
+
+    def uniformDistributionInit(self, low: float, high: float) -> None:
+        """The collection begins with numbers between low and high, drawn from torch's seed."""
+        self.rows = self._rows("uniform %r %r" % (float(low), float(high)))
+
+    def normalDistributionInit(self, mean: float, stdDev: float) -> None:
+        """The collection begins with normal numbers, drawn from torch's seed."""
+        self.rows = self._rows("normal %r %r" % (float(mean), float(stdDev)))
+
+    def customInit(self, initFunction: Any, *args: Any) -> None:
+        """The collection begins with what initFunction(tensor, *args) leaves in a tensor [total_classes, embed_dimension]:
+        any function of torch.nn.init."""
+        self.rows = rows = self._rows()
+        whole = rows.whole()
+        initFunction(whole, *args)
+        if not rows.in_place:
+            rows.put(numpy.arange(rows.count), whole)
+
+    def variableTransformer(self, batchSize: int, posPerBatch: int, negPerBatch: Optional[int] = None) -> Any:
+        """Indexes into the batch's own rows: [batchSize, posPerBatch], and with negPerBatch [batchSize, negPerBatch] behind
+        them."""
+        positives = batchSize * posPerBatch
+        if negPerBatch is None:
+            return numpy.arange(positives).reshape(batchSize, posPerBatch)
+        negatives = numpy.arange(positives, positives + batchSize * negPerBatch).reshape(batchSize, negPerBatch)
+        return numpy.arange(positives).reshape(batchSize, posPerBatch), negatives
+
+    def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
+        """The rows of these indexes become the variable's weight."""
+        self.model_variable.weight.data = self._kept().get(flat(retrievedPosIndexes, retrievedNegIndexes))
+
+    def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
+        """The variable's weight goes back to the rows of these indexes; of one that stands twice the last row stays."""
+        ids = flat(retrievedPosIndexes, retrievedNegIndexes)
+        self._kept().put(ids, self.model_variable.weight.data)
+        if self._duplicates.in_batch(ids):  # after the rows are on their way: the GPU works meanwhile
+            warnings.warn(LOST, SptxWarning)
+
+
+class ModelFactory(Factory):
+    """Rows on the GPU, or with CPUPinn=True in host memory that the GPU reaches."""
+
+    def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = "float32",
+                 CPUPinn: bool = False) -> None:
+        self.CPUPinn = CPUPinn
+        self._place = "pinned" if CPUPinn else "gpu"
+        super().__init__(model_variable, total_classes, embed_dimension, datatype)
+
+
+class ModelFactoryMM(Factory):
+    """Rows in a working file beside `diskname`, which has no name and goes with the factory."""
+
+    _place = "file"
+
+    def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, diskname: str = "variable",
+                 datatype: Any = "float32", CPUPinn: bool = False) -> None:
+        self.diskname, self.CPUPinn = diskname, CPUPinn
+        self._directory = os.path.dirname(diskname) or "."
+        super().__init__(model_variable, total_classes, embed_dimension, datatype)
+
+
+class GPUPytorchModelFactory(Factory):
+    """Rows on the GPU."""
+
+    def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = torch.float) -> None:
+        super().__init__(model_variable, total_classes, embed_dimension, datatype)
+
+
+class CPUPytorchModelFactory(GPUPytorchModelFactory):
+    """Rows in host memory that the GPU reaches."""
+
+    _place = "pinned"
+
+
+class PytorchModelFactory(Factory):
+    """Rows on the GPU, or with deviceType="cpu" on the host, for a model on the CPU."""
+
+    def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = torch.float,
+                 deviceType: str = "cuda", pinType: bool = False) -> None:
+        self.deviceType, self.pinType = deviceType, pinType
+        if deviceType == "cpu":
+            self._place, self._device = "pinned", "cpu"
+        super().__init__(model_variable, total_classes, embed_dimension, datatype)

@@ -1,0 +1,197 @@
+"""What the factories keep: rows of any shape and type, as bytes in a Table, and tensors of PyTorch's as what goes in and out."""
+
+import os
+import sys
+from typing import Any, Callable, Optional, Tuple
+
+import numpy
+import torch
+
+from .._errors import Error
+from .._table import Table
+
+MOST_COLUMNS = 4096  # of a Table
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """NumPy's type for one that is given as NumPy's, PyTorch's or a name."""
+    if isinstance(dtype, torch.dtype):
+        try:
+            return torch.empty(0, dtype=dtype).numpy().dtype
+        except TypeError:
+            raise TypeError("%s has no counterpart in NumPy; wanted one like torch.float32" % dtype) from None
+    return numpy.dtype(dtype)
+
+
+class Rows:
+    """Rows 0..count-1, each of `shape` and `dtype`. A Table's columns are float32; a row's bytes are taken as such, and a
+    row of more than 4096 columns lies in several of the table's.
+
+    place   "pinned", "gpu" or "file"; device and directory as Table has them
+    init    first values of float32 rows, as Table has them; of other types only "zeros"
+    """
+
+    def __init__(self, count: int, shape: Tuple[int, ...], dtype: Any, place: str, device: Any = "auto",
+                 directory: Optional[str] = None, init: str = "zeros") -> None:
+        self.count, self.shape, self.dtype = int(count), tuple(shape), numpy_dtype(dtype)
+        size = int(numpy.prod(self.shape, dtype=numpy.int64)) * self.dtype.itemsize
+        self.place = place
+        self._parts, self._columns = _split(size, "rows of the shape %s and type %s" % (self.shape, self.dtype))
+        seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides
+        drawn = init if self.dtype == numpy.float32 else "zeros"
+        self.table = Table(self.count * self._parts, self._columns, "none", weights=place, init=drawn, seed=seed, device=device,
+                           directory=directory)
+        gpu = self.table.context.gpu
+        on_gpu = gpu is not None and torch.cuda.is_available()
+        self.device = torch.device("cuda", gpu) if on_gpu else torch.device("cpu")
+        if init != drawn:
+            self._draw(init)
+
+    # ---- rows in and out ----
+
+    def get(self, ids: Any) -> torch.Tensor:
+        """The rows of flat ids, a tensor [ids, *shape] where the table runs."""
+        length = len(ids)
+        rows = torch.empty((length * self._parts, self._columns), dtype=torch.float32, device=self.device)
+        self.table.fetch(self._parts_of(ids), out=rows)
+        return rows.view(_torch_dtype(self.dtype)).view((length,) + self.shape)
+
+    def put(self, ids: Any, values: torch.Tensor) -> None:
+        """Overwrites the rows of flat ids; of ids that repeat the last stays."""
+        length = len(ids)
+        if values.numel() != length * int(numpy.prod(self.shape, dtype=numpy.int64)):
+            raise ValueError("%d rows of the shape %s do not fit %d ids and rows of the shape %s" %
+                             (len(values), tuple(values.shape[1:]), length, self.shape))
+        if values.is_cuda and not self.device.type == "cuda":
+            values = values.cpu()
+        flat = values.detach().to(_torch_dtype(self.dtype)).contiguous().view(-1)
+        self.table.store(self._parts_of(ids), flat.view(torch.float32).view(length * self._parts, self._columns))
+
+    def _parts_of(self, ids: Any) -> Any:
+        if self._parts == 1:
+            return ids
+        if isinstance(ids, torch.Tensor):
+            return (ids.long().view(-1, 1) * self._parts + torch.arange(self._parts, device=ids.device)).view(-1)
+        return (numpy.asarray(ids, numpy.int64).reshape(-1, 1) * self._parts + numpy.arange(self._parts)).reshape(-1)
+
+    def _chunks(self) -> Any:
+        step = max(1, (16 << 20) // (4 * self._columns * self._parts))
+        for first in range(0, self.count, step):
+            yield first, min(first + step, self.count)
+
+    def _draw(self, init: str) -> None:
+        law, a, b = init.split()
+        for first, end in self._chunks():
+            values = torch.empty((end - first,) + self.shape)
+            values.uniform_(float(a), float(b)) if law == "uniform" else values.normal_(float(a), float(b))
+            self.put(numpy.arange(first, end), values)
+
+    # ---- all of them ----
+
+    @property
+    def in_place(self) -> bool:
+        """Whether whole() is the rows themselves."""
+        return self.place != "gpu" and self._parts == 1 and self.dtype == numpy.float32
+
+    def numpy(self) -> Any:
+        """A copy of all rows."""
+        out = numpy.empty((self.count,) + self.shape, self.dtype)
+        self.copy_to(out)
+        return out
+
+    def copy_to(self, out: Any) -> None:
+        for first, end in self._chunks():
+            out[first:end] = self.get(numpy.arange(first, end)).cpu().numpy()
+
+    def take(self, values: Any) -> None:
+        """All rows from a host array of their shape."""
+        for first, end in self._chunks():
+            self.put(numpy.arange(first, end), torch.from_numpy(numpy.array(values[first:end], self.dtype)))
+
+    def whole(self) -> torch.Tensor:
+        """All rows as one tensor: the table's own memory where it lies on the host, otherwise a copy on the GPU."""
+        if self.in_place:
+            return torch.from_numpy(self.table.weights).view((self.count,) + self.shape)
+        return torch.cat([self.get(numpy.arange(first, end)) for first, end in self._chunks()])
+
+
+# ---- disk ----
+
+def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], None]) -> None:
+    """A .npy file that `fill` writes into, whole or not at all; numpy.save's habit of adding ".npy" is kept."""
+    name = os.fspath(path)
+    name = name if name.endswith(".npy") else name + ".npy"
+    partial = name + ".partial"
+    try:
+        out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
+        fill(out)
+        out.flush()
+        os.replace(partial, name)
+    finally:
+        if os.path.exists(partial):
+            os.unlink(partial)
+
+
+def load(path: Any) -> Any:
+    """A .npy file, mapped where it can be. sptx.Error where it is none."""
+    try:
+        values = numpy.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # NumPy's reader of headers lets the errors of Python's own parser through
+        raise Error("'%s' cannot be loaded: %s" % (os.fspath(path), error)) from None
+    if not values.ndim or not len(values):
+        raise Error("'%s' holds no rows: its shape is %s" % (os.fspath(path), values.shape))
+    return values
+
+
+def _split(size: int, what: str) -> Tuple[int, int]:
+    """How many rows of a table a row of `size` bytes takes, and their columns."""
+    if size < 4 or size % 4:
+        raise ValueError("%s have %d bytes, which is no multiple of 4" % (what, size))
+    columns = size // 4
+    for parts in range(1, columns // 32 + 2):
+        if columns % parts == 0 and columns // parts <= MOST_COLUMNS:
+            return parts, columns // parts
+    raise ValueError("%s have %d columns of 4 bytes, which cannot be shared out over rows of at most %d" %
+                     (what, columns, MOST_COLUMNS))
+
+
+def _torch_dtype(dtype: Any) -> torch.dtype:
+    return torch.from_numpy(numpy.empty(0, dtype)).dtype
+
+
+# ---- indexes ----
+
+def flat(positives: Any, negatives: Any = None) -> Any:
+    """The indexes of a batch in the order of its rows: the positives, then the negatives, each flattened."""
+    parts = [part for part in (positives, negatives) if part is not None]
+    torches = [isinstance(part, torch.Tensor) for part in parts]
+    if all(torches):
+        return torch.cat([part.reshape(-1) for part in parts]) if len(parts) > 1 else parts[0].reshape(-1)
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and all(isinstance(part, cupy.ndarray) for part in parts):
+        return cupy.concatenate([part.reshape(-1) for part in parts])
+    arrays = [part.cpu().numpy() if is_torch else part.get() if hasattr(part, "get") else numpy.asarray(part)
+              for part, is_torch in zip(parts, torches)]
+    return numpy.concatenate([part.reshape(-1) for part in arrays]) if len(arrays) > 1 else arrays[0].reshape(-1)
+
+
+class Duplicates:
+    """Notices indexes that stand twice in a batch, until it has said so once."""
+
+    def __init__(self, count: int) -> None:
+        self._marks: Optional[Any] = numpy.empty(count, numpy.uint32)  # who wrote a row's mark last
+
+    def in_batch(self, ids: Any) -> bool:
+        """True at most once. Two passes over the batch, however many rows there are."""
+        marks = self._marks
+        if marks is None:
+            return False
+        rows = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids.get() if hasattr(ids, "get") else numpy.asarray(ids)
+        places = numpy.arange(len(rows), dtype=numpy.uint32)
+        marks[rows] = places
+        if numpy.array_equal(marks[rows], places):
+            return False
+        self._marks = None
+        return True
