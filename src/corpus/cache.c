@@ -70,7 +70,7 @@ static int check_names(const struct cache *c) {
     char head[sizeof CORPUS_STREAM_MAGIC] = "";
     int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
     if (ids < 0 || words < 0) return -1;
-    if (ids && (ids != 1 || strcmp(head, CORPUS_STREAM_MAGIC))) return refuse(c->ids);
+    if (ids && (ids != 1 || strncmp(head, CORPUS_STREAM_MAGIC, strlen(head)))) return refuse(c->ids); /* a cut one is ours */
     return words && (words != 1 || !ids) ? refuse(c->words) : 0;
 }
 

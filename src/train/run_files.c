@@ -47,7 +47,7 @@ static int owns_latest(const char *run, const char *head) {
     if (strncmp(head, latest_line, sizeof latest_line - 1)) return 0;
     head += sizeof latest_line - 1;
     digits = strspn(head, "0123456789");
-    return digits && !strcmp(head + digits, "\n");
+    return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
 /* Whether a checkpoint was trained with the vocabulary of this fingerprint. One that cannot be read says nothing. */

@@ -31,7 +31,7 @@ static void anything_else_is_not(void **state) {
         const char *text;
     } theirs[] = {{RUN_CONFIG, "[model]\ndim = 3\n"},   {RUN_CONFIG, "; written by sptx\n"}, {RUN_CONFIG, ""},
                   {RUN_METRICS, "{\"loss\": 3}\n"},      {RUN_METRICS, "x"},                  {RUN_LATEST, "checkpoint-best\n"},
-                  {RUN_LATEST, "checkpoint-5"},          {RUN_LATEST, "checkpoint-5\nmore"},  {RUN_LATEST, "../../etc\n"},
+                  {RUN_LATEST, "checkpoint-5 "},         {RUN_LATEST, "checkpoint-5\nmore"},  {RUN_LATEST, "../../etc\n"},
                   {RUN_VOCAB, "the\t9\nb\t3\n"},         {RUN_VOCAB, ""},                     {RUN_VOCAB, "the\t9\na\t3\n "}};
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
         char *path = path_of(theirs[i].file);
