@@ -10,8 +10,8 @@ int directory_make(const char *path);
 /* The same; *made: how many parts at its end this call has made. */
 int directory_make_counted(const char *path, unsigned *made);
 
-/* Removes the last `made` parts of a resolved path as far as they are empty: what directory_make_counted() has made, and nothing that
- * another has put there. */
+/* Removes the last `made` parts of a resolved path as far as they are empty: what directory_make_counted() has made, and
+ * nothing that another has put there. */
 void directory_unmake(const char *path, unsigned made);
 
 /* 1: a directory is there (a link to one counts); 0: nothing, or something else; -1 after fail() where it cannot be told. */

@@ -64,8 +64,8 @@ static int refuse(const char *path) {
                 path);
 }
 
-/* Whether the names are free, or those of an older cache: a stream says so itself, and a vocabulary by the stream beside it, which
- * is written first. */
+/* Whether the names are free, or those of an older cache: a stream says so itself, and a vocabulary by the stream beside
+ * it, which is written first. */
 static int check_names(const struct cache *c) {
     char head[sizeof CORPUS_STREAM_MAGIC] = "";
     int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);

@@ -113,8 +113,8 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
 
 /* ---- removing ---- */
 
-/* Renames one that holds nothing else to a partial one, so that what a kill leaves of it does not look like a checkpoint. The path that
- * it has then, for the caller to free; NULL after fail(). */
+/* Renames one that holds nothing else to a partial one, so that what a kill leaves of it does not look like a checkpoint.
+ * The path that it has then, for the caller to free; NULL after fail(). */
 static char *discard(const char *path, uint64_t step, enum checkpoint_kind kind) {
     char name[CHECKPOINT_NAME], *run = path_parent(path), *partial = NULL;
     int only = kind == CHECKPOINT_PARTIAL ? 0 : holds_contents_only(path), there = 0;

@@ -23,8 +23,8 @@ int replacement_exists(const char *run);
 /* -1 after fail() where something else has its name. */
 int replacement_check(const char *run);
 
-/* Where readers find the run: RUN/replacement where there is one with a checkpoint, otherwise RUN. In memory that the caller frees;
- * NULL after fail(). */
+/* Where readers find the run: RUN/replacement where there is one with a checkpoint, otherwise RUN. In memory that the
+ * caller frees; NULL after fail(). */
 char *replacement_place(const char *run);
 
 #endif

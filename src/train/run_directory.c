@@ -136,7 +136,7 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* Whether a checkpoint of the new run finds its place: with what the older run leaves where that goes first, beside it otherwise. */
+/* Whether a checkpoint of the new run finds its place: beside the older run, or in what that leaves where it goes first. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
     uint64_t space, older;
     char free_text[TEXT_ROOM], wanted[TEXT_ROOM];

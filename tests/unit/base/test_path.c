@@ -27,7 +27,8 @@ static void parts_that_lead_nowhere_go(void **state) {
         {"a/../run", "run"}, {"a/b/../..", "."}, {".", "."},         {"./", "."},          {"a/..", "."},
         {"..", ".."},       {"../", ".."},     {"../..", "../.."},  {"../x/..", ".."},    {"a/../../x", "../x"},
         {"/", "/"},         {"//", "/"},       {"/..", "/"},        {"/../x", "/x"},      {"/x/..", "/"},
-        {"/x/../..", "/"},  {"...", "..."},    {"..a", "..a"},      {"a/./b/../c", "a/c"}, {"\xD1\x81/../\xE6\x97\xA5", "\xE6\x97\xA5"}};
+        {"/x/../..", "/"},  {"...", "..."},    {"..a", "..a"},      {"a/./b/../c", "a/c"},
+        {"\xD1\x81/../\xE6\x97\xA5", "\xE6\x97\xA5"}};
     for (int there = 0; there < 2; there++) { /* nothing of it is there; then a and x are */
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_stands_for(all[i][0], all[i][1]);
         assert_int_equal(directory_make("a/b"), 0);

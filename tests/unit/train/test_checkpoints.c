@@ -15,12 +15,16 @@ static void finds_by_name_and_says_whose(void **state) {
         uint64_t step;
         enum checkpoint_kind kind;
         int own;
-    } wanted[] = {{"run/checkpoint-30.partial", 30, CHECKPOINT_PARTIAL, 0},   {"run/checkpoint-20", 20, CHECKPOINT_IN_PLACE, 1},
-                  {"run/checkpoint-20.replaced", 20, CHECKPOINT_ASIDE, 1},    {"run/checkpoint-20.partial", 20, CHECKPOINT_PARTIAL, 1},
-                  {"run/checkpoint-9", 9, CHECKPOINT_IN_PLACE, 0},            {"run/checkpoint-8", 8, CHECKPOINT_IN_PLACE, 0},
-                  {"run/checkpoint-7", 7, CHECKPOINT_IN_PLACE, 0},            {"run/checkpoint-0", 0, CHECKPOINT_IN_PLACE, 1}};
-    static const char *const others[] = {"checkpoint-best", "checkpoint-007", "checkpoint-7.kept-1", "checkpoint-", "checkpoint--1",
-                                         "checkpoint-7.Partial", "mycheckpoint-7"};
+    } wanted[] = {{"run/checkpoint-30.partial", 30, CHECKPOINT_PARTIAL, 0},
+                  {"run/checkpoint-20", 20, CHECKPOINT_IN_PLACE, 1},
+                  {"run/checkpoint-20.replaced", 20, CHECKPOINT_ASIDE, 1},
+                  {"run/checkpoint-20.partial", 20, CHECKPOINT_PARTIAL, 1},
+                  {"run/checkpoint-9", 9, CHECKPOINT_IN_PLACE, 0},
+                  {"run/checkpoint-8", 8, CHECKPOINT_IN_PLACE, 0},
+                  {"run/checkpoint-7", 7, CHECKPOINT_IN_PLACE, 0},
+                  {"run/checkpoint-0", 0, CHECKPOINT_IN_PLACE, 1}};
+    static const char *const others[] = {"checkpoint-best", "checkpoint-007",       "checkpoint-7.kept-1", "checkpoint-",
+                                         "checkpoint--1",   "checkpoint-7.Partial", "mycheckpoint-7"};
     struct checkpoints all;
     char path[512];
     write_checkpoint("run", 20, "a", "a");
@@ -51,7 +55,8 @@ static void finds_by_name_and_says_whose(void **state) {
     checkpoints_release(&all);
     assert_int_equal(checkpoints_remove("run"), 0);
     assert_names("run", "checkpoint- checkpoint--1 checkpoint-007 checkpoint-30.partial checkpoint-6 checkpoint-7 "
-                        "checkpoint-7.Partial checkpoint-7.kept-1 checkpoint-8 checkpoint-9 checkpoint-best latest mycheckpoint-7");
+                        "checkpoint-7.Partial checkpoint-7.kept-1 checkpoint-8 checkpoint-9 checkpoint-best latest "
+                        "mycheckpoint-7");
     assert_int_equal(checkpoints_find("absent", &all), 0);
     assert_int_equal(all.count, 0);
 }
