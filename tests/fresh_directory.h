@@ -3,9 +3,12 @@
 #define SPTX_TESTS_FRESH_DIRECTORY_H
 
 #include "base/directory.h"
+#include "base/file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Makes sptx-NAME-, with six letters of mkdtemp's behind it, in $TMPDIR or /tmp and leaves its path in `path`. -1 where
  * that fails. */
@@ -13,6 +16,23 @@ static inline int fresh_directory(char *path, size_t room, const char *name) {
     const char *base = getenv("TMPDIR");
     int length = snprintf(path, room, "%s/sptx-%s-XXXXXX", base && *base ? base : "/tmp", name);
     return length > 0 && (size_t)length < room && mkdtemp(path) ? 0 : -1;
+}
+
+/* A directory with all that is in it; not an error where it is absent. The program itself never does that. */
+static inline int directory_remove_tree(const char *path) {
+    char **names;
+    struct stat about;
+    if (lstat(path, &about)) return errno == ENOENT ? 0 : -1;
+    if (!S_ISDIR(about.st_mode)) return remove(path);
+    int64_t count = directory_list(path, &names);
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count; i++) {
+        char *inner = file_join(path, names[i]);
+        if (!inner || directory_remove_tree(inner)) result = -1;
+        free(inner);
+    }
+    directory_list_free(names, count);
+    return result || remove(path) ? -1 : 0;
 }
 
 #endif

@@ -136,20 +136,3 @@ int64_t directory_list(const char *path, char ***names) {
     *names = list;
     return kept;
 }
-
-int directory_remove_tree(const char *path) {
-    struct stat about;
-    if (lstat(path, &about)) return errno == ENOENT ? 0 : refuse("look at", path);
-    if (!S_ISDIR(about.st_mode)) return file_remove(path);
-    char **names;
-    int64_t n = directory_list(path, &names);
-    int result = n < 0 ? -1 : 0;
-    for (int64_t i = 0; i < n; i++) {
-        char *inner = file_join(path, names[i]);
-        if (!inner || directory_remove_tree(inner)) result = -1;
-        free(inner);
-    }
-    directory_list_free(names, n);
-    if (!result && rmdir(path)) result = refuse("remove directory", path);
-    return result;
-}

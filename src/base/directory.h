@@ -26,7 +26,4 @@ int directory_sync(const char *path);
 /* Bytes that this process may still write below it; UINT64_MAX where the file system does not tell. */
 int directory_space(const char *path, uint64_t *bytes);
 
-/* With all that is in it; never follows a link; not an error where it is absent. */
-int directory_remove_tree(const char *path);
-
 #endif

@@ -127,20 +127,6 @@ static void lists_by_bytes(void **state) {
     directory_list_free(names, -1);
 }
 
-static void removes_and_never_follows_a_link(void **state) {
-    assert_int_equal(directory_make("tree/inner"), 0);
-    assert_int_equal(mkdir("kept", 0777), 0);
-    scratch_text("tree/inner/x", "x");
-    scratch_text("kept/file", "x");
-    assert_int_equal(symlink("../kept", "tree/link"), 0);
-    assert_int_equal(symlink("nowhere", "tree/broken"), 0);
-    for (int times = 0; times < 2; times++) { /* absent: not an error */
-        assert_int_equal(directory_remove_tree("tree"), 0);
-        assert_int_equal(file_exists("tree"), 0);
-    }
-    assert_int_equal(file_exists("kept/file"), 1);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_enter, scratch_leave)
 
 int main(void) {
@@ -151,7 +137,6 @@ int main(void) {
                                        TEST(a_failure_leaves_nothing),
                                        TEST(only_what_was_made_is_taken_away_again),
                                        TEST(syncs),
-                                       TEST(lists_by_bytes),
-                                       TEST(removes_and_never_follows_a_link)};
+                                       TEST(lists_by_bytes)};
     return cmocka_run_group_tests_name("directory", tests, NULL, NULL);
 }
