@@ -1,4 +1,5 @@
 """The run directory: whatever path leads to it, whoever else is at it and whatever else lies in it, what a user has stays."""
+import json
 import os
 import pathlib
 import random
@@ -390,6 +391,20 @@ def test_a_kill_leaves_one_of_two_runs(two_runs, tmp_path, kills):
                         for run in ("run", found))
         assert left == wanted
     assert kills < 20 or seen == {"older", "newer"}
+
+
+@pytest.mark.parametrize("how", ["--overwrite", "--overwrite=now"])
+def test_a_run_in_the_place_of_another_is_one_run(trained, how):
+    """Its metrics are in one file, from before its first checkpoint to behind its last; nothing is left of the older one."""
+    trained("train", "run.ini", OTHER, how, "--run.checkpoint_every=20 steps", "--train.report_seconds=0.01")
+    lines = [json.loads(line) for line in trained.path("run", "metrics.jsonl").read_text().splitlines()]
+    steps = [line["step"] for line in lines]
+    assert steps[0] == 0 and steps == sorted(set(steps)) and trained.checkpoint().name == f"checkpoint-{steps[-1]}"
+    assert "\nseed = 7\n" in trained.path("run", "config.ini").read_text()
+    trained("train", "run.ini", OTHER, "--run.dir=alone")
+    assert trained.tables() == trained.tables("alone")
+    names = {name for name in os.listdir(trained.path("run")) if not name.startswith("checkpoint-")}
+    assert names == {"config.ini", "corpus.ids", "corpus.vocab.tsv", "latest", "metrics.jsonl", "vocab.tsv"}
 
 
 @pytest.mark.parametrize("how", ["--overwrite", "--overwrite=now"])
