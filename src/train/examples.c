@@ -360,29 +360,35 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* Four standard deviations above what a batch of these examples is expected to make: of all where the order is drawn,
- * otherwise of the largest in their order. */
+/* What a batch of these examples is expected to make (of all where the order is drawn, otherwise of the largest in their
+ * order), and as much more as a sum of draws is above its mean once in 10^9 batches: Bernstein's bound, which holds also where
+ * a few examples are far larger than the others. No more than `largest` of each example. */
 static double room_of_kind(const struct example_source *source, const struct batches *batches, const struct sums *all,
-                           int kind, double share) {
+                           int kind, double share, double largest) {
+    static const double log_of_chance = 20.7; /* - log 1e-9 */
     double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
-    double base = source->shuffle ? mean * batches->examples : batches->most[kind];
-    double variance = share * square - share * share * mean * mean;
-    int drawn = source->mode == EXAMPLE_WINDOW || source->shuffle || share < 1;
-    return share * base + (drawn ? 4 * sqrt(batches->examples * fmax(0, variance)) : 0);
+    double base = share * (source->shuffle ? mean * batches->examples : batches->most[kind]);
+    double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
+    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* nothing of it is drawn */
+    double third = largest * log_of_chance / 3;
+    return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
 }
 
 struct example_sizes examples_room(const struct examples *examples, uint64_t batch, double share) {
     const struct example_source *source = &examples->source;
     struct batches batches = {.examples = (double)examples_batch(examples, batch)};
     struct sums all = {0};
-    double room[KINDS] = {0};
+    struct example_sizes most = example_most(source);
+    const double largest[] = {
+        [BLOCKS] = (double)most.blocks, [TARGETS] = (double)most.targets, [CONTEXTS] = (double)most.contexts, [TERMS] = (double)most.terms};
+    uint64_t room[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
     for (uint64_t i = 0; i < source->sentences; i++) {
         struct sums sums = sum_sentence(source, i);
         add_share(&all, &sums, 1);
         add_to_batches(&batches, &sums);
     }
     close_batch(&batches);
-    for (int kind = 0; kind < KINDS && all.examples > 0; kind++)
-        room[kind] = ceil(room_of_kind(source, &batches, &all, kind, share));
-    return (struct example_sizes){(uint64_t)room[BLOCKS], (uint64_t)room[TARGETS], (uint64_t)room[CONTEXTS], (uint64_t)room[TERMS]};
+    for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
+        room[kind] = (uint64_t)ceil(room_of_kind(source, &batches, &all, kind, share, largest[kind]));
+    return (struct example_sizes){room[BLOCKS], room[TARGETS], room[CONTEXTS], room[TERMS]};
 }

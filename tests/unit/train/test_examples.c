@@ -543,6 +543,39 @@ static void the_largest_batch_of_lists_has_room(void **state) {
     tiny_free(&tiny);
 }
 
+/* One list in a hundred is a hundred times as long. Small batches that draw several of them are rare, but a run has very many
+ * batches. */
+static void no_batch_of_a_long_run_is_larger_than_its_room(void **state) {
+    enum { LISTS = 4000, BATCH = 64, EPOCHS = 100 };
+    struct tiny tiny;
+    struct config config = tiny_config(MODE_LIST);
+    struct examples examples;
+    struct cpu_piece piece = {0};
+    struct cpu_blocks blocks = {0};
+    uint64_t most = 0, at = 0;
+    tiny_make(&tiny, 2000, LISTS, 8, 0.5);
+    for (uint64_t i = 0; i < LISTS; i++) tiny.starts[i] = at, at += i % 100 ? 3 : 300;
+    tiny.starts[LISTS] = at;
+    tiny.stream.tokens = at;
+    config.examples_positives = 0;
+    config.examples_shuffle = 1;
+    assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
+    struct example_sizes room = examples_room(&examples, BATCH, 1);
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++)
+        for (uint64_t first = 0; first + BATCH <= LISTS; first += BATCH) {
+            cpu_blocks_clear(&blocks);
+            assert_int_equal(0, cpu_build(&examples.source, &piece, &blocks, epoch, first, BATCH, 0));
+            if (blocks.contexts > most) most = blocks.contexts;
+        }
+    print_message("the largest of %d batches has %llu contexts of %llu\n", LISTS / BATCH * EPOCHS, (unsigned long long)most,
+                  (unsigned long long)room.contexts);
+    assert_true(most <= room.contexts && most > room.contexts / 4);
+    cpu_blocks_release(&blocks);
+    cpu_piece_release(&piece);
+    examples_release(&examples);
+    tiny_free(&tiny);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keep_rule),
@@ -566,6 +599,7 @@ int main(void) {
         cmocka_unit_test(test_expected_rows),
         cmocka_unit_test(the_largest_batch_of_windows_has_room),
         cmocka_unit_test(the_largest_batch_of_lists_has_room),
+        cmocka_unit_test(no_batch_of_a_long_run_is_larger_than_its_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
