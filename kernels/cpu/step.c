@@ -71,7 +71,8 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     const uint32_t *targets = stage->all.target + block->targets;
     for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
     step->backend->rows->combine(scratch->gradient,
-                                 step->backend->shared.coefficients + stage->logit_starts[number] + (occurrence - block->contexts),
+                                 step->backend->shared.coefficients + stage->logit_starts[number] +
+                                     (occurrence - block->contexts),
                                  block->c, target_rows, block->t, step->dim);
 }
 

@@ -206,7 +206,10 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     clear_counts(out);
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct hogwild_request request = {
-            .target = t->session.target.store, .context = t->session.context.store, .rule = &t->session.target.rule, .lr_first = rate_at(t)};
+            .target = t->session.target.store,
+            .context = t->session.context.store,
+            .rule = &t->session.target.rule,
+            .lr_first = rate_at(t)};
         struct batch_request batch = next_batch(t, piece);
         struct hogwild_result r;
         double started = progress_now();
@@ -215,7 +218,8 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
         if (t->ops->hogwild(t->backend, &request, &r)) return -1;
         double took = progress_now() - started;
         if (took < piece_seconds && batch.count == piece) piece *= 2;
-        count_step(out, &(struct step_result){.examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
+        count_step(out, &(struct step_result){
+                            .examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
         out->calling += took;
         out->row_bytes += 2 * rows_named(&t->session.examples.source, &r) * t->out->plan.layout.span * sizeof(float);
         if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;

@@ -379,8 +379,10 @@ struct example_sizes examples_room(const struct examples *examples, uint64_t bat
     struct batches batches = {.examples = (double)examples_batch(examples, batch)};
     struct sums all = {0};
     struct example_sizes most = example_most(source);
-    const double largest[] = {
-        [BLOCKS] = (double)most.blocks, [TARGETS] = (double)most.targets, [CONTEXTS] = (double)most.contexts, [TERMS] = (double)most.terms};
+    const double largest[] = {[BLOCKS] = (double)most.blocks,
+                              [TARGETS] = (double)most.targets,
+                              [CONTEXTS] = (double)most.contexts,
+                              [TERMS] = (double)most.terms};
     uint64_t room[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
     for (uint64_t i = 0; i < source->sentences; i++) {
         struct sums sums = sum_sentence(source, i);

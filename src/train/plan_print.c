@@ -111,7 +111,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     }
     line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
          plan->host_available ? text_of_bytes(b, plan->host_available) : "an unknown amount");
-    print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes, "with the corpus ids in memory");
+    print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes,
+                "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);
     line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);

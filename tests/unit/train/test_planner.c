@@ -297,6 +297,32 @@ static void test_the_host_just_fits(void **state) {
     }
 }
 
+/* A budget of all that is needed, and one byte less; then one of a hot row more, and one byte less than that. */
+static void test_the_gpu_just_fits(void **state) {
+    struct config config = tiny_config(MODE_LIST);
+    struct planner_machine machine = gpu_machine(80000);
+    tiny_make(&tiny, 20000, 400000, 12, 1);
+    config.train_batch = 256;
+    config.memory_hot_rows = 0;
+    config.memory_gpu_budget = 64 << 20; /* a quarter of it does not hold the ids: they stay on the host */
+    struct plan plan = plan_for(&config, &machine);
+    assert_true(plan.fits && plan.stream_pinned > 0 && plan.gpu_needed < 64 << 20);
+    config.memory_gpu_budget = plan.gpu_needed;
+    plan = plan_for(&config, &machine);
+    assert_true(plan.fits && plan.gpu_needed == plan.gpu_available);
+    config.memory_gpu_budget--;
+    plan = plan_for(&config, &machine);
+    assert_true(!plan.fits && !plan.fits_gpu && plan.fits_host && *plan.advice);
+    config.memory_hot_rows = COUNT_AUTO;
+    uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
+    for (uint64_t rows = 0; rows < 4; rows++) {
+        config.memory_gpu_budget = plan.gpu_needed + rows * row;
+        assert_int_equal(rows, plan_for(&config, &machine).hot_rows);
+        config.memory_gpu_budget += row - 1;
+        assert_int_equal(rows, plan_for(&config, &machine).hot_rows);
+    }
+}
+
 /* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
 static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
     struct config config = tiny_config(MODE_LIST);
@@ -457,6 +483,7 @@ int main(void) {
         TEST(test_gpu_split),
         TEST(test_hot_rows_leave_the_host),
         TEST(test_the_host_just_fits),
+        TEST(test_the_gpu_just_fits),
         TEST(test_an_id_stream_is_on_the_gpu_or_pinned),
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),
