@@ -15,18 +15,18 @@
 #define COUNT_AUTO UINT64_MAX
 enum { TRUTH_AUTO = 2 };
 
-/* In the order of the lists in config.def. */
-enum config_mode { MODE_AUTO, MODE_WINDOW, MODE_LIST, MODE_ADJACENCY };
+/* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
+ * kernels' order, and "auto" behind them. negatives.law has no "auto". */
+enum { MODE_AUTO = 3, PLACE_AUTO = 3, RULE_AUTO = 10 };
+
+/* The others, in the order of their lists. */
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
-enum config_rule { RULE_AUTO = 10 }; /* behind the rules of kernels/optimizers.h, which come first */
 enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
-enum config_law { LAW_UNIGRAM, LAW_UNIFORM, LAW_LOG_UNIFORM };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
-enum config_place { CONFIG_PINNED, CONFIG_GPU, CONFIG_FILE, CONFIG_PLACE_AUTO };
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 
 struct config {

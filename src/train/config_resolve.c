@@ -26,10 +26,10 @@ static void resolve_examples(struct config *c) {
     int text = c->corpus_format == FORMAT_TEXT;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     choose(&c->examples_mode, MODE_AUTO,
-           text                                   ? MODE_WINDOW
-           : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY
-                                                  : MODE_LIST);
-    int window = c->examples_mode == MODE_WINDOW;
+           text                                   ? EXAMPLE_WINDOW
+           : c->corpus_format == FORMAT_ADJACENCY ? EXAMPLE_ADJACENCY
+                                                  : EXAMPLE_LIST);
+    int window = c->examples_mode == EXAMPLE_WINDOW;
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO,
            c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
@@ -94,14 +94,14 @@ static int check_examples(const struct config *c) {
                     c->corpus_min_rating, format);
     if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
-    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
+    if (c->examples_mode == EXAMPLE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
                     "set corpus.format = adjacency, or examples.mode = window");
-    if (c->examples_subsample > 0 && c->examples_mode != MODE_WINDOW)
+    if (c->examples_subsample > 0 && c->examples_mode != EXAMPLE_WINDOW)
         return fail(
             "examples.subsample = %g works with examples.mode = window only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
-    if (c->examples_replacement && c->examples_positives == 0 && c->examples_mode != MODE_WINDOW)
+    if (c->examples_replacement && c->examples_positives == 0 && c->examples_mode != EXAMPLE_WINDOW)
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");
     return 0;

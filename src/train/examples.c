@@ -168,7 +168,7 @@ static uint32_t share_threshold(double share) {
 }
 
 static void take_keys(struct example_source *source, const struct config *config) {
-    source->mode = (enum example_mode)(config->examples_mode - MODE_WINDOW);
+    source->mode = (enum example_mode)config->examples_mode;
     source->window = (uint32_t)config->examples_window;
     source->shrink = config->examples_shrink;
     source->shuffle = config->examples_shuffle;

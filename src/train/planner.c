@@ -118,8 +118,8 @@ static void settle_batch(struct planning *p) {
 
 /* On the CPU pinned and gpu are the same plain memory. "auto" is the host until the batch is known. */
 static enum place settle(const struct planning *p, int wanted) {
-    if (wanted == CONFIG_FILE) return PLACE_FILE;
-    return wanted == CONFIG_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;
+    if (wanted == PLACE_FILE) return PLACE_FILE;
+    return wanted == PLACE_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;
 }
 
 static void settle_asked_places(struct planning *p) {
@@ -155,7 +155,7 @@ static void settle_auto_places(struct planning *p) {
                  {&plan->target, config->memory_target},
                  {&plan->target_state, config->memory_target_state}};
     for (int i = 0; i < 4 && p->gpu; i++) {
-        if (parts[i].wanted != CONFIG_PLACE_AUTO) continue;
+        if (parts[i].wanted != PLACE_AUTO) continue;
         *parts[i].place = PLACE_GPU;
         if (!settle_stream(p)) *parts[i].place = PLACE_PINNED;
     }

@@ -126,13 +126,13 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* The plan's places take the place of "auto"; their enums run alike. */
+/* What the plan has settled stands where "auto" stood. */
 static void settle_places(struct config *config, const struct plan *plan) {
     int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
                      &config->memory_context_state};
     const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
     for (int i = 0; i < 4; i++)
-        if (*wanted[i] == CONFIG_PLACE_AUTO) *wanted[i] = (int)settled[i];
+        if (*wanted[i] == PLACE_AUTO) *wanted[i] = (int)settled[i];
 }
 
 int session_tables(struct session *s) {

@@ -33,8 +33,8 @@ struct rule_options tables_rule(const struct config *config) {
 }
 
 static int settled(int place, enum table_side side, const char *part, enum place *out) {
-    if (place == CONFIG_PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), part);
-    *out = (enum place)place; /* config_place and place list the same places in the same order */
+    if (place == PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), part);
+    *out = (enum place)place;
     return 0;
 }
 

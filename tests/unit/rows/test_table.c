@@ -35,10 +35,10 @@ static struct config plain_config(void) {
         .optimizer_rule = RULE_SGD,
         .optimizer_lr = 0.1,
         .optimizer_bias_correction = COUNT_ROW,
-        .memory_target = CONFIG_PINNED,
-        .memory_target_state = CONFIG_PINNED,
-        .memory_context = CONFIG_GPU,
-        .memory_context_state = CONFIG_GPU,
+        .memory_target = PLACE_PINNED,
+        .memory_target_state = PLACE_PINNED,
+        .memory_context = PLACE_GPU,
+        .memory_context_state = PLACE_GPU,
         .train_seed = 7,
         .run_dir = directory,
     };
@@ -113,7 +113,7 @@ static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest r
 static void test_unsettled_place(void **state) {
     struct config config = plain_config();
     struct table table;
-    config.memory_target_state = CONFIG_PLACE_AUTO;
+    config.memory_target_state = PLACE_AUTO;
     assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, 5, 0, &fake_ops, &device));
     assert_non_null(strstr(report_sentence(), "memory.target_state"));
     table_release(&table);
@@ -122,7 +122,7 @@ static void test_unsettled_place(void **state) {
 static void test_file_place_names_its_file(void **state) {
     struct config config = plain_config();
     struct table table;
-    config.memory_context_state = CONFIG_FILE;
+    config.memory_context_state = PLACE_FILE;
     assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, 5, 100, &fake_ops, &device));
     assert_int_equal(PLACE_GPU, table.spec.weights);
     assert_int_equal(PLACE_FILE, table.spec.state);

@@ -55,8 +55,8 @@ static void defaults_are_what_is_promised(void **state) {
     assert_true(c.negatives_power == 0.75);
     assert_int_equal(c.examples_shrink, 1);
     assert_int_equal(c.examples_shuffle, TRUTH_AUTO);
-    assert_int_equal(c.memory_target, CONFIG_PINNED);
-    assert_int_equal(c.memory_context_state, CONFIG_GPU);
+    assert_int_equal(c.memory_target, PLACE_PINNED);
+    assert_int_equal(c.memory_context_state, PLACE_GPU);
     assert_true(c.memory_gpu_budget == COUNT_AUTO);
     assert_null(c.name);
     config_release(&c);
@@ -70,12 +70,12 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
         int value;
     } all[] = {
         {"corpus", "format", "pairs", FORMAT_PAIRS},          {"corpus", "order", "given", ORDER_GIVEN},
-        {"examples", "mode", "adjacency", MODE_ADJACENCY},    {"examples", "targets", "all", TARGETS_ALL},
+        {"examples", "mode", "adjacency", EXAMPLE_ADJACENCY},    {"examples", "targets", "all", TARGETS_ALL},
         {"examples", "short", "repeat", SHORT_REPEAT},        {"negatives", "per", "example", PER_EXAMPLE},
-        {"negatives", "law", "log-uniform", LAW_LOG_UNIFORM}, {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
+        {"negatives", "law", "log-uniform", NEGATIVE_LOG_UNIFORM}, {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
         {"optimizer", "bias_correction", "row", COUNT_ROW},   {"train", "update", "hogwild", UPDATE_HOGWILD},
         {"train", "reduction", "mean", REDUCTION_MEAN},       {"device", "backend", "cuda", BACKEND_CUDA},
-        {"memory", "context", "auto", CONFIG_PLACE_AUTO},     {"memory", "target_state", "file", CONFIG_FILE}};
+        {"memory", "context", "auto", PLACE_AUTO},     {"memory", "target_state", "file", PLACE_FILE}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_string_equal(config_choice_name(all[i].section, all[i].key, all[i].value), all[i].name);
     assert_string_equal(config_choice_name("train", "update", 3), "?");
@@ -274,7 +274,7 @@ static void arguments_set_keys(void **state) {
 static void auto_on_text(void **state) {
     RESOLVES("");
     assert_int_equal(config.corpus_min_count, 5);
-    assert_int_equal(config.examples_mode, MODE_WINDOW);
+    assert_int_equal(config.examples_mode, EXAMPLE_WINDOW);
     assert_true(config.examples_subsample == 1e-4);
     assert_int_equal(config.examples_shuffle, 0);
     assert_int_equal(config.examples_shuffle_items, 0);
@@ -300,7 +300,7 @@ static void auto_on_lists(void **state) {
         snprintf(text, sizeof text, "[corpus]\nformat = %s\n", formats[i]);
         RESOLVES(text);
         assert_int_equal(config.corpus_min_count, 1);
-        assert_int_equal(config.examples_mode, i == 2 ? MODE_ADJACENCY : MODE_LIST);
+        assert_int_equal(config.examples_mode, i == 2 ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
         assert_true(config.examples_subsample == 0);
         assert_int_equal(config.examples_shuffle, 1);
         assert_int_equal(config.examples_shuffle_items, 0);

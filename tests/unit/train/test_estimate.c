@@ -130,19 +130,19 @@ static uint64_t held(struct run *run) {
 /* ---- shapes ---- */
 
 static struct config random_config(int hogwild) {
-    int mode = ONE_OF(MODE_WINDOW, MODE_LIST, MODE_ADJACENCY);
+    int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY);
     struct config c = tiny_config(mode);
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
-    c.examples_subsample = mode == MODE_WINDOW && below(2) ? 1e-3 : 0;
+    c.examples_subsample = mode == EXAMPLE_WINDOW && below(2) ? 1e-3 : 0;
     c.examples_shuffle = (int)below(2);
-    c.examples_targets = mode == MODE_LIST && below(2) ? TARGETS_ALL : TARGETS_ONE;
+    c.examples_targets = mode == EXAMPLE_LIST && below(2) ? TARGETS_ALL : TARGETS_ONE;
     c.examples_positives = below(7);
     c.examples_replacement = (int)below(2);
     c.examples_short = ONE_OF(SHORT_SKIP, SHORT_REPEAT);
     c.negatives_count = below(30);
     c.negatives_per = ONE_OF(PER_PAIR, PER_EXAMPLE);
-    c.negatives_law = ONE_OF(LAW_UNIGRAM, LAW_UNIFORM);
+    c.negatives_law = ONE_OF(NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM);
     c.model_dim = 1 + below(130);
     c.optimizer_rule = hogwild ? ONE_OF(RULE_SGD, RULE_ADAGRAD) : ONE_OF(RULE_SGD, RULE_ADAGRAD, RULE_ADAM, RULE_ADAMAX);
     c.optimizer_eps = 1e-8;
@@ -151,8 +151,8 @@ static struct config random_config(int hogwild) {
     c.train_batch = 1 + below(700);
     c.train_held_out = below(3) ? 0 : 0.1;
     c.memory_depth = 1 + below(8);
-    c.memory_target_state = ONE_OF(CONFIG_PINNED, CONFIG_GPU, CONFIG_FILE);
-    c.memory_context = ONE_OF(CONFIG_PINNED, CONFIG_FILE);
+    c.memory_target_state = ONE_OF(PLACE_PINNED, PLACE_GPU, PLACE_FILE);
+    c.memory_context = ONE_OF(PLACE_PINNED, PLACE_FILE);
     return c;
 }
 
@@ -163,7 +163,7 @@ static void compare(struct run *run) {
     train_run(run);
     uint64_t work = held(run) - before;
     int hogwild = run->config.train_update == UPDATE_HOGWILD, held_out = run->config.train_held_out > 0;
-    int alike = run->config.examples_mode == MODE_WINDOW || run->config.examples_positives;
+    int alike = run->config.examples_mode == EXAMPLE_WINDOW || run->config.examples_positives;
     int bounded = alike || (hogwild && !held_out);
     if (bounded ? work != said : work > said || work < said / 2)
         print_error("work takes %llu bytes and not %llu\n", (unsigned long long)work, (unsigned long long)said);

@@ -235,7 +235,7 @@ static void mark_examples(const struct example_source *source, uint32_t epoch, i
 static void test_held_out_is_stable(void **state) {
     struct tiny tiny;
     struct examples examples;
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     uint64_t in[3], out[3];
     config.train_held_out = 0.1;
     config.examples_shuffle = 1;
@@ -257,7 +257,7 @@ static void test_held_out_is_stable(void **state) {
 static void test_source_from_keys(void **state) {
     struct tiny tiny;
     struct examples examples;
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     config.examples_subsample = 1e-2;
     config.train_held_out = 0.25;
     tiny_make(&tiny, 300, 100, 20, 1);
@@ -278,7 +278,7 @@ static void test_source_from_keys(void **state) {
     examples_release(&examples);
     examples_release(&examples);
 
-    config.negatives_law = LAW_LOG_UNIFORM;
+    config.negatives_law = NEGATIVE_LOG_UNIFORM;
     config.examples_subsample = 0;
     assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
     assert_null(examples.source.alias);
@@ -308,14 +308,14 @@ static void accept(struct config config) {
 
 static void test_refuses_corpora(void **state) {
     tiny_make(&refused, 1, 10, 6, 1);
-    refuse(tiny_config(MODE_WINDOW), "vocabulary has 1 word");
+    refuse(tiny_config(EXAMPLE_WINDOW), "vocabulary has 1 word");
     tiny_free(&refused);
     tiny_make(&refused, 50, 10, 1, 1);
-    refuse(tiny_config(MODE_WINDOW), "no sentence of the corpus holds two words");
-    refuse(tiny_config(MODE_LIST), "no list of the corpus holds two words");
+    refuse(tiny_config(EXAMPLE_WINDOW), "no sentence of the corpus holds two words");
+    refuse(tiny_config(EXAMPLE_LIST), "no list of the corpus holds two words");
     tiny_free(&refused);
     tiny_make(&refused, 50, 10, 3, 1);
-    struct config config = tiny_config(MODE_ADJACENCY);
+    struct config config = tiny_config(EXAMPLE_ADJACENCY);
     config.examples_positives = 5;
     refuse(config, "examples.positives = 5 needs a line of 6 words");
     config.examples_short = SHORT_REPEAT;
@@ -323,25 +323,25 @@ static void test_refuses_corpora(void **state) {
     tiny_free(&refused);
     refused.stream = (struct idstream){0};
     refused.vocab = (struct vocab){.size = 2};
-    refuse(tiny_config(MODE_WINDOW), "no sentence");
+    refuse(tiny_config(EXAMPLE_WINDOW), "no sentence");
 }
 
 static void test_refuses_laws(void **state) {
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     tiny_make(&refused, 20, 10, 30, 0.1);
     config.negatives_per = PER_EXAMPLE;
     config.negatives_distinct = 1;
     config.negatives_count = 20;
-    config.negatives_law = LAW_UNIFORM;
+    config.negatives_law = NEGATIVE_UNIFORM;
     refuse(config, "negatives.distinct asks for 20 different rows, and only 19");
     config.negatives_count = 19;
     accept(config);
-    config.negatives_law = LAW_LOG_UNIFORM;
+    config.negatives_law = NEGATIVE_LOG_UNIFORM;
     refuse(config, "only 18");
     config.negatives_exclude = 0;
     accept(config);
 
-    config = tiny_config(MODE_WINDOW);
+    config = tiny_config(EXAMPLE_WINDOW);
     config.examples_window = 4096;
     config.negatives_count = 256;
     accept(config);
@@ -350,28 +350,28 @@ static void test_refuses_laws(void **state) {
     config.negatives_per = PER_EXAMPLE;
     accept(config);
 
-    config = tiny_config(MODE_LIST);
+    config = tiny_config(EXAMPLE_LIST);
     config.examples_subsample = 1e-3;
     refuse(config, "examples.subsample");
     config.examples_subsample = 0;
     accept(config);
     config.examples_positives = 19;
-    config.negatives_law = LAW_UNIFORM;
+    config.negatives_law = NEGATIVE_UNIFORM;
     refuse(config, "negatives.exclude leaves nothing");
     config.negatives_count = 0;
     accept(config);
 
-    config = tiny_config(MODE_WINDOW);
+    config = tiny_config(EXAMPLE_WINDOW);
     memset(refused.vocab.counts, 0, 20 * sizeof(uint64_t));
     refuse(config, "negatives.");
     config.negatives_exclude = 0;
     refuse(config, "negatives.");
-    config.negatives_law = LAW_UNIFORM;
+    config.negatives_law = NEGATIVE_UNIFORM;
     accept(config);
     tiny_free(&refused);
 
     tiny_make(&refused, 2, 10, 6, 0);
-    config.negatives_law = LAW_LOG_UNIFORM;
+    config.negatives_law = NEGATIVE_LOG_UNIFORM;
     refuse(config, "needs three rows");
     tiny_free(&refused);
 }
@@ -427,7 +427,7 @@ static void compare_with_built(struct config config, struct tiny *tiny, double w
 
 static void test_expected_windows(void **state) {
     struct tiny tiny;
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     tiny_make(&tiny, 2000, 1500, 30, 1);
     compare_with_built(config, &tiny, 0.02);
     config.negatives_per = PER_EXAMPLE;
@@ -444,7 +444,7 @@ static void test_expected_windows(void **state) {
 static void test_expected_rows(void **state) {
     struct tiny tiny;
     tiny_make(&tiny, 2000, 3000, 6, 0.5); /* lists of 4 to 8: some are too short */
-    for (int mode = MODE_LIST; mode <= MODE_ADJACENCY; mode++) {
+    for (int mode = EXAMPLE_LIST; mode <= EXAMPLE_ADJACENCY; mode++) {
         struct config config = tiny_config(mode);
         config.examples_positives = 5;
         compare_with_built(config, &tiny, 0.01);
@@ -507,7 +507,7 @@ static void check_room(const char *name, struct config config, const struct tiny
 
 static void check_window_rooms(const char *order, const struct tiny *tiny) {
     for (int variant = 0; variant < 16; variant++) {
-        struct config config = tiny_config(MODE_WINDOW);
+        struct config config = tiny_config(EXAMPLE_WINDOW);
         char name[64];
         config.negatives_per = variant & 1 ? PER_EXAMPLE : PER_PAIR;
         config.examples_subsample = variant & 2 ? 1e-3 : 0;
@@ -534,7 +534,7 @@ static void the_largest_batch_of_lists_has_room(void **state) {
     tiny_make(&tiny, 2000, 3000, 18, 0.5);
     sort_by_length(&tiny);
     for (int variant = 0; variant < 8; variant++) {
-        struct config config = tiny_config(variant & 1 ? MODE_ADJACENCY : MODE_LIST);
+        struct config config = tiny_config(variant & 1 ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
         config.examples_positives = 0; /* all others: lists differ */
         config.examples_targets = variant & 2 ? TARGETS_ALL : TARGETS_ONE;
         config.examples_shuffle = (variant & 4) != 0;

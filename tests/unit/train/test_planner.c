@@ -83,18 +83,18 @@ static void compare_with_built(const struct config *config, double within) {
 }
 
 static void test_distinct_rows(void **state) {
-    static const int laws[] = {LAW_UNIGRAM, LAW_UNIFORM, LAW_LOG_UNIFORM};
+    static const int laws[] = {NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM};
     tiny_make(&tiny, 20000, 4000, 30, 1);
     for (int i = 0; i < 3; i++) {
-        struct config config = tiny_config(MODE_WINDOW);
+        struct config config = tiny_config(EXAMPLE_WINDOW);
         config.negatives_law = laws[i];
         config.examples_subsample = i == 1 ? 1e-3 : 0;
         config.negatives_per = i == 2 ? PER_EXAMPLE : PER_PAIR;
-        compare_with_built(&config, laws[i] == LAW_LOG_UNIFORM ? 0.05 : 0.03);
-        config = tiny_config(MODE_LIST);
+        compare_with_built(&config, laws[i] == NEGATIVE_LOG_UNIFORM ? 0.05 : 0.03);
+        config = tiny_config(EXAMPLE_LIST);
         config.negatives_law = laws[i];
         config.negatives_count = 64;
-        compare_with_built(&config, laws[i] == LAW_LOG_UNIFORM ? 0.05 : 0.03);
+        compare_with_built(&config, laws[i] == NEGATIVE_LOG_UNIFORM ? 0.05 : 0.03);
     }
 }
 
@@ -103,14 +103,14 @@ static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order =
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.ids[i] = (uint32_t)((uint64_t)tiny.ids[i] * 7919 % 20000);
     memset(tiny.vocab.counts, 0, 20000 * sizeof(uint64_t));
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.vocab.counts[tiny.ids[i]]++;
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     compare_with_built(&config, 0.03);
 }
 
 /* ---- CPU ---- */
 
 static void test_cpu_bytes(void **state) {
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 5000, 300, 20, 1);
     config.optimizer_rule = RULE_ADAM;
@@ -132,16 +132,16 @@ static void test_cpu_bytes(void **state) {
     assert_string_equal("", plan.advice);
     assert_true(plan.floor_pairs == 0);
     /* gpu and pinned are one memory, so such a table still has one record */
-    config.memory_target_state = CONFIG_GPU;
+    config.memory_target_state = PLACE_GPU;
     assert_int_equal(1, plan_for(&config, &machine).one_record_target);
 }
 
 static void test_files(void **state) {
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 5000, 300, 20, 1);
     config.optimizer_rule = RULE_ADAGRAD;
-    config.memory_target_state = CONFIG_FILE;
+    config.memory_target_state = PLACE_FILE;
     struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.one_record_target);
     assert_int_equal(5000 * 512, plan.target_bytes); /* 400 bytes padded */
@@ -152,15 +152,15 @@ static void test_files(void **state) {
 
 static void test_batches(void **state) {
     struct planner_machine machine = cpu_machine(), gpu = gpu_machine(80000);
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     tiny_make(&tiny, 500, 300, 20, 1);
     assert_int_equal(8192, plan_for(&config, &machine).batch);
     assert_int_equal(16384, plan_for(&config, &gpu).batch);
     config.train_batch = 77;
     assert_int_equal(77, plan_for(&config, &machine).batch);
-    config = tiny_config(MODE_ADJACENCY);
+    config = tiny_config(EXAMPLE_ADJACENCY);
     assert_int_equal(1024, plan_for(&config, &machine).batch);
-    config = tiny_config(MODE_WINDOW);
+    config = tiny_config(EXAMPLE_WINDOW);
     config.train_update = UPDATE_HOGWILD;
     struct plan plan = plan_for(&config, &machine);
     assert_true(plan.batch > 8192);
@@ -168,7 +168,7 @@ static void test_batches(void **state) {
 }
 
 static void test_cpu_does_not_fit(void **state) {
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = cpu_machine();
     tiny_make(&tiny, 1000, 300, 20, 1);
     examples_release(&examples);
@@ -194,7 +194,7 @@ static void test_cpu_does_not_fit(void **state) {
 
 /* Lock-free training keeps no batches in flight, but measures what is held out in batches of that alone. */
 static void test_held_out_examples_of_lock_free_training(void **state) {
-    struct config config = tiny_config(MODE_WINDOW);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 5000, 3000, 20, 1);
     uint64_t batches = plan_for(&config, &machine).work_bytes;
@@ -209,7 +209,7 @@ static void test_held_out_examples_of_lock_free_training(void **state) {
 }
 
 static void test_gpu_split(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 20000, 12, 1);
     config.optimizer_rule = RULE_ADAGRAD;
@@ -244,12 +244,12 @@ static void test_gpu_split(void **state) {
 static void test_hot_rows_leave_the_host(void **state) {
     enum { ROWS = 200000 };
     static const uint64_t hot[] = {0, 1, 12345, ROWS - 1, ROWS, ROWS + 10000};
-    static const int places[][2] = {{CONFIG_PINNED, CONFIG_PINNED}, {CONFIG_FILE, CONFIG_FILE}, {CONFIG_PINNED, CONFIG_FILE},
-                                    {CONFIG_FILE, CONFIG_PINNED}, {CONFIG_GPU, CONFIG_FILE}};
+    static const int places[][2] = {{PLACE_PINNED, PLACE_PINNED}, {PLACE_FILE, PLACE_FILE}, {PLACE_PINNED, PLACE_FILE},
+                                    {PLACE_FILE, PLACE_PINNED}, {PLACE_GPU, PLACE_FILE}};
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, ROWS, 2000, 12, 1);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct config config = tiny_config(MODE_LIST);
+        struct config config = tiny_config(EXAMPLE_LIST);
         config.optimizer_rule = RULE_ADAGRAD;
         config.memory_target = places[i][0], config.memory_target_state = places[i][1];
         config.memory_hot_rows = 0;
@@ -278,7 +278,7 @@ static void test_hot_rows_leave_the_host(void **state) {
 
 /* A host that has as much as is needed, and one byte less. */
 static void test_the_host_just_fits(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine gpu = gpu_machine(80000), cpu = cpu_machine();
     tiny_make(&tiny, 200000, 2000, 12, 1);
     for (int i = 0; i < 4; i++) {
@@ -325,7 +325,7 @@ static void test_the_gpu_just_fits(void **state) {
 
 /* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
 static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200, 400000, 12, 1);
     config.train_batch = 256;
@@ -344,7 +344,7 @@ static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
 }
 
 static void test_hot_rows_fill_the_budget(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
     config.memory_gpu_budget = 180ull << 20; /* contexts are 98 MiB */
@@ -358,11 +358,11 @@ static void test_hot_rows_fill_the_budget(void **state) {
 }
 
 static void test_auto_places(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
     config.optimizer_rule = RULE_ADAGRAD;
-    config.memory_target = config.memory_target_state = config.memory_context = config.memory_context_state = CONFIG_PLACE_AUTO;
+    config.memory_target = config.memory_target_state = config.memory_context = config.memory_context_state = PLACE_AUTO;
     config.train_batch = 512;
     struct plan plan = plan_for(&config, &machine);
     assert_int_equal(PLACE_GPU, plan.target);
@@ -383,7 +383,7 @@ static void test_auto_places(void **state) {
 }
 
 static void test_gpu_advice(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
     config.memory_gpu_budget = 99ull << 20; /* contexts alone are 98 MiB */
@@ -391,10 +391,10 @@ static void test_gpu_advice(void **state) {
     struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.fits);
     assert_non_null(strstr(plan.advice, "memory.context = pinned"));
-    config.memory_context = config.memory_context_state = CONFIG_PINNED; /* it is taken: */
+    config.memory_context = config.memory_context_state = PLACE_PINNED; /* it is taken: */
     assert_int_equal(1, plan_for(&config, &machine).fits);
 
-    config = tiny_config(MODE_LIST);
+    config = tiny_config(EXAMPLE_LIST);
     config.memory_gpu_budget = 180ull << 20;
     config.memory_hot_rows = 199999;
     config.train_batch = 512;
@@ -453,7 +453,7 @@ static void print_to(char text[4096], const struct plan *plan, const struct conf
 }
 
 static void test_print(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     char text[4096] = "";
     tiny_make(&tiny, 2000, 500, 12, 1);
