@@ -36,7 +36,8 @@ def negatives(epoch, example):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("rule, options", [("adamax", {}), ("adagrad", {}), ("sgd", {"momentum": 0.5}), ("adam", {"amsgrad": True})])
+@pytest.mark.parametrize("rule, options", [("adamax", {}), ("adagrad", {}), ("sgd", {"momentum": 0.5}),
+                                           ("adam", {"amsgrad": True})])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_a_model_over_tables_is_the_programs_own(program, tmp_path, rule, options, device):
     generator = numpy.random.default_rng(2)

@@ -37,6 +37,7 @@ class SkipGram(torch.nn.Module):
 def seeded(tmp_path, monkeypatch):
     torch.manual_seed(3)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sptx.speedtorch._models.Switcher, "_device", "cpu")  # where there is a GPU, too
 
 
 def variable(rows=4):
@@ -198,7 +199,8 @@ class Plain:
         shape = self.module.weight.shape
         rows = {name: value for name, value in state.items() if isinstance(value, torch.Tensor) and value.shape == shape}
         if self.state is None:  # what rows have that were in no batch yet
-            first = {"sum": self.optimizer.defaults.get("initial_accumulator_value", 0), "step_size": self.optimizer.defaults["lr"]}
+            options = self.optimizer.defaults
+            first = {"sum": options.get("initial_accumulator_value", 0), "step_size": options["lr"]}
             self.state = {name: torch.full((TOTAL, DIM), float(first.get(name, 0))) for name in rows}
         for name, value in rows.items():
             self.state[name][ids] = value
@@ -284,7 +286,8 @@ def test_variables_that_are_none_are_named():
 
 # ---- gadgets and counts ----
 
-@pytest.mark.parametrize("make", [SpeedTorch.DataGadget, SpeedTorch.DataGadgetMM, lambda f: SpeedTorch.DataGadget(f, CPUPinn=True)])
+@pytest.mark.parametrize("make", [SpeedTorch.DataGadget, SpeedTorch.DataGadgetMM,
+                                  lambda name: SpeedTorch.DataGadget(name, CPUPinn=True)])
 @pytest.mark.parametrize("shape, dtype", [((30, 4), "f4"), ((30,), "i8"), ((30, 2, 3), "f8"), ((30, 8), "u1"), ((30, 2), "f2"),
                                           ((12, 5000), "f4")])
 def test_a_gadget_gives_a_files_rows(make, shape, dtype, tmp_path):
@@ -340,5 +343,6 @@ def test_every_name_is_there():
                           "GenTorch": "PytorchModelFactory PytorchOptimizerFactory PytorchCOM"}.items():
         for name in names.split():
             assert getattr(getattr(SpeedTorch, module), name) is getattr(SpeedTorch, name)
-    code = "import sptx; sptx.speedtorch.CUPYLive.ModelFactory; import sptx.speedtorch.GPUTorch as gput; gput.GPUPytorchModelFactory"
+    code = ("import sptx; sptx.speedtorch.CUPYLive.ModelFactory; "
+            "import sptx.speedtorch.GPUTorch as gput; gput.GPUPytorchModelFactory")
     subprocess.run([sys.executable, "-c", code], check=True)

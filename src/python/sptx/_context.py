@@ -84,7 +84,7 @@ class Context:
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.
 
-        Raises sptx.Error where ids in the GPU's memory were past a table's rows: those are checked there.
+        Raises IndexError where ids in the GPU's memory were no rows: those are checked there, and what named them was left out.
         """
         self.call(library.sptx_wait, self._handle)
 

@@ -17,7 +17,7 @@ class SptxWarning(UserWarning):
 
 def raise_for(status: int, sentence: str, usage: type = ValueError) -> None:
     """Raises what a call's status means. A call that was wrong itself raises `usage`, an id that is no row IndexError."""
-    if sentence.startswith("ids[") and sentence.find("] = ") > 0:
+    if sentence.startswith(("ids[", "ids on the GPU were no rows")):
         raise IndexError(sentence)
     if status == _library.USAGE:
         raise usage(sentence or "a handle of the call is not open")

@@ -1,0 +1,353 @@
+"""Tables on a GPU: PyTorch, CuPy, JAX and NumPy side by side, zero-copy both ways, streams, places.
+
+Needs a GPU, a package built with CUDA, and PyTorch for CUDA; CuPy and JAX where they are."""
+
+import gc
+
+import numpy
+import pytest
+import torch
+
+import sptx
+
+pytestmark = [pytest.mark.gpu, pytest.mark.torch]
+
+ROWS, DIM = 5000, 33  # columns that are no multiple of four
+PLACES = [("pinned", "pinned", 0), ("gpu", "gpu", 0), ("pinned", "gpu", 0), ("gpu", "pinned", 0), ("file", "file", 0),
+          ("pinned", "pinned", 700), ("file", "pinned", 700), ("pinned", "pinned", ROWS)]
+
+
+def cuda_table(optimizer="sgd", **options):
+    return sptx.Table(ROWS, DIM, optimizer, **{"device": "cuda", "init": "uniform -1 1", **options})
+
+
+def random_ids(count, seed=1, most=ROWS):
+    return numpy.random.default_rng(seed).integers(0, most, count)
+
+
+def random_floats(*shape, seed=2):
+    return numpy.random.default_rng(seed).standard_normal(shape, numpy.float32)
+
+
+# ---- what a table on a GPU is ----
+
+def test_the_default_is_the_gpu():
+    table = sptx.Table(10, 3)
+    assert table.device == "cuda:0" and "on cuda:0" in repr(table)
+    assert sptx.Table(10, 3, device="cuda").context is table.context
+    assert sptx.Table(10, 3, device=torch.device("cuda", 0)).context is table.context
+    with pytest.raises((ValueError, sptx.Error)):
+        sptx.Context("cuda:99")
+
+
+@pytest.mark.parametrize("weights, state, hot", PLACES)
+@pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
+def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
+    """The same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
+    gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, hot_rows=hot, directory=tmp_path)
+    cpu = sptx.Table(ROWS, DIM, optimizer, lr=0.1, init="uniform -1 1", device="cpu")
+    everything = numpy.arange(ROWS)
+    assert numpy.array_equal(gpu.fetch(everything), cpu.fetch(everything))
+    for step in range(6):
+        ids = random_ids((7, 30 * (step + 1)), step)
+        gradients = random_floats(*ids.shape, DIM, seed=step)
+        theirs = torch.from_numpy(ids), torch.from_numpy(gradients)
+        mine = [(theirs[0].cuda(), theirs[1].cuda()), (theirs[0].int().cuda(), theirs[1].cuda()), (ids, gradients),
+                (theirs[0], theirs[1].cuda()), (theirs[0].cuda(), theirs[1]), (theirs[0].pin_memory(), theirs[1])][step]
+        gpu.prefetch(mine[0])
+        fetched = gpu.fetch(mine[0])
+        assert numpy.allclose(as_numpy(fetched), cpu.fetch(ids), rtol=1e-5, atol=1e-6)
+        gpu.update(*mine)
+        cpu.update(ids, gradients)
+        gpu.store(mine[0][0], mine[1][0])
+        cpu.store(ids[0], gradients[0])
+    assert numpy.allclose(gpu.fetch(everything), cpu.fetch(everything), rtol=1e-4, atol=1e-5) and gpu.steps == 6
+    gpu.save(tmp_path / "gpu.npy")
+    saved = numpy.load(tmp_path / "gpu.npy")
+    for field in cpu.fields[1:]:
+        assert numpy.allclose(saved[field], cpu.state[field], rtol=1e-3, atol=1e-5), field
+    again = sptx.Table.load(tmp_path / "gpu.npy", optimizer, lr=0.1, device="cuda", weights=weights, state=state, hot_rows=hot,
+                            directory=tmp_path)
+    assert numpy.array_equal(again.fetch(everything), gpu.fetch(everything))
+
+
+def as_numpy(array):
+    return array.cpu().numpy() if isinstance(array, torch.Tensor) else numpy.asarray(array)
+
+
+def test_results_lie_where_they_are_said_to():
+    table = cuda_table()
+    for ids in (torch.tensor([1, 2]), torch.tensor([1, 2]).cuda()):
+        assert table.fetch(ids).device == torch.device("cuda", 0)
+    assert type(table.fetch(numpy.array([1, 2]))) is numpy.ndarray
+    host, pinned = torch.zeros(2, DIM), torch.zeros(2, DIM).pin_memory()
+    for out in (host, pinned, torch.zeros(2, DIM, device="cuda"), numpy.zeros((2, DIM), numpy.float32)):
+        assert table.fetch(torch.tensor([1, 2]).cuda(), out=out) is out
+        assert numpy.array_equal(as_numpy(out), table.fetch([1, 2]))
+    assert table.fetch(torch.zeros(0, 3, dtype=torch.int64, device="cuda")).shape == (0, 3, DIM)
+
+
+def test_the_result_is_the_same_to_the_bit_wherever_it_is_asked_from():
+    ids, gradients = random_ids(3000, most=50), random_floats(3000, DIM)
+    results = []
+    for places in PLACES:
+        table = cuda_table("adam", weights=places[0], state=places[1], hot_rows=places[2])
+        table.update(torch.from_numpy(ids).cuda(), torch.from_numpy(gradients).cuda())
+        table.update(ids, gradients)
+        results.append(table.fetch(numpy.arange(ROWS)))
+    for result in results[1:]:
+        assert numpy.array_equal(result, results[0])
+
+
+# ---- what is wrong ----
+
+def test_ids_on_the_gpu_that_are_no_rows_are_told_later():
+    table = cuda_table()
+    before = table.fetch(numpy.arange(ROWS))
+    for wrong in ([ROWS], [3, -1], [1 << 40]):
+        ids = torch.tensor(wrong, device="cuda")
+        for call in (lambda: table.fetch(ids), lambda: table.store(ids[-1:], torch.ones(1, DIM, device="cuda")),
+                     lambda: table.update(ids[-1:], torch.ones(1, DIM, device="cuda"))):
+            call()
+            with pytest.raises(IndexError, match="row"):
+                table.wait()
+    table.wait()
+    assert numpy.array_equal(before, table.fetch(numpy.arange(ROWS)))
+    with pytest.raises(IndexError):
+        table.fetch([ROWS])
+
+
+def test_devices_are_not_mixed():
+    table = sptx.Table(10, DIM, device="cpu")
+    for call in (lambda: table.fetch(torch.tensor([1]).cuda()), lambda: table.fetch([1], out=torch.zeros(1, DIM).cuda()),
+                 lambda: table.store([1], torch.zeros(1, DIM).cuda())):
+        with pytest.raises(ValueError, match="cuda:0, but the table runs on the CPU"):
+            call()
+    assert table.fetch(torch.tensor([1])).device.type == "cpu"
+
+
+# ---- zero-copy ----
+
+def test_weights_are_taken_in_place_by_all():
+    table = cuda_table()
+    weights = table.weights
+    assert weights.__dlpack_device__() == (2, 0)
+    on_gpu = torch.from_dlpack(weights)
+    assert on_gpu.device == torch.device("cuda", 0) and on_gpu.shape == (ROWS, DIM)
+    on_gpu[17] = 5  # the GPU writes the host's memory
+    torch.cuda.synchronize()
+    assert (weights[17] == 5).all() and (table.fetch([17]) == 5).all()
+    weights[18] = 6
+    assert (on_gpu[18] == 6).all()
+    table.store(torch.tensor([19]).cuda(), torch.full((1, DIM), 7.0, device="cuda"))
+    table.wait()
+    assert (on_gpu[19] == 7).all() and (weights[19] == 7).all()
+    on_host = numpy.from_dlpack(weights) if numpy.__version__ >= "2.1" else numpy.asarray(weights)
+    assert numpy.shares_memory(on_host, weights) and on_host[18, 0] == 6
+    as_cpu = torch.from_numpy(weights)
+    assert as_cpu.is_pinned() and as_cpu[18, 0] == 6
+    part = torch.from_dlpack(weights[100:200:3])
+    assert part.is_cuda and torch.equal(part.cpu(), torch.from_numpy(weights[100:200:3].copy()))
+    table.close()
+    del table, weights
+    gc.collect()
+    assert float(on_gpu[17, 0]) == 5 and on_host[19, 0] == 7
+    state = cuda_table("adam").state["exp_avg"]
+    assert torch.from_dlpack(state).is_cuda
+    with pytest.raises(ValueError, match="fetch"):
+        cuda_table(weights="gpu").weights
+    assert cuda_table(hot_rows=700).weights.first == 700 and len(cuda_table(hot_rows=700).weights) == ROWS - 700
+    assert cuda_table(weights="file").weights.__dlpack_device__() == (1, 0)
+
+
+def test_cupy_both_ways():
+    cupy = pytest.importorskip("cupy")
+    table = cuda_table(lr=1.0)
+    in_place = cupy.from_dlpack(table.weights)
+    in_place[3] = 4
+    cupy.cuda.Device().synchronize()
+    assert (table.fetch([3]) == 4).all()
+    for dtype in ("i4", "i8", "u2"):
+        ids = cupy.array([[3, 1], [4, 3]], dtype)
+        rows = table.fetch(ids)
+        assert isinstance(rows, cupy.ndarray) and rows.shape == (2, 2, DIM) and (rows[0, 0] == 4).all()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        table.update(cupy.array([3, 3]), cupy.ones((2, DIM), "f4"))
+        out = table.fetch(cupy.array([3]), out=cupy.zeros((1, DIM), "f4"))
+    stream.synchronize()
+    assert (out == 2).all()
+    assert (table.fetch(torch.tensor([3]).cuda()) == 2).all()
+    for wrong, kind in ((cupy.array([1.0]), TypeError), (cupy.array([True]), TypeError)):
+        with pytest.raises(kind):
+            table.fetch(wrong)
+    with pytest.raises(TypeError, match="float64"):
+        table.store(cupy.array([1]), cupy.ones((1, DIM)))
+    table.store(cupy.array([1, 2]), cupy.ones((2, 2 * DIM), "f4")[:, ::2])
+
+
+def test_jax_both_ways():
+    jax = pytest.importorskip("jax")
+    table = cuda_table(lr=1.0)
+    if jax.devices()[0].platform == "cpu":
+        pytest.skip("JAX has no GPU")
+    assert jax.dlpack.from_dlpack(table.weights).shape == (ROWS, DIM)
+    ids = jax.numpy.array([[3, 1], [4, 3]])
+    rows = table.fetch(ids)
+    assert isinstance(rows, jax.Array) and rows.shape == (2, 2, DIM) and rows.devices() == ids.devices()
+    assert numpy.array_equal(numpy.asarray(rows), table.fetch(numpy.asarray(ids)))
+    before = table.fetch([3])
+    table.update(ids, jax.numpy.ones((2, 2, DIM)))
+    assert numpy.allclose(table.fetch([3]), before - 2)
+    other = table.fetch(ids)
+    assert numpy.allclose(numpy.asarray(rows)[0, 0], before[0]) and numpy.allclose(numpy.asarray(other)[0, 0], before[0] - 2)
+    host = jax.device_put(ids, jax.devices("cpu")[0])
+    assert list(table.fetch(host).devices())[0].platform == "cpu"
+    with pytest.raises(TypeError, match="jit"):
+        jax.jit(table.fetch)(ids)
+
+
+def test_others_by_their_protocols():
+    """An array that has __cuda_array_interface__ alone, as Numba's do."""
+    table = cuda_table()
+    ids = torch.tensor([5, 1], device="cuda")
+
+    class Other:
+        __cuda_array_interface__ = ids.__cuda_array_interface__
+
+    out = torch.zeros(2, DIM, device="cuda")
+    assert numpy.array_equal(table.fetch(Other(), out=out).cpu().numpy(), table.fetch([5, 1]))
+    with pytest.raises(TypeError, match="out="):
+        table.fetch(Other())
+
+
+# ---- streams ----
+
+def slow(cycles=200_000_000):
+    torch.cuda._sleep(cycles)  # about a tenth of a second
+
+
+def test_a_call_takes_its_place_in_the_current_stream():
+    """Ids and values that a stream has still to write are read when they are there; what comes behind sees the result."""
+    table = cuda_table(lr=1.0, init="zeros")
+    for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
+        table.store(numpy.arange(ROWS), numpy.zeros((ROWS, DIM), numpy.float32))
+        with torch.cuda.stream(stream):
+            ids, values = torch.zeros(4, dtype=torch.int64, device="cuda"), torch.zeros(4, DIM, device="cuda")
+            slow()
+            ids += torch.arange(4, device="cuda") + 10
+            values += 3
+            table.store(ids, values)
+            slow()
+            values += 1
+            table.update(ids, values)
+            rows = table.fetch(ids)
+            ids.zero_()
+            doubled = rows * 2
+        stream.synchronize()
+        assert (doubled == -2).all()
+        assert (table.fetch([10, 11, 12, 13]) == -1).all() and not table.fetch([0]).any()
+
+
+def test_what_lies_on_the_gpu_is_not_waited_for():
+    table = cuda_table()
+    ids, values = torch.arange(64, device="cuda"), torch.ones(64, DIM, device="cuda")
+    table.fetch(ids), table.store(ids, values), table.update(ids, values)  # everything is there by now
+    torch.cuda.synchronize()
+    slow(2_000_000_000)
+    done = torch.cuda.Event()
+    done.record()
+    table.fetch(ids), table.store(ids, values), table.update(ids, values)
+    assert not done.query()
+    torch.cuda.synchronize()
+
+
+def test_streams_of_one_table_see_each_others_updates():
+    table = cuda_table(lr=1.0, init="zeros")
+    first, second = torch.cuda.Stream(), torch.cuda.Stream()
+    ids, ones = torch.arange(100, device="cuda"), torch.ones(100, DIM, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(first):
+        slow()
+        table.update(ids, ones)
+    with torch.cuda.stream(second):
+        table.update(ids, ones)
+        rows = table.fetch(ids)
+    second.synchronize()
+    assert (rows == -2).all()
+    assert (table.fetch(numpy.arange(100)) == -2).all()
+
+
+# ---- Embedding ----
+
+@pytest.mark.parametrize("weights, state, hot", PLACES)
+def test_an_embedding_trains_as_pytorchs_does(tmp_path, weights, state, hot):
+    table = cuda_table("sparse_adam", lr=0.05, weights=weights, state=state, hot_rows=hot, directory=tmp_path, count_rows=False)
+    ours = sptx.torch.Embedding(table)
+    first = table.fetch(torch.arange(ROWS).cuda())
+    theirs = torch.nn.Embedding.from_pretrained(first, freeze=False, sparse=True)
+    optimizer = torch.optim.SparseAdam(theirs.parameters(), lr=0.05)
+    layer = torch.nn.Linear(DIM, 4).cuda()
+    batches = [torch.from_numpy(random_ids((16, 20), seed)).cuda() for seed in range(12)]
+    for step, ids in enumerate(batches):
+        if step + 1 < len(batches):
+            ours.prefetch(batches[step + 1])
+        losses = [torch.tanh(layer(emb(ids))).pow(2).sum() for emb in (ours, theirs)]
+        assert torch.allclose(losses[0], losses[1], rtol=1e-4)
+        optimizer.zero_grad()
+        for loss in losses:
+            loss.backward()
+        optimizer.step()
+    after = table.fetch(torch.arange(ROWS).cuda())
+    assert torch.allclose(after, theirs.weight.detach(), rtol=1e-3, atol=1e-5) and not torch.allclose(after, first)
+
+
+def test_backward_runs_on_the_forwards_stream():
+    table = cuda_table(lr=1.0, init="zeros")
+    emb = sptx.torch.Embedding(table)
+    stream = torch.cuda.Stream()
+    ids = torch.arange(50, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        slow()
+        (emb(ids) * torch.full((), 2.0, device="cuda")).sum().backward()
+    stream.synchronize()
+    assert (table.fetch([0, 49]) == -2).all()
+
+
+def test_ids_of_the_host_do_for_a_model_on_the_gpu():
+    emb = sptx.torch.Embedding(cuda_table(lr=1.0, init="zeros"), padding_idx=3)
+    x = emb(torch.tensor([1, 3, 1]))
+    assert x.is_cuda and not x[1].any()
+    x.sum().backward()
+    assert emb.table.fetch([1, 3])[:, 0].tolist() == [-2, 0]
+
+
+# ---- SpeedTorch's names ----
+
+def test_speedtorch_moves_rows_of_the_gpu():
+    import sptx.speedtorch as SpeedTorch
+
+    total, batch = 2000, 64
+    for make in (SpeedTorch.ModelFactory, lambda *a: SpeedTorch.ModelFactory(*a, CPUPinn=True),
+                 SpeedTorch.GPUPytorchModelFactory, SpeedTorch.CPUPytorchModelFactory, SpeedTorch.ModelFactoryMM):
+        emb = torch.nn.Embedding(batch, DIM).cuda()
+        switcher = make(emb, total, DIM)
+        switcher.uniformDistributionInit(-1, 1)
+        rows = switcher.getNumpyVersion()
+        ids = numpy.random.default_rng(1).permutation(total)[:batch]
+        switcher.beforeForwardPass(ids)
+        assert emb.weight.is_cuda and numpy.array_equal(emb.weight.detach().cpu().numpy(), rows[ids])
+        optimizer = torch.optim.Adamax(emb.parameters())
+        state = SpeedTorch.OptimizerFactory(optimizer, total, DIM, torch.nn.ModuleDict({"emb": emb}), "emb", CPUPinn=True)
+        state.optInit()
+        state.beforeForwardPass(ids)
+        emb(torch.arange(batch).cuda()).sum().backward()
+        optimizer.step()
+        switcher.afterOptimizerStep(ids)
+        state.afterOptimizerStep(ids)
+        assert numpy.array_equal(switcher.getNumpyVersion()[ids], emb.weight.detach().cpu().numpy())
+        assert (state.getNumpyVersion()["exp_avg"][ids] > 0).all() and state.getNumpyVersion()["exp_avg"].sum() > 0
+        assert switcher.getTorchVar().shape == (total, DIM)
+        switcher.customInit(torch.nn.init.constant_, 2)
+        assert (switcher.getNumpyVersion() == 2).all()
