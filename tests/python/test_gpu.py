@@ -191,7 +191,10 @@ def test_jax_both_ways():
     table = cuda_table(lr=1.0)
     if jax.devices()[0].platform == "cpu":
         pytest.skip("JAX has no GPU")
-    assert jax.dlpack.from_dlpack(table.weights).shape == (ROWS, DIM)
+    in_place = jax.dlpack.from_dlpack(table.weights.records)  # it takes no gaps between rows
+    assert in_place.devices() == jax.numpy.zeros(1).devices()
+    assert numpy.array_equal(numpy.asarray(in_place[:, :DIM]), table.fetch(numpy.arange(ROWS)))
+    assert jax.dlpack.from_dlpack(sptx.Table(10, 64, device="cuda").weights).shape == (10, 64)
     ids = jax.numpy.array([[3, 1], [4, 3]])
     rows = table.fetch(ids)
     assert isinstance(rows, jax.Array) and rows.shape == (2, 2, DIM) and rows.devices() == ids.devices()

@@ -347,6 +347,20 @@ def test_numpy_takes_the_rows_through_dlpack(table):
     assert taken[1, 1] == 1.25
 
 
+def test_records_have_no_gaps(cpu):
+    table = sptx.Table(10, 5, "adam", device=cpu)
+    table.update([3], floats(1, 5))
+    records = table.weights.records
+    assert records.flags.c_contiguous and records.shape == (10, 32) and numpy.array_equal(records[:, :5], table.weights)
+    assert numpy.array_equal(records[:, 8:13], table.state["exp_avg"])  # arrays of a record begin at multiples of four
+    assert numpy.shares_memory(records, table.weights)
+    for other in (table.weights[1:], table.state["exp_avg"], records):
+        with pytest.raises(ValueError, match="records"):
+            other.records
+    del table
+    assert records[3, 0] != 0
+
+
 # ---- disk ----
 
 def test_what_is_saved_is_loaded(cpu, tmp_path):

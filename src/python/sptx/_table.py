@@ -221,7 +221,7 @@ class Table:
         self._context.call(library.sptx_table_view, handle.pointer, field.encode(), ctypes.byref(view))
         if not view.data:
             raise ValueError("no row's %s lie on the host (weights=%r, state=%r): fetch them" % ((field,) + self._places))
-        return rows_of(handle, view, self._context.gpu)
+        return rows_of(handle, view, self._context.gpu, whole=field == "weights")
 
     # ---- disk ----
 

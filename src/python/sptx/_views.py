@@ -11,10 +11,10 @@ from ._context import Handle
 class _Memory:
     """What the array is made from; its owner stays open as long as an array over it lives."""
 
-    def __init__(self, owner: Handle, view: Any, writable: bool) -> None:
+    def __init__(self, owner: Handle, view: Any, columns: int, writable: bool) -> None:
         self.owner = owner
         self.__array_interface__ = {"version": 3, "typestr": "<f4", "data": (view.data, not writable),
-                                    "shape": (view.rows, view.dim), "strides": (view.stride, 4)}
+                                    "shape": (view.rows, columns), "strides": (view.stride, 4)}
 
 
 class Rows(numpy.ndarray):
@@ -28,12 +28,23 @@ class Rows(numpy.ndarray):
 
     DLPack: where a GPU reaches the memory, `__dlpack__` offers it as that GPU's (torch.from_dlpack, cupy.from_dlpack and
     jax.dlpack.from_dlpack give arrays of the GPU over the host's memory) unless the CPU is asked for with dl_device=(1, 0);
-    elsewhere as the CPU's. numpy.asarray() and torch.from_numpy() see host memory always.
+    elsewhere as the CPU's. numpy.asarray() and torch.from_numpy() see host memory always. JAX takes arrays without gaps only:
+    give it `records`, and index them there: jax.dlpack.from_dlpack(table.weights.records)[ids, :dim].
     """
 
     first: int = 0
     _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
     _gpu: Optional[int] = None
+    _records: Any = None  # how to make them
+
+    @property
+    def records(self) -> "Rows":
+        """Whole records in place, [rows x floats of a record]: the rows, then what lies behind each of them (the state that
+        shares their place, a row's count of updates, padding). Only of a table's or a run's weights as they come, unsliced.
+        """
+        if self._records is None:
+            raise ValueError("records are had of a table's weights as view() gives them, not of a part or of its state")
+        return self._records()
 
     def __array_finalize__(self, other: Any) -> None:
         if isinstance(other, Rows):
@@ -82,10 +93,17 @@ def _bounds(array: Any) -> Tuple[int, int]:
     return low, high + array.itemsize
 
 
-def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True) -> Rows:
-    """The array over a view of the library's; gpu: the number of the one that reaches it, or None."""
-    rows = numpy.asarray(_Memory(owner, view, writable)).view(Rows)
-    rows.first = view.first
-    if view.cuda and gpu is not None:
-        rows._range, rows._gpu = (view.data, view.data + view.rows * view.stride), gpu
+def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True, whole: bool = False) -> Rows:
+    """The array over a view of the library's; gpu: the number of the one that reaches it, or None; whole: it begins where
+    records do."""
+    def over(columns: int) -> Rows:
+        rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
+        rows.first = view.first
+        if view.cuda and gpu is not None:
+            rows._range, rows._gpu = (view.data, view.data + view.rows * view.stride), gpu
+        return rows
+
+    rows = over(view.dim)
+    if whole:
+        rows._records = lambda: over(view.stride // 4)
     return rows
