@@ -30,9 +30,10 @@ FLAGS = ("nesterov", "centered", "amsgrad", "count_rows")
 
 
 class TableOptions(Structure):
-    _fields_ = ([("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
-                 ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p),
-                 ("directory", c_char_p)] + [(name, c_double) for name in NUMBERS] + [(name, c_uint32) for name in FLAGS])
+    _fields_ = [  # type: ignore[assignment]
+        ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
+        ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
+        *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS)]
 
 
 class Ids(Structure):

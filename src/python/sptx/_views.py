@@ -60,7 +60,7 @@ class Rows(numpy.ndarray):
         low, high = _bounds(self)
         return self._range[0] <= low and high <= self._range[1]
 
-    def __dlpack_device__(self) -> Tuple[int, int]:
+    def __dlpack_device__(self) -> Tuple[int, int]:  # type: ignore[override]
         return (_dlpack.CUDA, self._gpu or 0) if self._on_gpu() else (_dlpack.CPU, 0)
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:

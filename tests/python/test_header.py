@@ -1,0 +1,43 @@
+"""What the binding says of the library, held against the header that is its manual."""
+
+import ctypes
+import re
+
+import pytest
+
+from conftest import TOP
+from sptx import _library, _table
+
+HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re.S)
+STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 216),
+           "sptx_ids": (_library.Ids, 24), "sptx_view": (_library.View, 48), "sptx_progress": (_library.Progress, 72)}
+
+
+def fields_of(name):
+    """Names of a struct's fields in the header, in order."""
+    body = re.search(r"struct %s \{(.*?)\};" % name, HEADER, re.S).group(1)
+    for declaration in body.split(";"):
+        function = re.search(r"\(\*(\w+)\)", declaration)
+        if function:
+            yield function.group(1)
+        elif declaration.strip():
+            yield from re.findall(r"(\w+)\s*(?:,|$)", declaration)
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs_are_the_headers(name):
+    kind, size = STRUCTS[name]
+    assert [field[0] for field in kind._fields_] == list(fields_of(name)) and ctypes.sizeof(kind) == size
+
+
+def test_calls_are_the_headers():
+    assert set(_library._CALLS) == set(re.findall(r"\b(sptx_\w+)\(", HEADER)) - {"sptx_progress_fn"}
+
+
+def test_numbers_are_the_headers():
+    values = dict(re.findall(r"(SPTX_[A-Z]+) = (\d)", HEADER))
+    assert [int(values["SPTX_" + name]) for name in ("OK", "FAILED", "USAGE", "STOPPED", "HOST", "CUDA")] == \
+        [_library.OK, _library.FAILED, _library.USAGE, _library.STOPPED, _library.HOST, _library.CUDA]
+    assert [_table.place_of(name, "") for name in ("pinned", "gpu", "file")] == \
+        [int(values["SPTX_" + name]) for name in ("PINNED", "GPU", "FILE")]
+    assert _library.version in HEADER
