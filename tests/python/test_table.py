@@ -347,6 +347,35 @@ def test_numpy_takes_the_rows_through_dlpack(table):
     assert taken[1, 1] == 1.25
 
 
+def test_what_a_gpu_reaches_is_the_tables_own_memory(cpu):
+    """As if a GPU reached it: parts are offered to it, copies are not, wherever they come to lie."""
+    table = sptx.Table(100, 32, device=cpu)
+    weights = table.weights
+    start = weights.__array_interface__["data"][0]
+    weights._range, weights._gpu, weights._owner = (start, start + 100 * 128), 3, table._handle
+    for part in (weights, weights[5:20:3], weights[::-1], weights.T, weights[99, 31:]):
+        assert part.__dlpack_device__() == (2, 3)
+    for other in (weights.copy(), weights[[1, 2]], weights + 1, numpy.concatenate([weights, weights]), weights[:0]):
+        assert other.__dlpack_device__() == (1, 0)
+    copied = weights.copy()
+    copied._range = weights._range
+    assert copied.__dlpack_device__() == (1, 0)
+    from sptx import _dlpack
+    capsule = weights[5:].__dlpack__()
+    tensor = _dlpack.tensor_of(capsule)
+    assert (tensor.device_type, tensor.device_id, tensor.data + tensor.byte_offset) == (2, 3, start + 5 * 128)
+    capsule = weights.__dlpack__(dl_device=(1, 0))
+    tensor = _dlpack.tensor_of(capsule)
+    assert (tensor.device_type, tensor.device_id) == (1, 0)
+    for wrong in ((2, 0), (3, 0), (1, 1)):
+        with pytest.raises(BufferError):
+            weights.__dlpack__(dl_device=wrong)
+    with pytest.raises(BufferError):
+        weights.__dlpack__(copy=True)
+    held = _dlpack.Held(weights.__dlpack__())
+    assert (held.pointer, held.shape, held.dtype) == (start, (100, 32), numpy.float32)
+
+
 def test_records_have_no_gaps(cpu):
     table = sptx.Table(10, 5, "adam", device=cpu)
     table.update([3], floats(1, 5))

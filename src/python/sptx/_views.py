@@ -35,6 +35,7 @@ class Rows(numpy.ndarray):
     first: int = 0
     _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
     _gpu: Optional[int] = None
+    _owner: Optional[Handle] = None  # whose calls are waited for before a GPU's library looks
     _records: Any = None  # how to make them
 
     @property
@@ -47,8 +48,8 @@ class Rows(numpy.ndarray):
         return self._records()
 
     def __array_finalize__(self, other: Any) -> None:
-        if isinstance(other, Rows):
-            self._range, self._gpu = other._range, other._gpu
+        if isinstance(other, Rows) and not self.flags.owndata:  # a part; a copy's memory is its own
+            self._range, self._gpu, self._owner = other._range, other._gpu, other._owner
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = numpy.asarray(array)
@@ -74,6 +75,8 @@ class Rows(numpy.ndarray):
             return _capsule(plain, max_version)
         if copy:
             raise BufferError("a copy of these rows can be had on the CPU only")
+        if self._owner is not None:
+            self._owner.context.wait()
         return _dlpack.offer_to_gpu(_capsule(plain, max_version), wanted[1])
 
 
@@ -100,7 +103,7 @@ def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True,
         rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
         rows.first = view.first
         if view.cuda and gpu is not None:
-            rows._range, rows._gpu = (view.data, view.data + view.rows * view.stride), gpu
+            rows._range, rows._gpu, rows._owner = (view.data, view.data + view.rows * view.stride), gpu, owner
         return rows
 
     rows = over(view.dim)
