@@ -15,6 +15,7 @@
 #define SPTX_BACKEND_H
 
 #include "draws.h"
+#include "examples.h"
 #include "optimizers.h"
 
 #include <stddef.h>
@@ -77,114 +78,6 @@ struct table_spec {
     const char *file_path; /* PLACE_FILE: its working file, which has no name, lies in this one's directory */
     uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; ignored by the CPU */
 };
-
-/* ---- where examples come from ---- */
-
-enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
-enum negative_law { NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM };
-
-/* What examples make. */
-struct example_sizes {
-    uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
-};
-
-/* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
- *
- * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
- *            window each side are the targets, in order. Dropped words (subsampling) make no example and are invisible.
- *            With shuffle_items a sentence's items are permuted first (shuffle over the sentence, keys DRAW_ITEMS).
- *            per_pair: each target is a block of its own (T = 1) with negatives of its own: target j's negative n is
- *            slot j * count + n. Otherwise the block is T x (1 + count), slots 0..count-1.
- * LIST       an example is a list (targets_all = 0; a drawn item of it is the target) or a position (targets_all = 1).
- *            T = 1; positives are drawn from the list's other positions. per_pair: count negatives for each positive.
- * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1.
- *
- * Positives: positives == 0 takes all others in order. With replacement, slot j takes draw_below(pair j, m - 1) over the
- * m - 1 others, skipping the target's place. Without, Floyd's sample: for j = 0..P-1, i = (m - 1 - P) + j, take
- * r = draw_below(pair j, i + 1) or, where r is taken already, i. Words of slot j: half j % 2 of index j / 2.
- * A row with fewer than P others is left out (short_repeat = 0) or drawn with replacement; with none it is left out.
- * Negatives: slot s at attempt a takes half s % 2 of index s / 2 + (a << 20); a draw that is excluded or (distinct)
- * repeats an earlier slot of the same block goes to the next attempt; after DRAW_ATTEMPTS the slot is left out of the
- * block. A window's excluded row is its middle word; otherwise the target and all positives.
- * Shuffle: example e of the epoch's order is shuffle_at(e), keys draw_at(seed, DRAW_SHUFFLE, 0, epoch, 0).
- * Held out: example e (before shuffling, its own number) is held out where draw_word(seed, DRAW_HELD_OUT, e, 0) is below
- * held_out; a batch holds either only those or none of them.
- */
-struct example_source {
-    const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence */
-    const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
-    uint64_t tokens, sentences;
-    uint64_t longest; /* tokens of the longest sentence; 0: not known */
-    uint64_t rows; /* of both tables */
-    enum example_mode mode;
-    uint32_t window;
-    int shrink, shuffle_items, shuffle;
-    const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
-    uint32_t positives;
-    int targets_all, replacement, short_repeat;
-    uint32_t negatives;
-    int per_pair, exclude, distinct;
-    enum negative_law law;
-    const struct alias *alias; /* [rows], for NEGATIVE_UNIGRAM */
-    double log2_rows;          /* for NEGATIVE_LOG_UNIFORM */
-    uint32_t seed;
-    uint32_t held_out; /* threshold of 2^32; 0: none */
-    int far;           /* ids and starts stay in host memory even where a GPU has room for them */
-    uint64_t batch;    /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
-    struct example_sizes room; /* where batches are measured: what a stage has room for from the start; zeros: not known */
-};
-
-/* Examples of an epoch. */
-FN uint64_t example_count(const struct example_source *s) {
-    int by_position = s->mode == EXAMPLE_WINDOW || (s->mode == EXAMPLE_LIST && s->targets_all);
-    return by_position ? s->tokens : s->sentences;
-}
-
-/* Whether an example, by its own number, is held out. */
-FN int example_held_out(const struct example_source *s, uint64_t example) {
-    return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
-}
-
-/* The row that a negative's 64 bits draw, by the source's law. */
-FN uint32_t example_negative(const struct example_source *s, uint64_t bits) {
-    if (s->law == NEGATIVE_UNIGRAM) return draw_alias(bits, s->alias, s->rows);
-    if (s->law == NEGATIVE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
-    return (uint32_t)draw_below(bits, s->rows);
-}
-
-#define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21) /* of one example: half a slot's number has 20 bits of the counter */
-#define EXAMPLE_MOST_PADDED    ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */
-
-/* The most that one example makes. */
-FN struct example_sizes example_most(const struct example_source *s) {
-    struct example_sizes most;
-    uint64_t negatives = s->negatives, positives = s->positives ? s->positives : s->longest ? s->longest - 1 : 0;
-    if (s->mode == EXAMPLE_WINDOW) {
-        most.targets = 2 * (uint64_t)s->window;
-        most.blocks = s->per_pair ? most.targets : 1;
-        most.contexts = most.blocks * (1 + negatives);
-        most.terms = most.targets * (1 + negatives);
-    } else {
-        most.blocks = most.targets = 1;
-        most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
-    }
-    return most;
-}
-
-/* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
- * GPU is better sized for it than measured; otherwise 0. */
-FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
-    struct example_sizes one = example_most(s);
-    int window = s->mode == EXAMPLE_WINDOW;
-    uint64_t whole = s->batch > count ? s->batch : count, limit = window ? EXAMPLE_MOST_PADDED : ((uint64_t)1 << 31) - 1;
-    if (!window && (!s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
-    if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
-    most->blocks = one.blocks * count;
-    most->targets = one.targets * count;
-    most->contexts = one.contexts * count;
-    most->terms = one.terms * count;
-    return 1;
-}
 
 /* ---- a batch ---- */
 

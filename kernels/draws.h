@@ -41,12 +41,21 @@ FN struct draw4 draw_at(uint32_t seed, uint32_t purpose, uint64_t position, uint
 }
 
 /* One of four consecutive positions' words. */
+FN uint32_t draw_word_of(struct draw4 drawn, uint64_t position) {
+    uint32_t even = position & 2 ? drawn.word[2] : drawn.word[0], odd = position & 2 ? drawn.word[3] : drawn.word[1];
+    return position & 1 ? odd : even;
+}
 FN uint32_t draw_word(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch) {
-    return draw_at(seed, purpose, position >> 2, epoch, 0).word[position & 3];
+    return draw_word_of(draw_at(seed, purpose, position >> 2, epoch, 0), position);
 }
 
 FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
     return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
+}
+
+/* Half slot % 2 of the draws of two slots. */
+FN uint64_t draw_half(struct draw4 drawn, uint32_t slot) {
+    return slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
 }
 
 /* The index of a NEGATIVE draw; half slot % 2 of it is the slot's. */

@@ -17,7 +17,11 @@ struct draw4 {
 #define mulhilo32 curand_mulhilo32 /* both headers have a function of this name */
 #include <curand_philox4x32_x.h>
 #undef mulhilo32
+#else
+#define FN static inline __attribute__((unused, always_inline))
+#endif
 #include <Random123/philox.h>
+
 FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
     struct draw4 out;
 #ifdef __CUDA_ARCH__
@@ -47,24 +51,20 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
+/* What no one writes while it is read. */
+FN uint32_t portable_load32(const uint32_t *from) {
+#ifdef __CUDA_ARCH__
+    return __ldg(from);
 #else
-#define FN static inline __attribute__((unused, always_inline))
-#include <Random123/philox.h>
-FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
-    philox4x32_ctr_t counter = {{c0, c1, c2, c3}};
-    philox4x32_key_t key = {{key0, key1}};
-    philox4x32_ctr_t drawn = philox4x32_R(10, counter, key);
-    struct draw4 out;
-    for (int i = 0; i < 4; i++) out.word[i] = drawn.v[i];
-    return out;
-}
-FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
-    return (uint64_t)(((unsigned __int128)a * b) >> 64);
-}
-FN double portable_mul(double a, double b) {
-    volatile double product = a * b;
-    return product;
-}
+    return *from;
 #endif
+}
+FN uint64_t portable_load64(const uint64_t *from) {
+#ifdef __CUDA_ARCH__
+    return __ldg(from);
+#else
+    return *from;
+#endif
+}
 
 #endif

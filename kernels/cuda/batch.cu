@@ -74,9 +74,7 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     to->count = request->count;
     to->epoch = request->epoch;
     to->held_out = request->held_out;
-    if (to->source.shuffle)
-        to->order =
-            shuffle_make(example_count(&to->source), draw_at(to->source.seed, DRAW_SHUFFLE, 0, request->epoch, 0));
+    if (to->source.shuffle) to->order = example_order(&to->source, request->epoch);
 }
 
 /* `measured`: measuring has been enqueued, and waited for, before. */

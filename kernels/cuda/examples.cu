@@ -1,5 +1,5 @@
-/* examples: a batch's blocks made where they are used, identical id by id to the CPU's (kernels/cpu/examples.c says the
- * same in plain C).
+/* examples: a batch's blocks made where they are used, identical id by id to the CPU's: kernels/examples.h says what is
+ * drawn, here is how many threads draw it at once.
  *
  *   take       the request from the host; counts begin at zero
  *   measure    an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
@@ -37,66 +37,22 @@ struct built {
     struct batch_counts *counts;
 };
 
-/* ---- sentences and kept words ---- */
+/* ---- kept words ---- */
 
-struct sentence {
-    uint64_t start, end;
-    struct shuffle items;
-};
-
-static __device__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
-    uint64_t low = 0, high = s.sentences;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (s.starts[middle] <= position)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static __device__ struct sentence find_sentence(const struct example_source &s, uint64_t position, uint32_t epoch) {
-    struct sentence out;
-    uint64_t number = sentence_of(s, position);
-    out.start = s.starts[number];
-    out.end = s.starts[number + 1];
-    if (s.shuffle_items) out.items = shuffle_make(out.end - out.start, draw_at(s.seed, DRAW_ITEMS, number, epoch, 0));
-    return out;
-}
-
-/* Reads kept words, one Philox call for four neighbours. */
-struct reader {
-    struct draw4 drawn;
-    uint64_t group;
-};
-
-static __device__ uint32_t kept_id(const struct example_source &s, const struct sentence &sentence, uint64_t position,
-                                   uint32_t epoch, struct reader &reader) {
-    uint64_t place = position;
-    if (s.shuffle_items) place = sentence.start + shuffle_at(&sentence.items, position - sentence.start);
-    uint32_t id = s.ids[place];
-    if (!s.keep) return id;
-    uint32_t keep = s.keep[id];
-    if (keep == UINT32_MAX) return id;
-    if (position >> 2 != reader.group) {
-        reader.group = position >> 2;
-        reader.drawn = draw_at(s.seed, DRAW_SUBSAMPLE, reader.group, epoch, 0);
-    }
-    uint32_t half[2] = {position & 2 ? reader.drawn.word[2] : reader.drawn.word[0],
-                        position & 2 ? reader.drawn.word[3] : reader.drawn.word[1]};
-    return (position & 1 ? half[1] : half[0]) <= keep ? id : DRAW_NONE;
+static __device__ struct example_sentence sentence_at(const struct example_source &s, uint64_t position,
+                                                      uint32_t epoch) {
+    return example_sentence(&s, example_sentence_of(&s, position), epoch);
 }
 
 /* Calls take(id, n) for the n-th kept word going from `position` (not counted) by `by`, up to `width` of them. */
 template <class Take>
-static __device__ uint32_t walk(const struct example_source &s, const struct sentence &sentence, uint64_t position,
-                                int by, uint32_t width, uint32_t epoch, Take take) {
-    struct reader reader;
+static __device__ uint32_t walk(const struct example_source &s, const struct example_sentence &sentence,
+                                uint64_t position, int by, uint32_t width, uint32_t epoch, Take take) {
+    struct example_words words;
     uint32_t found = 0;
-    reader.group = UINT64_MAX;
+    words.group = UINT64_MAX;
     for (uint64_t at = position + by; at + 1 > sentence.start && at < sentence.end && found < width; at += by) {
-        uint32_t id = kept_id(s, sentence, at, epoch, reader);
+        uint32_t id = example_kept_id(&s, &sentence, at, epoch, &words);
         if (id != DRAW_NONE) take(id, found++);
     }
     return found;
@@ -113,24 +69,11 @@ static __device__ bool is_wanted(const struct example_request &b, uint64_t examp
 }
 
 static __device__ uint32_t window_width(const struct example_source &s, uint64_t position, uint32_t epoch) {
-    return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
+    return example_window(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
 }
 
-struct row_example { /* of a list or an adjacency line: items[target] against the others */
-    uint64_t start, count, target;
-};
-
-static __device__ struct row_example find_row(const struct example_source &s, uint64_t example, uint32_t epoch) {
-    struct row_example row;
-    uint64_t number = s.mode == EXAMPLE_LIST && s.targets_all ? sentence_of(s, example) : example;
-    row.start = s.starts[number];
-    row.count = s.starts[number + 1] - row.start;
-    row.target = 0;
-    if (s.mode == EXAMPLE_LIST)
-        row.target = s.targets_all
-                         ? example - row.start
-                         : draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
-    return row;
+static __device__ struct example_row row_at(const struct example_source &s, uint64_t example, uint32_t epoch) {
+    return example_row(&s, example_is_position(&s) ? example_sentence_of(&s, example) : example, example, epoch);
 }
 
 /* ---- measure ---- */
@@ -138,10 +81,10 @@ static __device__ struct row_example find_row(const struct example_source &s, ui
 static __device__ struct need measure_window(const struct example_request &b, uint64_t position) {
     const struct example_source &s = b.source;
     struct need need = {0, 0, 0, 0};
-    struct sentence sentence = find_sentence(s, position, b.epoch);
-    struct reader reader;
-    reader.group = UINT64_MAX;
-    if (kept_id(s, sentence, position, b.epoch, reader) == DRAW_NONE) return need;
+    struct example_sentence sentence = sentence_at(s, position, b.epoch);
+    struct example_words words;
+    words.group = UINT64_MAX;
+    if (example_kept_id(&s, &sentence, position, b.epoch, &words) == DRAW_NONE) return need;
     uint32_t width = window_width(s, position, b.epoch);
     auto ignore = [](uint32_t, uint32_t) {};
     need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) +
@@ -153,19 +96,15 @@ static __device__ struct need measure_window(const struct example_request &b, ui
 }
 
 static __device__ struct need measure_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
-    const struct example_source &s = b.source;
     struct need need = {0, 0, 0, 0};
-    struct row_example row = find_row(s, example, b.epoch);
-    if (row.count < 2) return need;
-    uint64_t wanted = s.positives ? s.positives : row.count - 1;
-    if (row.count - 1 < wanted && !s.short_repeat) return need;
-    uint64_t negatives = s.per_pair ? wanted * s.negatives : s.negatives;
-    if (negatives > EXAMPLE_MOST_NEGATIVES || wanted > UINT32_MAX / 2) {
-        atomicMax(too_long, (uint32_t)(wanted < UINT32_MAX ? wanted : UINT32_MAX));
+    struct example_row row = row_at(b.source, example, b.epoch);
+    if (!row.wanted) return need;
+    if (!example_row_fits(&row)) {
+        atomicMax(too_long, (uint32_t)(row.wanted < UINT32_MAX ? row.wanted : UINT32_MAX));
         return need;
     }
     need.blocks = need.targets = 1;
-    need.contexts = need.terms = wanted + negatives;
+    need.contexts = need.terms = row.wanted + row.negatives;
     return need;
 }
 
@@ -220,10 +159,11 @@ static __global__ void tell_sizes(const struct need *total, const struct batch_c
 static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position,
                                    const struct need &at, uint32_t targets) {
     const struct example_source &s = b.source;
-    struct sentence sentence = find_sentence(s, position, b.epoch);
-    struct reader reader;
-    reader.group = UINT64_MAX;
-    uint32_t middle = kept_id(s, sentence, position, b.epoch, reader), width = window_width(s, position, b.epoch);
+    struct example_sentence sentence = sentence_at(s, position, b.epoch);
+    struct example_words words;
+    words.group = UINT64_MAX;
+    uint32_t middle = example_kept_id(&s, &sentence, position, b.epoch, &words);
+    uint32_t width = window_width(s, position, b.epoch);
     uint32_t *ids = to.target_ids + at.targets;
     uint32_t left = walk(s, sentence, position, -1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[n] = id; });
     for (uint32_t i = 0; i < left / 2; i++) {
@@ -246,47 +186,19 @@ static __device__ void fill_window(const struct example_request &b, const struct
     }
 }
 
-static __device__ bool among(uint32_t id, const uint32_t *ids, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++)
-        if (ids[i] == id) return true;
-    return false;
-}
-
-static __device__ void fill_positives(const struct example_request &b, const struct row_example &row, uint64_t example,
-                                      uint32_t *contexts) {
-    const struct example_source &s = b.source;
-    const uint32_t *items = s.ids + row.start;
-    uint64_t others = row.count - 1;
-    if (s.positives == 0) {
-        for (uint64_t i = 0; i < others; i++) contexts[i] = items[i + (i >= row.target)];
-        return;
-    }
-    uint32_t wanted = s.positives;
-    bool replacement = s.replacement || others < wanted;
-    struct draw4 drawn;
-    for (uint32_t j = 0; j < wanted; j++) {
-        if (j % 2 == 0) drawn = draw_at(s.seed, DRAW_POSITIVE, example, b.epoch, j / 2);
-        uint64_t bits = j & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0), last = others - wanted + j;
-        uint64_t place = draw_below(bits, replacement ? others : last + 1);
-        if (!replacement && among((uint32_t)place, contexts, j)) place = last;
-        contexts[j] = (uint32_t)place; /* places until all are drawn */
-    }
-    for (uint32_t j = 0; j < wanted; j++) contexts[j] = items[contexts[j] + (contexts[j] >= row.target)];
-}
-
 static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
                                 const struct need &at) {
     const struct example_source &s = b.source;
-    struct row_example row = find_row(s, example, b.epoch);
+    struct example_row row = row_at(s, example, b.epoch);
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
     to.target_starts[at.blocks] = at.targets;
     to.context_starts[at.blocks] = (uint32_t)at.contexts;
     to.term_starts[at.blocks] = (uint32_t)at.terms;
-    to.positives[at.blocks] = (uint32_t)(s.positives ? s.positives : row.count - 1);
+    to.positives[at.blocks] = (uint32_t)row.wanted;
     to.block_example[at.blocks] = example;
     to.block_slot[at.blocks] = 0;
-    fill_positives(b, row, example, to.context_ids + at.contexts);
+    example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts);
 }
 
 static __global__ void fill(const struct example_request *request, struct built to, const struct need *starts) {
@@ -316,33 +228,20 @@ static __global__ void fill(const struct example_request *request, struct built 
 
 /* ---- negatives ---- */
 
-/* One block's own rows, which its negatives may not be where the source excludes. */
-struct own_rows {
-    const uint32_t *positives;
-    uint32_t count, target; /* target: DRAW_NONE in window mode */
-};
-
-static __device__ __forceinline__ bool is_excluded(const struct own_rows &own, uint32_t id) {
-    return id == own.target || among(id, own.positives, own.count);
-}
-
-/* The draws of a slot and its neighbour, two words each, at an attempt; and a slot's row of them. */
+/* The draws of a slot and its neighbour at an attempt; and a slot's row of them. */
 static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
                                                         uint32_t slot, uint32_t attempt) {
-    return draw_at(b.source.seed, DRAW_NEGATIVE, example, b.epoch, draw_negative_index(slot, attempt));
+    return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
 }
 static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
                                                   uint32_t slot) {
-    return example_negative(&b.source, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+    return example_negative_of(&b.source, drawn, slot);
 }
 
-static __device__ struct own_rows own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {
-    struct own_rows own;
-    own.positives = to.context_ids + to.context_starts[block];
-    own.count = to.positives[block];
-    own.target = b.source.mode == EXAMPLE_WINDOW ? DRAW_NONE : to.target_ids[to.target_starts[block]];
-    if (!b.source.exclude) own.count = 0, own.target = DRAW_NONE;
-    return own;
+static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to,
+                                                 uint32_t block) {
+    uint32_t target = b.source.mode == EXAMPLE_WINDOW ? DRAW_NONE : to.target_ids[to.target_starts[block]];
+    return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], target);
 }
 
 static __device__ __forceinline__ void note_empty(const struct built &to, uint32_t block) {
@@ -359,7 +258,7 @@ static __global__ void fill_negatives(const struct example_request *request, str
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
     uint64_t example = to.block_example[block];
-    struct own_rows own = own_rows_of(b, to, block);
+    struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += NEGATIVE_LANES) to.context_block[i] = block;
     for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += NEGATIVE_LANES) {
         struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* which most slots end with */
@@ -368,7 +267,7 @@ static __global__ void fill_negatives(const struct example_request *request, str
             if (slot < first || slot >= first + count) continue;
             for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
                 uint32_t tried = row_of(b, attempt ? draws_at(b, example, slot, attempt) : first_draws, slot);
-                if (is_excluded(own, tried)) continue;
+                if (example_excludes(&own, tried)) continue;
                 id = tried;
                 break;
             }
@@ -401,14 +300,14 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
 
 /* Slots before `base` are settled and stand in `out`. Draws for `slot` of those from there on, and then for whichever
  * slot loses its row to it. */
-static __device__ void claim(struct claims &c, const struct example_request &b, const struct own_rows &own,
+static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
                              uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
                              uint32_t mask) {
     uint32_t attempt = 0;
     while (attempt < DRAW_ATTEMPTS) {
         uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
         attempt++;
-        if (is_excluded(own, row) || among(row, out, base)) continue;
+        if (example_excludes(&own, row) || example_among(row, out, base)) continue;
         uint32_t place = place_of(c, row, mask);
         c.attempts[slot] = attempt;
         __threadfence_block();
@@ -431,7 +330,7 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
     uint32_t start = to.context_starts[block], end = to.context_starts[block + 1], positives = to.positives[block];
     uint32_t count = end - start - positives, *out = to.context_ids + start + positives;
     uint64_t example = to.block_example[block];
-    struct own_rows own = own_rows_of(b, to, block);
+    struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + threadIdx.x; i < end; i += DISTINCT_THREADS) to.context_block[i] = block;
     for (uint32_t base = 0; base < count; base += DISTINCT_SLOTS) {
         uint32_t here = count - base < DISTINCT_SLOTS ? count - base : DISTINCT_SLOTS, places = 2;

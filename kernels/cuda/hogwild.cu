@@ -44,13 +44,11 @@ int open_memory(backend *backend, hogwild_memory **out) {
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
     struct hogwild_scratch scratch = hogwild_scratch(&s);
-    uint64_t positives = s.mode == EXAMPLE_WINDOW ? 1 : s.positives ? s.positives : s.longest - 1;
-    uint64_t negatives = scratch.contexts - positives;
-    if (positives > UINT32_MAX / 2 || negatives > EXAMPLE_MOST_NEGATIVES)
-        return fail(
-            "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
-            "negatives.per = example",
-            (unsigned long long)positives, (unsigned long long)negatives);
+    struct example_row row = {};
+    row.count = s.longest;
+    example_row_sizes(&s, &row);
+    if (s.mode == EXAMPLE_WINDOW) row.wanted = 1, row.negatives = s.negatives;
+    if (example_check_row(&row)) return -1;
     job->most_contexts = (uint32_t)scratch.contexts;
     job->most_words = (uint32_t)scratch.window_targets;
     job->most_targets = (uint32_t)scratch.targets;
@@ -71,8 +69,7 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
     job->target = r->target->view;
     job->context = r->context->view;
     job->source = backend->source.view;
-    if (job->source.shuffle)
-        job->order = shuffle_make(example_count(&job->source), draw_at(job->source.seed, DRAW_SHUFFLE, 0, r->epoch, 0));
+    if (job->source.shuffle) job->order = example_order(&job->source, r->epoch);
     job->span = job->target.span;
     job->epoch = r->epoch;
     job->first = r->first;

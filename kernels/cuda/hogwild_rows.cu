@@ -32,26 +32,20 @@ struct block {
     bool sampled;
 };
 
-__device__ bool among(uint32_t id, const uint32_t *ids, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        if (ids[i] == id) return true;
-    return false;
-}
-
 /* ---- negatives ---- */
 
-__device__ bool excluded(const hogwild_job &job, const block &b, uint32_t id) {
-    if (!job.source.exclude) return false;
-    return among(id, b.contexts, b.positives) || (job.source.mode != EXAMPLE_WINDOW && id == b.targets[0]);
+__device__ struct example_own own_of(const hogwild_job &job, const block &b) {
+    return example_own(&job.source, b.contexts, b.positives, b.targets[0]);
 }
 
 /* A slot a lane; those that stay empty are left out. */
 __device__ void add_negatives(const hogwild_job &job, block &b) {
+    const struct example_own own = own_of(job, b);
     for (uint32_t base = 0; base < b.negatives; base += 32) {
         uint32_t i = base + lane_number(), id = DRAW_NONE;
         for (uint32_t attempt = 0; i < b.negatives && attempt < DRAW_ATTEMPTS && id == DRAW_NONE; attempt++) {
-            id = negative_at(job.source, job.epoch, b.example, b.slot + i, attempt);
-            if (excluded(job, b, id)) id = DRAW_NONE;
+            id = example_negative(&job.source, job.epoch, b.example, b.slot + i, attempt);
+            if (example_excludes(&own, id)) id = DRAW_NONE;
         }
         __syncwarp();
         unsigned mask = __ballot_sync(ALL_LANES, id != DRAW_NONE);
@@ -63,10 +57,11 @@ __device__ void add_negatives(const hogwild_job &job, block &b) {
 
 /* An attempt a lane, slot after slot: each must differ from the ones before it. */
 __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
+    const struct example_own own = own_of(job, b);
     for (uint32_t i = 0; i < b.negatives; i++) {
         for (uint32_t base = 0; base < DRAW_ATTEMPTS; base += 32) {
-            uint32_t id = negative_at(job.source, job.epoch, b.example, b.slot + i, base + lane_number());
-            bool good = !excluded(job, b, id) && !among(id, b.contexts + b.positives, b.c - b.positives);
+            uint32_t id = example_negative(&job.source, job.epoch, b.example, b.slot + i, base + lane_number());
+            bool good = !example_excludes(&own, id) && !example_among(id, b.contexts + b.positives, b.c - b.positives);
             unsigned mask = __ballot_sync(ALL_LANES, good);
             if (!mask) continue;
             uint32_t chosen = __shfl_sync(ALL_LANES, id, __ffs(mask) - 1);
@@ -306,49 +301,36 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
 
 /* ---- lists and adjacency ---- */
 
-__device__ void add_positives(const hogwild_job &job, block &b, const uint32_t *items, uint64_t others, uint64_t target,
-                              uint32_t wanted, bool replacement) {
+/* Drawn one after the other; whether a place is taken is looked for by all lanes. */
+__device__ void add_positives(const hogwild_job &job, block &b, const struct example_row &row) {
     const example_source &s = job.source;
-    for (uint32_t j = 0; j < wanted; j++) {
+    for (uint32_t j = 0; j < b.positives; j++) {
         struct draw4 drawn = draw_at(s.seed, DRAW_POSITIVE, b.example, job.epoch, j / 2);
-        uint64_t bits = j & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0), last = others - wanted + j;
-        uint64_t place = draw_below(bits, replacement ? others : last + 1);
+        uint64_t place = example_positive_place(&row, draw_half(drawn, j), j);
         bool taken = false;
-        for (uint32_t i = lane_number(); i < j && !replacement; i += 32) taken |= b.contexts[i] == (uint32_t)place;
-        if (__any_sync(ALL_LANES, taken)) place = last;
+        for (uint32_t i = lane_number(); i < j && !row.replacement; i += 32) taken |= b.contexts[i] == (uint32_t)place;
+        if (__any_sync(ALL_LANES, taken)) place = example_positive_last(&row, j);
         if (lane_number() == 0) b.contexts[j] = (uint32_t)place;
         __syncwarp();
     }
-    for (uint32_t j = lane_number(); j < wanted; j += 32) {
-        uint64_t place = b.contexts[j];
-        b.contexts[j] = items[place + (place >= target)];
-    }
+    for (uint32_t j = lane_number(); j < b.positives; j += 32) b.contexts[j] = example_other(&s, &row, b.contexts[j]);
 }
 
 /* Lists the target and the positives of a list or an adjacency line; returns how many targets there are: 1 or 0. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
-    bool by_position = s.mode == EXAMPLE_LIST && s.targets_all;
-    uint64_t list = by_position ? sentence_of(s, b.example) : b.example, start = s.starts[list];
-    uint64_t count = s.starts[list + 1] - start, others = count - 1, target = 0;
-    if (count < 2) return 0;
-    if (by_position)
-        target = b.example - start;
-    else if (s.mode == EXAMPLE_LIST)
-        target = draw_below(draw_pair(draw_at(s.seed, DRAW_TARGET, b.example, job.epoch, 0), 0), count);
-    uint64_t wanted = s.positives ? s.positives : others;
-    bool too_short = others < wanted;
-    if (too_short && !s.short_repeat) return 0;
-    const uint32_t *items = s.ids + start;
-    if (lane_number() == 0) b.targets[0] = items[target];
-    if (s.positives)
-        add_positives(job, b, items, others, target, (uint32_t)wanted, s.replacement || too_short);
-    else
-        for (uint64_t i = lane_number(); i < others; i += 32) b.contexts[i] = items[i + (i >= target)];
-    __syncwarp();
+    uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;
+    struct example_row row = example_row(&s, number, b.example, job.epoch);
+    if (!row.wanted) return 0;
     b.t = 1;
-    b.positives = (uint32_t)wanted;
-    b.negatives = s.per_pair ? (uint32_t)wanted * s.negatives : s.negatives;
+    b.positives = (uint32_t)row.wanted;
+    b.negatives = (uint32_t)row.negatives;
+    if (lane_number() == 0) b.targets[0] = portable_load32(s.ids + row.start + row.target);
+    if (s.positives)
+        add_positives(job, b, row);
+    else
+        for (uint32_t i = lane_number(); i < b.positives; i += 32) b.contexts[i] = example_other(&s, &row, i);
+    __syncwarp();
     return 1;
 }
 

@@ -180,7 +180,7 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
 __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, const position &at, uint32_t slot, bool on) {
     if (!on) return DRAW_NONE;
     for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-        uint32_t id = negative_at(job.source, job.epoch, at.number, slot, attempt);
+        uint32_t id = example_negative(&job.source, job.epoch, at.number, slot, attempt);
         if (id != at.middle || !job.source.exclude) return id;
     }
     return DRAW_NONE;

@@ -124,7 +124,7 @@ __device__ __forceinline__ float loss_of(float s, float y) {
     return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
 }
 
-/* ---- sentences, kept words, negatives ---- */
+/* ---- sentences and kept words, by a warp ---- */
 
 /* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
 __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
@@ -138,28 +138,23 @@ __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, 
     return low;
 }
 
-/* The id that stands at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it. */
+/* The id that stands at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it; a lane a
+ * position. */
 __device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
                                             uint64_t position) {
     uint64_t place = position;
     if (s.shuffle_items) {
-        uint64_t start = __ldg(s.starts + sentence), length = __ldg(s.starts + sentence + 1) - start;
-        struct shuffle items = shuffle_make(length, draw_at(s.seed, DRAW_ITEMS, sentence, epoch, 0));
-        place = start + shuffle_at(&items, position - start);
+        struct example_sentence own = example_sentence(&s, sentence, epoch);
+        place = example_place(&own, position);
     }
-    uint32_t id = __ldg(s.ids + place);
+    uint32_t id = portable_load32(s.ids + place);
     if (!s.keep) return id;
-    return draw_word(s.seed, DRAW_SUBSAMPLE, position, epoch) <= __ldg(s.keep + id) ? id : DRAW_NONE;
+    return example_keeps(portable_load32(s.keep + id), draw_word(s.seed, DRAW_SUBSAMPLE, position, epoch)) ? id
+                                                                                                           : DRAW_NONE;
 }
 
 __device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
-    return s.shrink ? draw_window(draw_word(s.seed, DRAW_WINDOW, position, epoch), s.window) : s.window;
-}
-
-__device__ __forceinline__ uint32_t negative_at(const struct example_source &s, uint32_t epoch, uint64_t example,
-                                                uint32_t slot, uint32_t attempt) {
-    struct draw4 drawn = draw_at(s.seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
-    return example_negative(&s, slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0));
+    return example_window(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
 }
 
 /* ---- the kernels: launches of at most `warps`; 0, or -1 after fail() ---- */
