@@ -15,6 +15,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("SPTX_BIN") or str(ROOT / os.environ.get("BUILD", "build") / "sptx-w2v")
+FAULTS = ROOT / os.environ.get("BUILD", "build") / "faults.so"  # what tests/faults has for LD_PRELOAD
 
 # Small, exact, and as good on one core as on many.
 KEYS = {

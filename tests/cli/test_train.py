@@ -6,12 +6,11 @@ import os
 import random
 import re
 import signal
-import time
 
 import numpy
 import pytest
 
-from conftest import STOP_KEYS, checkpoints, end, lines_of_metrics, sentences, wait_for
+from conftest import FAULTS, STOP_KEYS, checkpoints, end, lines_of_metrics, sentences, wait_for
 
 
 def big(sptx, sentence_count=20000):
@@ -333,14 +332,16 @@ def test_diverging_windows_of_lists_stop_early_and_hear_of_all_ways_out(sptx):
 
 
 def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
-    """Nine tenths are held out and measured after each of many epochs: most of the time by far, in work and not in noise."""
-    big(sptx, 4000)
-    began = time.monotonic()
-    done = sptx("train", sptx.config(train={"epochs": "40", "held_out": "0.9", "report_seconds": "1000"},
-                                     model={"dim": "128"}, negatives={"count": "20"}))
-    wall = time.monotonic() - began - float(re.search(r"begins after (\S+) s", done.stderr)[1])
+    """By this clock a write takes 1000 s: what was held out is measured, and said in a line, after each of 40 epochs."""
+    if not FAULTS.exists():
+        pytest.skip(f"there is no {FAULTS.name} beside the program: make tests")
+    sptx("train", sptx.config(train={"epochs": "40", "held_out": "0.1", "report_seconds": "86400"}, run={"checkpoint_every": "end"}),
+         env=dict(os.environ, LD_PRELOAD=str(FAULTS), FAULT_SYNC="skip", FAULT_CLOCK="1000",
+                  ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0"))
+    held_out = sum("held_out_loss" in line for line in sptx.path("run", "metrics.jsonl").read_text().splitlines())
     state = (sptx.checkpoint() / "state.ini").read_text()
-    assert float(re.search(r"^seconds = (\S+)$", state, re.M)[1]) < 0.6 * wall
+    assert held_out >= 40
+    assert float(re.search(r"^seconds = (\S+)$", state, re.M)[1]) < 1000 * held_out / 2
 
 
 def test_metrics_that_cannot_be_written_end_no_run(whole):

@@ -3,13 +3,15 @@
  *
  *   FAULT_KIND=write FAULT_NUMBER=3 FAULT_ERROR=ENOSPC LD_PRELOAD=build/faults.so build/sptx-w2v train ...
  *
- *   FAULT_KIND      open read write print sync rename unlink mkdir stat list truncate map memory thread lock close
- *   FAULT_NUMBER    which call of that kind, counted from main()'s first; 0: none
- *   FAULT_ERROR     EIO, ENOSPC, ENOMEM, EINTR, EAGAIN, EMFILE, EACCES, ENOLCK; SHORT: transfers half of what was
- * asked; KILL: the process is killed in the place of the call FAULT_LASTING   1: every later call of the kind fails too
- * (a disk that stays full, a machine that stays out of memory) FAULT_LOG       a file that gets a line: "fired KIND
- * NUMBER FUNCTION" and the program's return addresses; at the end "counted KIND NUMBER" a line for each kind FAULT_SYNC
- * skip: what is synced is not waited for (tests kill processes, not machines)
+ *   FAULT_KIND     open read write print sync rename unlink mkdir stat list truncate map memory thread lock close
+ *   FAULT_NUMBER   which call of that kind, counted from main()'s first; 0: none
+ *   FAULT_ERROR    EIO, ENOSPC, ENOMEM, EINTR, EAGAIN, EMFILE, EACCES, ENOLCK;
+ *                  SHORT: transfers half of what was asked; KILL: the process is killed in the place of the call
+ *   FAULT_LASTING  1: every later call of the kind fails too (a disk that stays full, a machine without memory)
+ *   FAULT_LOG      a file that gets lines: "fired KIND NUMBER FUNCTION" and the program's return addresses, and at the
+ *                  end "counted KIND NUMBER" for each kind
+ *   FAULT_SYNC     skip: what is synced is not waited for (tests kill processes, not machines)
+ *   FAULT_CLOCK    whole seconds that each write takes by the monotonic clock: a slow disk that no test waits for
  *
  * Counted are the calls of the program and of the libraries it uses, from main() to the end of the process, but none
  * that the C library makes for itself. Calls of one thread come in one order; those of several as they come.
@@ -35,6 +37,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum kind {
@@ -69,7 +72,7 @@ static const struct {
 static int in_main; /* 1 from main()'s first instruction on */
 static enum kind wanted = KINDS;
 static uint64_t wanted_number;
-static int wanted_error, lasting, skip_sync;
+static int wanted_error, lasting, skip_sync, write_seconds;
 static const char *log_path;
 static uintptr_t program_base;
 static _Atomic uint64_t counted[KINDS];
@@ -86,6 +89,7 @@ static void read_environment(void) {
     log_path = getenv("FAULT_LOG");
     lasting = getenv("FAULT_LASTING") != NULL;
     skip_sync = getenv("FAULT_SYNC") != NULL;
+    write_seconds = getenv("FAULT_CLOCK") ? atoi(getenv("FAULT_CLOCK")) : 0;
     if (!kind) return;
     for (wanted = 0; wanted < KINDS && strcmp(kind, kind_names[wanted]); wanted++) {
     }
@@ -200,6 +204,14 @@ WRAP(READ, ssize_t, -1, pread, (int fd, void *data, size_t length, off_t at), (f
 WRAP(WRITE, ssize_t, -1, write, (int fd, const void *data, size_t length), (fd, data, HALF(length)))
 WRAP(WRITE, ssize_t, -1, pwrite, (int fd, const void *data, size_t length, off_t at), (fd, data, HALF(length), at))
 WRAP(WRITE, ssize_t, -1, writev, (int fd, const struct iovec *parts, int count), (fd, parts, HALF(count)))
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    if (clock == CLOCK_MONOTONIC) now->tv_sec += (time_t)counted[WRITE] * write_seconds;
+    return result;
+}
 
 /* A mode is given only where a file may be made. */
 #define TAKE_MODE(mode, flags)                                                                                         \
