@@ -548,7 +548,7 @@ static void the_largest_batch_of_lists_has_room(void **state) {
 static void no_batch_of_a_long_run_is_larger_than_its_room(void **state) {
     enum { LISTS = 4000, BATCH = 64, EPOCHS = 100 };
     struct tiny tiny;
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct examples examples;
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
