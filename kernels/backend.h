@@ -101,7 +101,7 @@ struct step_request {
     struct backend_table *target, *context; /* two tables */
     const struct rule_options *rule;
     double lr;       /* scheduled */
-    uint64_t behind; /* steps of the run before this one: the global step count */
+    uint64_t global_step; /* steps of the run before this one */
     int mean;        /* divide gradients by the batch's blocks (examples in window mode with per_pair: by its blocks too) */
     int loss_only;   /* measure, change nothing */
 };
@@ -235,8 +235,9 @@ struct backend_ops {
 extern const struct backend_ops backend_cpu, backend_cuda;
 
 /* Whether a backend can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
-int backend_cuda_present(char *why, size_t room);
-/* Lines for `devices`: what each GPU is; -1 after fail(), otherwise how many there are. `info` has room for `room`. */
-int backend_cuda_devices(struct backend_info *info, int room);
+int backend_cuda_present(char *why, size_t capacity);
+/* Lines for `devices`: what each GPU is; -1 after fail(), otherwise how many there are. `info` has `capacity` of them.
+ */
+int backend_cuda_devices(struct backend_info *info, int capacity);
 
 #endif

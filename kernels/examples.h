@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
-enum negative_law { NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM };
+enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
 
 /* What examples make. */
 struct example_sizes {
@@ -54,16 +54,16 @@ struct example_source {
     int targets_all, replacement, short_repeat;
     uint32_t negatives;
     int per_pair, exclude, distinct;
-    enum negative_law law;
-    const struct alias *alias; /* [rows], for NEGATIVE_UNIGRAM */
-    double log2_rows;          /* for NEGATIVE_LOG_UNIFORM */
+    enum noise_distribution noise;
+    const struct alias *alias; /* [rows], for NOISE_UNIGRAM */
+    double log2_rows;          /* for NOISE_LOG_UNIFORM */
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: none */
-    int far;           /* ids and starts stay in host memory even where a GPU has room for them */
+    int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */
     uint64_t
         batch; /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
     struct example_sizes
-        room; /* where batches are measured: what a stage has room for from the start; zeros: not known */
+        capacity; /* where batches are measured: what a stage can hold from the start; zeros: not known */
 };
 
 /* ---- examples of an epoch ---- */
@@ -250,8 +250,8 @@ FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t 
 /* The row that a slot takes of them. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
-    if (s->law == NEGATIVE_UNIGRAM) return draw_alias(bits, s->alias, s->rows);
-    if (s->law == NEGATIVE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
+    if (s->noise == NOISE_UNIGRAM) return draw_alias(bits, s->alias, s->rows);
+    if (s->noise == NOISE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
     return (uint32_t)draw_below(bits, s->rows);
 }
 

@@ -16,7 +16,7 @@
  *
  *   learning rate       of example i of the request: from lr_first to lr_last in a straight line
  *   weight_decay        in every update, of the row as it stands
- *   lr_decay            adagrad: the rate is divided by 1 + n x lr_decay. n counts the updates behind: the row's own
+ *   lr_decay            adagrad: the rate is divided by 1 + n x lr_decay. n counts the updates before: the row's own
  *                       (places, not blocks), or where rows do not count (bias_correction = global) the run's examples
  *   loss                of one example in HOGWILD_LOSS_EVERY
  *

@@ -1,7 +1,7 @@
 /* optimizers: the rules that turn a row's gradient into its new weights and state. One function a rule, compiled by the
  * C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
  *
- *   options --(lr, updates behind)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
+ *   options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
  * A rule never touches rows outside the batch: no decay, no momentum drift.
  */
@@ -89,7 +89,7 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Whether the rule's constants depend on how many updates are behind, so that a row's own count is worth keeping. */
+/* Whether the rule's constants depend on how many updates came before, so that a row's own count is worth keeping. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -123,15 +123,15 @@ FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
-/* adagrad's learning rate where lr_decay makes it fall with the updates behind. */
-FN double rule_decayed(double lr, double lr_decay, uint64_t behind) {
-    return lr / (1 + (double)behind * lr_decay);
+/* adagrad's learning rate where lr_decay makes it fall with the updates before it. */
+FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
+    return lr / (1 + (double)updates * lr_decay);
 }
 
-/* The constants of an update that has `behind` updates behind it, at scheduled rate lr. */
-FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t behind) {
+/* The constants of an update after `updates` others, at scheduled rate lr. */
+FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t updates) {
     struct rule_step k;
-    double t = (double)behind + 1;
+    double t = (double)updates + 1;
     k.lr = (float)lr;
     k.decay = (float)o->weight_decay;
     k.momentum = (float)o->momentum;
@@ -144,7 +144,9 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
     k.clip = (float)o->clip;
     k.nesterov = o->nesterov, k.centered = o->centered, k.amsgrad = o->amsgrad;
     switch (o->rule) {
-    case RULE_ADAGRAD: k.lr = (float)rule_decayed(lr, o->lr_decay, behind); break;
+    case RULE_ADAGRAD:
+        k.lr = (float)rule_decayed(lr, o->lr_decay, updates);
+        break;
     case RULE_ADADELTA: k.a = (float)o->rho, k.one_minus_a = (float)(1 - o->rho); break;
     case RULE_RMSPROP: k.a = (float)o->alpha, k.one_minus_a = (float)(1 - o->alpha); break;
     case RULE_ADAMW: k.decay = (float)(1 - lr * o->weight_decay); /* fall through */

@@ -12,10 +12,10 @@
 
 /* Makes sptx-NAME-, with six letters of mkdtemp's behind it, in $TMPDIR or /tmp and leaves its path in `path`. -1 where
  * that fails. */
-static inline int fresh_directory(char *path, size_t room, const char *name) {
+static inline int fresh_directory(char *path, size_t capacity, const char *name) {
     const char *base = getenv("TMPDIR");
-    int length = snprintf(path, room, "%s/sptx-%s-XXXXXX", base && *base ? base : "/tmp", name);
-    return length > 0 && (size_t)length < room && mkdtemp(path) ? 0 : -1;
+    int length = snprintf(path, capacity, "%s/sptx-%s-XXXXXX", base && *base ? base : "/tmp", name);
+    return length > 0 && (size_t)length < capacity && mkdtemp(path) ? 0 : -1;
 }
 
 /* A directory with all that is in it; not an error where it is absent. The program itself never does that. */

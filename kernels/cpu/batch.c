@@ -54,9 +54,9 @@ static int lay_out_chunks(void *context, unsigned worker) {
 }
 
 static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts) {
-    return mem_grow(&b->block, &b->block_room, blocks, sizeof *b->block, "a batch's examples") ||
-                   mem_grow(&b->target, &b->target_room, targets, sizeof *b->target, "a batch's targets") ||
-                   mem_grow(&b->context, &b->context_room, contexts, sizeof *b->context, "a batch's contexts")
+    return mem_grow(&b->block, &b->block_capacity, blocks, sizeof *b->block, "a batch's examples") ||
+                   mem_grow(&b->target, &b->target_capacity, targets, sizeof *b->target, "a batch's targets") ||
+                   mem_grow(&b->context, &b->context_capacity, contexts, sizeof *b->context, "a batch's contexts")
                ? -1
                : 0;
 }
@@ -64,9 +64,11 @@ static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, 
 /* What the step needs beside the ids: which block each occurrence stands in, where each block's coefficients begin. */
 static int index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
-    if (mem_grow(&stage->logit_starts, &stage->logit_start_room, b->count, sizeof(uint64_t), "a batch's examples") ||
-        mem_grow(&stage->target_block, &stage->target_block_room, b->targets, sizeof(uint64_t), "a batch's targets") ||
-        mem_grow(&stage->context_block, &stage->context_block_room, b->contexts, sizeof(uint64_t),
+    if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),
+                 "a batch's examples") ||
+        mem_grow(&stage->target_block, &stage->target_block_capacity, b->targets, sizeof(uint64_t),
+                 "a batch's targets") ||
+        mem_grow(&stage->context_block, &stage->context_block_capacity, b->contexts, sizeof(uint64_t),
                  "a batch's contexts"))
         return -1;
     stage->result = (struct step_result){.words = stage->words, .examples = b->count};
@@ -87,10 +89,11 @@ static int index_batch(struct cpu_stage *stage) {
 }
 
 static int grow_chunks(struct cpu_shared *shared, uint64_t chunks) {
-    uint64_t before = shared->chunk_room;
-    if (mem_reserve(&shared->chunk, &shared->chunk_room, chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
-    if (shared->chunk_room > before)
-        memset(shared->chunk + before, 0, (shared->chunk_room - before) * sizeof *shared->chunk);
+    uint64_t before = shared->chunk_capacity;
+    if (mem_reserve(&shared->chunk, &shared->chunk_capacity, chunks, sizeof *shared->chunk, "a batch's chunks"))
+        return -1;
+    if (shared->chunk_capacity > before)
+        memset(shared->chunk + before, 0, (shared->chunk_capacity - before) * sizeof *shared->chunk);
     return 0;
 }
 
@@ -144,12 +147,12 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
 int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *view) {
     struct cpu_stage *stage = &backend->stage[number];
     const struct cpu_blocks *b = &stage->all;
-    uint64_t room = stage->view_room, other = room, third = room;
-    if (mem_grow(&stage->target_starts, &room, b->count + 1, sizeof(uint64_t), "a view of a batch") ||
+    uint64_t capacity = stage->view_capacity, other = capacity, third = capacity;
+    if (mem_grow(&stage->target_starts, &capacity, b->count + 1, sizeof(uint64_t), "a view of a batch") ||
         mem_grow(&stage->context_starts, &other, b->count + 1, sizeof(uint64_t), "a view of a batch") ||
         mem_grow(&stage->positives, &third, b->count + 1, sizeof(uint32_t), "a view of a batch"))
         return -1;
-    stage->view_room = room;
+    stage->view_capacity = capacity;
     for (uint64_t i = 0; i < b->count; i++) {
         stage->target_starts[i] = b->block[i].targets;
         stage->context_starts[i] = b->block[i].contexts;

@@ -35,7 +35,7 @@ static int take_ids(struct by_id *call) {
     call->dim = request->table->spec.layout.dim;
     call->ids = request->ids;
     if (request->id_bits == 32) return 0;
-    if (mem_grow(&backend->ids, &backend->id_room, request->count, sizeof *backend->ids, "ids") ||
+    if (mem_grow(&backend->ids, &backend->id_capacity, request->count, sizeof *backend->ids, "ids") ||
         pool_run(backend->pool, narrow_ids, call))
         return -1;
     call->ids = backend->ids;

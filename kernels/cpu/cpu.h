@@ -53,7 +53,7 @@ struct cpu_blocks {
     struct cpu_block *block;
     uint32_t *target, *context;
     uint64_t count, targets, contexts;
-    uint64_t block_room, target_room, context_room;
+    uint64_t block_capacity, target_capacity, context_capacity;
     uint64_t logits; /* sum of T x C */
 };
 void cpu_blocks_clear(struct cpu_blocks *blocks);
@@ -63,7 +63,7 @@ void cpu_blocks_release(struct cpu_blocks *blocks);
 struct cpu_piece {
     uint32_t *id;     /* [count] kept ids */
     uint64_t *at;     /* [count] their corpus positions */
-    uint64_t count, room, at_room;
+    uint64_t count, capacity, at_capacity;
     uint64_t first, end; /* the kept ones that lie in the asked positions */
 };
 void cpu_piece_release(struct cpu_piece *piece);
@@ -85,10 +85,10 @@ struct cpu_stage {
     struct cpu_blocks all;
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
-    uint64_t view_room;
+    uint64_t view_capacity;
     uint64_t *logit_starts;                 /* [blocks] into coefficients */
     uint64_t *target_block, *context_block; /* which block each occurrence stands in */
-    uint64_t logit_start_room, target_block_room, context_block_room;
+    uint64_t logit_start_capacity, target_block_capacity, context_block_capacity;
     uint64_t words;
     struct step_result result;
 };
@@ -101,12 +101,12 @@ struct cpu_chunk {
 
 /* What making a batch and stepping it work in. A call is done when it returns, so all stages share it. */
 struct cpu_shared {
-    struct cpu_chunk *chunk; /* [chunk_room] */
+    struct cpu_chunk *chunk; /* [chunk_capacity] */
     float *coefficients;     /* [logits] */
     float *target_gradient;  /* [targets x span] */
     double *losses;          /* [blocks] */
     uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; a part a worker */
-    uint64_t chunk_room, coefficient_room, gradient_room, loss_room, key_room, spare_room;
+    uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, loss_capacity, key_capacity, spare_capacity;
 };
 
 /* Scratch of one worker, grown as needed. */
@@ -114,13 +114,13 @@ struct cpu_scratch {
     struct cpu_piece piece;
     struct cpu_blocks blocks;   /* hogwild */
     float *gradient;            /* [span] and more: hogwild's sums */
-    uint64_t gradient_room;
+    uint64_t gradient_capacity;
     float *unused_slot;         /* [span]: what a rule's unused slot arguments point at */
-    uint64_t unused_room;
+    uint64_t unused_capacity;
     float *logits;
-    uint64_t logit_room;
+    uint64_t logit_capacity;
     float **rows;               /* pointers handed to cpu_rows */
-    uint64_t row_room;
+    uint64_t row_capacity;
     struct hogwild_result part;
 };
 
@@ -146,7 +146,7 @@ struct backend {
     struct cpu_scratch *scratch; /* [threads] */
     struct backend_table *tables;
     uint32_t *ids; /* of a rows_request, as 32-bit numbers */
-    uint64_t id_room;
+    uint64_t id_capacity;
 };
 
 int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
@@ -169,10 +169,10 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
 
 /* Applies the rule to one row; `memo` keeps prepared constants by update count within a step. */
 struct cpu_memo {
-    uint64_t behind[64]; /* + 1; 0: empty */
+    uint64_t updates[64]; /* + 1; 0: empty */
     struct rule_step step[64];
 };
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo);
 

@@ -17,7 +17,7 @@ enum {
 
 struct array {
     void *block;    /* address of the pointer */
-    uint64_t *room; /* items that it holds */
+    uint64_t *capacity; /* items that it holds */
     uint64_t size;  /* bytes of an item */
     uint64_t need;  /* items that are enough; 0: not known */
 };
@@ -26,28 +26,28 @@ struct list {
     unsigned count;
 };
 
-static void put(struct list *list, void *block, uint64_t *room, uint64_t size, uint64_t need) {
-    list->array[list->count++] = (struct array){block, room, size, need};
+static void put(struct list *list, void *block, uint64_t *capacity, uint64_t size, uint64_t need) {
+    list->array[list->count++] = (struct array){block, capacity, size, need};
 }
 
 /* ---- the arrays ---- */
 
 static void put_blocks(struct list *list, struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts) {
-    put(list, &b->block, &b->block_room, sizeof *b->block, blocks);
-    put(list, &b->target, &b->target_room, sizeof *b->target, targets);
-    put(list, &b->context, &b->context_room, sizeof *b->context, contexts);
+    put(list, &b->block, &b->block_capacity, sizeof *b->block, blocks);
+    put(list, &b->target, &b->target_capacity, sizeof *b->target, targets);
+    put(list, &b->context, &b->context_capacity, sizeof *b->context, contexts);
 }
 
 static struct list stage_arrays(struct cpu_stage *s, const struct cpu_sizes *sizes) {
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
     put_blocks(&list, &s->all, batch->blocks, batch->targets, batch->contexts);
-    put(&list, &s->logit_starts, &s->logit_start_room, sizeof *s->logit_starts, batch->blocks);
-    put(&list, &s->target_block, &s->target_block_room, sizeof *s->target_block, batch->targets);
-    put(&list, &s->context_block, &s->context_block_room, sizeof *s->context_block, batch->contexts);
-    put(&list, &s->target_starts, &s->view_room, sizeof *s->target_starts, 0); /* training looks at no batch */
-    put(&list, &s->context_starts, &s->view_room, sizeof *s->context_starts, 0);
-    put(&list, &s->positives, &s->view_room, sizeof *s->positives, 0);
+    put(&list, &s->logit_starts, &s->logit_start_capacity, sizeof *s->logit_starts, batch->blocks);
+    put(&list, &s->target_block, &s->target_block_capacity, sizeof *s->target_block, batch->targets);
+    put(&list, &s->context_block, &s->context_block_capacity, sizeof *s->context_block, batch->contexts);
+    put(&list, &s->target_starts, &s->view_capacity, sizeof *s->target_starts, 0); /* training looks at no batch */
+    put(&list, &s->context_starts, &s->view_capacity, sizeof *s->context_starts, 0);
+    put(&list, &s->positives, &s->view_capacity, sizeof *s->positives, 0);
     return list;
 }
 
@@ -63,11 +63,11 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
     uint64_t targets = loss_only ? 0 : batch->targets, contexts = loss_only ? 0 : batch->contexts;
-    put(&list, &s->coefficients, &s->coefficient_room, sizeof *s->coefficients, batch->terms);
-    put(&list, &s->losses, &s->loss_room, sizeof *s->losses, batch->blocks);
-    put(&list, &s->target_gradient, &s->gradient_room, sizeof *s->target_gradient, targets * span);
-    put(&list, &s->keys, &s->key_room, sizeof *s->keys, targets > contexts ? targets : contexts);
-    put(&list, &s->spare, &s->spare_room, sizeof *s->spare, targets > contexts ? targets : contexts);
+    put(&list, &s->coefficients, &s->coefficient_capacity, sizeof *s->coefficients, batch->terms);
+    put(&list, &s->losses, &s->loss_capacity, sizeof *s->losses, batch->blocks);
+    put(&list, &s->target_gradient, &s->gradient_capacity, sizeof *s->target_gradient, targets * span);
+    put(&list, &s->keys, &s->key_capacity, sizeof *s->keys, targets > contexts ? targets : contexts);
+    put(&list, &s->spare, &s->spare_capacity, sizeof *s->spare, targets > contexts ? targets : contexts);
     return list;
 }
 
@@ -78,12 +78,12 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     uint64_t t = each->targets / blocks, c = each->contexts / blocks; /* of one block */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t kept = sizes->window ? (lock_free ? sizes->piece : CPU_GRAIN) + 2 * sizes->window : 0;
-    put(&list, &s->piece.id, &s->piece.room, sizeof *s->piece.id, kept);
-    put(&list, &s->piece.at, &s->piece.at_room, sizeof *s->piece.at, kept);
-    put(&list, &s->rows, &s->row_room, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
-    put(&list, &s->gradient, &s->gradient_room, sizeof *s->gradient, (lock_free ? t + 1 : 1) * span);
-    put(&list, &s->unused_slot, &s->unused_room, sizeof *s->unused_slot, span);
-    put(&list, &s->logits, &s->logit_room, sizeof *s->logits, lock_free ? t * c : 0);
+    put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
+    put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
+    put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
+    put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? t + 1 : 1) * span);
+    put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, span);
+    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? t * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
 }
@@ -100,8 +100,8 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
         sizes.piece = CPU_PIECE_CONTEXTS / sizes.example.contexts;
         if (!sizes.piece) sizes.piece = 1;
     }
-    if (source->room.blocks)
-        sizes.batch = source->room;
+    if (source->capacity.blocks)
+        sizes.batch = source->capacity;
     else if (source->batch && !example_bound(source, source->batch, &sizes.batch))
         sizes.batch = (struct example_sizes){0};
     return sizes;
@@ -112,14 +112,14 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
 static int reserve(struct list list) {
     for (unsigned i = 0; i < list.count; i++) {
         const struct array *a = &list.array[i];
-        if (mem_reserve(a->block, a->room, a->need, a->size, "a batch")) return -1;
+        if (mem_reserve(a->block, a->capacity, a->need, a->size, "a batch")) return -1;
     }
     return 0;
 }
 
 static uint64_t held(struct list list) {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < list.count; i++) bytes += *list.array[i].room * list.array[i].size;
+    for (unsigned i = 0; i < list.count; i++) bytes += *list.array[i].capacity * list.array[i].size;
     return bytes;
 }
 
@@ -136,7 +136,7 @@ static void drop(struct list list) {
 int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage) {
     const struct cpu_sizes *sizes = &backend->sizes;
     if (reserve(stage_arrays(stage, sizes))) return -1;
-    for (uint64_t i = 0; i < backend->shared.chunk_room; i++)
+    for (uint64_t i = 0; i < backend->shared.chunk_capacity; i++)
         if (reserve(chunk_arrays(&backend->shared.chunk[i], sizes))) return -1;
     return 0;
 }
@@ -160,9 +160,9 @@ uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_sizes *sizes = &backend->sizes;
     struct cpu_shared *shared = &backend->shared;
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
-    bytes += held(step_arrays(shared, sizes, 0, 0)) + shared->chunk_room * sizeof *shared->chunk;
+    bytes += held(step_arrays(shared, sizes, 0, 0)) + shared->chunk_capacity * sizeof *shared->chunk;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
-    for (uint64_t i = 0; i < shared->chunk_room; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
+    for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
         bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0));
     return bytes;
@@ -172,7 +172,7 @@ void cpu_release_arrays(struct backend *backend) {
     const struct cpu_sizes *sizes = &backend->sizes;
     struct cpu_shared *shared = &backend->shared;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) drop(stage_arrays(&backend->stage[i], sizes));
-    for (uint64_t i = 0; i < shared->chunk_room; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
+    for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++)
         drop(worker_arrays(&backend->scratch[i], sizes, 0, 0));
     drop(step_arrays(shared, sizes, 0, 0));
@@ -204,8 +204,8 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     const struct example_source *source = request->source;
     struct cpu_sizes sizes = cpu_sizes(source);
     struct cpu_stage stage = {.words = 0};
-    struct cpu_shared shared = {.chunk_room = 0};
-    struct cpu_scratch scratch = {.gradient_room = 0};
+    struct cpu_shared shared = {.chunk_capacity = 0};
+    struct cpu_scratch scratch = {.gradient_capacity = 0};
     uint64_t span = request->target.layout.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
     add_table(&request->target, &estimate->tables);

@@ -40,9 +40,9 @@ struct build {
 /* Opens a block of an example that may take up to t targets and c contexts. */
 static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
     struct cpu_blocks *b = build->blocks;
-    if (mem_grow(&b->block, &b->block_room, b->count + 1, sizeof *b->block, "a batch's examples") ||
-        mem_grow(&b->target, &b->target_room, b->targets + t, sizeof *b->target, "a batch's targets") ||
-        mem_grow(&b->context, &b->context_room, b->contexts + c, sizeof *b->context, "a batch's contexts"))
+    if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
+        mem_grow(&b->target, &b->target_capacity, b->targets + t, sizeof *b->target, "a batch's targets") ||
+        mem_grow(&b->context, &b->context_capacity, b->contexts + c, sizeof *b->context, "a batch's contexts"))
         return NULL;
     b->block[b->count] = (struct cpu_block){
         .targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
@@ -95,8 +95,8 @@ static int fill_piece(const struct build *build, const struct example_sentence *
     struct example_words words = {.group = UINT64_MAX};
     uint64_t most = end - first + 2 * (uint64_t)s->window;
     uint32_t epoch = build->epoch;
-    if (mem_grow(&p->id, &p->room, most, sizeof *p->id, "a sentence") ||
-        mem_grow(&p->at, &p->at_room, most, sizeof *p->at, "a sentence"))
+    if (mem_grow(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
+        mem_grow(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
         return -1;
     p->count = 0;
     for (uint64_t at = first; at > sentence->start && p->count < s->window; at--) {

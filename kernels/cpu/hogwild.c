@@ -54,13 +54,13 @@ static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *b
 }
 
 static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t span) {
-    return mem_grow(&scratch->rows, &scratch->row_room, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
+    return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
                     "row pointers") ||
-                   mem_grow(&scratch->logits, &scratch->logit_room, (uint64_t)block->t * block->c, sizeof(float),
+                   mem_grow(&scratch->logits, &scratch->logit_capacity, (uint64_t)block->t * block->c, sizeof(float),
                             "logits") ||
-                   mem_grow(&scratch->gradient, &scratch->gradient_room, ((uint64_t)block->t + 1) * span, sizeof(float),
-                            "gradients") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "gradients")
+                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, ((uint64_t)block->t + 1) * span,
+                            sizeof(float), "gradients") ||
+                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "gradients")
                ? -1
                : 0;
 }
@@ -103,7 +103,7 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
     struct cpu_scratch *scratch = piece->scratch;
     uint64_t global_step = request->global_step + piece->first + block->example;
     float *context_gradient = scratch->gradient + block->t * run->span;
-    if (piece->rate != lr) memset(piece->memo.behind, 0, sizeof piece->memo.behind);
+    if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
     piece->rate = lr;
     rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));

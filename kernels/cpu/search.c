@@ -248,8 +248,8 @@ static int search_work(void *context, unsigned worker) {
 
 /* The parts' answers of each query into one. Only where queries are fewer than threads. */
 static int merge_parts(struct search_job *job) {
-    uint64_t room = job->parts * job->k;
-    struct candidate *all = mem_alloc(room, sizeof *all, "the best rows of a search");
+    uint64_t capacity = job->parts * job->k;
+    struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
     if (!all) return -1;
     for (uint64_t query = 0; query < job->request->query_rows; query++) {
         uint64_t count = 0;
@@ -268,9 +268,10 @@ static int merge_parts(struct search_job *job) {
 /* Chunks of queries so that every thread gets one, and parts of the base where there are fewer queries than threads. */
 static void divide(struct search_job *job, unsigned workers) {
     const struct topk_request *r = job->request;
-    uint64_t room = KEPT_BYTES / (job->k * sizeof(struct candidate)), each = (r->query_rows + workers - 1) / workers;
+    uint64_t capacity = KEPT_BYTES / (job->k * sizeof(struct candidate)),
+             each = (r->query_rows + workers - 1) / workers;
     job->chunk = each < CHUNK_QUERIES ? each : CHUNK_QUERIES;
-    if (job->chunk > room) job->chunk = room ? room : 1;
+    if (job->chunk > capacity) job->chunk = capacity ? capacity : 1;
     job->chunks = (r->query_rows + job->chunk - 1) / job->chunk;
     uint64_t slices = (r->base_rows + SLICE_ROWS - 1) / SLICE_ROWS;
     job->parts = r->query_rows < workers ? (workers + r->query_rows - 1) / r->query_rows : 1;

@@ -34,7 +34,7 @@ static int measure_block(struct step *step, uint64_t number, struct cpu_scratch 
     const uint32_t *targets = stage->all.target + block->targets, *contexts = stage->all.context + block->contexts;
     struct cpu_shared *shared = &step->backend->shared;
     float *logits = shared->coefficients + stage->logit_starts[number];
-    if (mem_grow(&scratch->rows, &scratch->row_room, (uint64_t)block->t + block->c, sizeof *scratch->rows,
+    if (mem_grow(&scratch->rows, &scratch->row_capacity, (uint64_t)block->t + block->c, sizeof *scratch->rows,
                  "row pointers"))
         return -1;
     const float **target_rows = (const float **)scratch->rows, **context_rows = target_rows + block->t;
@@ -85,7 +85,7 @@ static int update_contexts(void *context, unsigned worker) {
     uint32_t most = 0;
     for (uint64_t i = 0; i < stage->all.count; i++)
         if (stage->all.block[i].t > most) most = stage->all.block[i].t;
-    if (mem_grow(&scratch->rows, &scratch->row_room, most, sizeof *scratch->rows, "row pointers")) return -1;
+    if (mem_grow(&scratch->rows, &scratch->row_capacity, most, sizeof *scratch->rows, "row pointers")) return -1;
     struct cpu_sorted sorted = cpu_sort_occurrences(&backend->shared, stage->all.context, stage->all.contexts, worker,
                                                     pool_threads(backend->pool), step->request->context->spec.rows);
     for (uint64_t i = 0; i < sorted.count;) {
@@ -95,7 +95,7 @@ static int update_contexts(void *context, unsigned worker) {
         for (; i < sorted.count && sorted.key[i] >> 32 == row; i++)
             add_context_occurrence(step, scratch, (uint32_t)sorted.key[i], (const float **)scratch->rows);
         cpu_clip(&step->constants, step->dim, scratch->gradient, i - first);
-        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
+        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->global_step,
                        step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
     }
     return 0;
@@ -124,7 +124,7 @@ static int update_targets(void *context, unsigned worker) {
             cpu_clip(&step->constants, step->dim, scratch->gradient, end - i);
             gradient = scratch->gradient;
         }
-        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->behind,
+        cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->global_step,
                        step->request->target, row, gradient, scratch->unused_slot, &memo);
         i = end;
     }
@@ -137,11 +137,12 @@ static int grow_arrays(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint64_t most = all->targets > all->contexts ? all->targets : all->contexts;
     if (cpu_reserve_step(step->backend, step->span, step->request->loss_only) ||
-        mem_grow(&s->coefficients, &s->coefficient_room, all->logits, sizeof *s->coefficients, "a batch's coefficients") ||
-        mem_grow(&s->losses, &s->loss_room, all->count, sizeof *s->losses, "a batch's losses"))
+        mem_grow(&s->coefficients, &s->coefficient_capacity, all->logits, sizeof *s->coefficients,
+                 "a batch's coefficients") ||
+        mem_grow(&s->losses, &s->loss_capacity, all->count, sizeof *s->losses, "a batch's losses"))
         return -1;
     if (step->request->loss_only) return 0;
-    return mem_grow(&s->target_gradient, &s->gradient_room, all->targets * step->span, sizeof(float),
+    return mem_grow(&s->target_gradient, &s->gradient_capacity, all->targets * step->span, sizeof(float),
                     "a batch's gradients") ||
                    cpu_grow_keys(s, most)
                ? -1
@@ -162,7 +163,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
     stage->result.loss = 0;
     for (uint64_t i = 0; i < blocks; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;
-    step.constants = rule_prepare(request->rule, request->lr, request->behind);
+    step.constants = rule_prepare(request->rule, request->lr, request->global_step);
     if (pool_run(backend->pool, update_contexts, &step)) return -1;
     return pool_run(backend->pool, update_targets, &step);
 }

@@ -7,18 +7,18 @@
 
 #include <string.h>
 
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t behind,
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo) {
     struct rule_slot slots[RULE_SLOTS];
     float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot}, *base = cpu_slots(table, row);
     int count = rule_slots(rule, slots);
     for (int i = 0; i < count; i++) role[slots[i].role] = base + (uint64_t)i * table->spec.layout.span;
-    if (table->spec.layout.counted) behind = (*cpu_updates(table, row))++;
-    unsigned entry = behind % 64;
-    if (memo->behind[entry] != behind + 1) {
-        memo->behind[entry] = behind + 1;
-        memo->step[entry] = rule_prepare(rule, lr, behind);
+    if (table->spec.layout.counted) updates = (*cpu_updates(table, row))++;
+    unsigned entry = updates % 64;
+    if (memo->updates[entry] != updates + 1) {
+        memo->updates[entry] = updates + 1;
+        memo->step[entry] = rule_prepare(rule, lr, updates);
     }
     rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0],
                            role[1], role[2]);
@@ -34,8 +34,9 @@ void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, 
 }
 
 int cpu_grow_keys(struct cpu_shared *shared, uint64_t occurrences) {
-    return mem_grow(&shared->keys, &shared->key_room, occurrences, sizeof *shared->keys, "sorting a batch") ||
-                   mem_grow(&shared->spare, &shared->spare_room, occurrences, sizeof *shared->spare, "sorting a batch")
+    return mem_grow(&shared->keys, &shared->key_capacity, occurrences, sizeof *shared->keys, "sorting a batch") ||
+                   mem_grow(&shared->spare, &shared->spare_capacity, occurrences, sizeof *shared->spare,
+                            "sorting a batch")
                ? -1
                : 0;
 }
@@ -71,8 +72,8 @@ struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const ui
 }
 
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
-    return mem_grow(&scratch->gradient, &scratch->gradient_room, span, sizeof(float), "a gradient") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_room, span, sizeof(float), "a gradient")
+    return mem_grow(&scratch->gradient, &scratch->gradient_capacity, span, sizeof(float), "a gradient") ||
+                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "a gradient")
                ? -1
                : 0;
 }

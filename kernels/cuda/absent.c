@@ -10,12 +10,12 @@
 static const char reason[] = "this program was built without CUDA; install the CUDA Toolkit (nvcc) and build again, "
                              "or use device.backend = cpu";
 
-int backend_cuda_present(char *why, size_t room) {
-    if (why) snprintf(why, room, "%s", reason);
+int backend_cuda_present(char *why, size_t capacity) {
+    if (why) snprintf(why, capacity, "%s", reason);
     return 0;
 }
 
-int backend_cuda_devices(struct backend_info *info, int room) {
+int backend_cuda_devices(struct backend_info *info, int capacity) {
     return 0;
 }
 

@@ -13,7 +13,7 @@ enum {
     GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */
     UPDATE_PIECE = 64,     /* most occurrences that one piece of an update sums */
     CORRECTIONS = 4096,    /* numbers of updates whose bias corrections are kept */
-    MAKERS = 2             /* sets of scratch that batches are made with; cuda.cuh says why two */
+    BATCH_BUILDERS = 2     /* sets of scratch that batches are made with; cuda.cuh says why two */
 };
 
 static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
@@ -145,7 +145,7 @@ enum {
 
 struct hogwild_totals {
     unsigned long long next; /* pieces taken so far */
-    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
 };
 

@@ -8,34 +8,34 @@
 
 /* ---- what there is ---- */
 
-int backend_cuda_present(char *why, size_t room) {
+int backend_cuda_present(char *why, size_t capacity) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count > 0) return 1;
     cudaGetLastError();
     if (why)
-        snprintf(why, room, "no GPU can be used: %s; check nvidia-smi and the driver, or use device.backend = cpu",
+        snprintf(why, capacity, "no GPU can be used: %s; check nvidia-smi and the driver, or use device.backend = cpu",
                  error == cudaSuccess ? "the system has none" : cudaGetErrorString(error));
     return 0;
 }
 
-static void read_line(const char *path, char *out, size_t room) {
+static void read_line(const char *path, char *out, size_t capacity) {
     out[0] = 0;
     FILE *file = fopen(path, "r");
     if (!file) return;
-    if (!fgets(out, (int)room, file)) out[0] = 0;
+    if (!fgets(out, (int)capacity, file)) out[0] = 0;
     out[strcspn(out, "\n")] = 0;
     fclose(file);
 }
 
-static void read_of_device(const char *bus, const char *name, char *out, size_t room) {
+static void read_of_device(const char *bus, const char *name, char *out, size_t capacity) {
     char path[128];
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, name);
-    read_line(path, out, room);
+    read_line(path, out, capacity);
 }
 
 /* "PCIe 5.0 x16" from what the system says of the slot, or "". */
-static void describe_link(int device, char *out, size_t room) {
+static void describe_link(int device, char *out, size_t capacity) {
     static const struct {
         const char *speed, *name;
     } generations[] = {{"64", "6.0"}, {"32", "5.0"}, {"16", "4.0"}, {"8", "3.0"}, {"5", "2.0"}, {"2.5", "1.0"}};
@@ -47,7 +47,8 @@ static void describe_link(int device, char *out, size_t room) {
     read_of_device(bus, "max_link_width", width, sizeof width);
     double giga = atof(speed);
     for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
-        if (giga > 0 && giga == atof(generations[i].speed)) snprintf(out, room, "PCIe %s x%d", generations[i].name, atoi(width));
+        if (giga > 0 && giga == atof(generations[i].speed))
+            snprintf(out, capacity, "PCIe %s x%d", generations[i].name, atoi(width));
 }
 
 static int describe(int device, struct backend_info *info) {
@@ -66,12 +67,12 @@ static int describe(int device, struct backend_info *info) {
     return 0;
 }
 
-int backend_cuda_devices(struct backend_info *info, int room) {
+int backend_cuda_devices(struct backend_info *info, int capacity) {
     int count = 0, before = 0;
     if (!backend_cuda_present(NULL, 0)) return 0;
     CK(cudaGetDeviceCount(&count));
     CK(cudaGetDevice(&before));
-    for (int i = 0; i < count && i < room; i++)
+    for (int i = 0; i < count && i < capacity; i++)
         if (describe(i, &info[i])) return -1;
     CK(cudaSetDevice(before));
     return count;
@@ -105,11 +106,11 @@ static int open_device(struct backend *b, const struct backend_options *options)
 static int open_streams(struct backend *b) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    for (struct maker &maker : b->makers) {
-        CK(cudaStreamCreateWithPriority(&maker.stream, cudaStreamNonBlocking, greatest));
-        CK(cudaStreamCreateWithPriority(&maker.beside, cudaStreamNonBlocking, greatest));
-        CK(cudaEventCreateWithFlags(&maker.forked, cudaEventDisableTiming));
-        CK(cudaEventCreateWithFlags(&maker.joined, cudaEventDisableTiming));
+    for (struct batch_builder &builder : b->builders) {
+        CK(cudaStreamCreateWithPriority(&builder.stream, cudaStreamNonBlocking, greatest));
+        CK(cudaStreamCreateWithPriority(&builder.beside, cudaStreamNonBlocking, greatest));
+        CK(cudaEventCreateWithFlags(&builder.forked, cudaEventDisableTiming));
+        CK(cudaEventCreateWithFlags(&builder.joined, cudaEventDisableTiming));
     }
     CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
@@ -130,7 +131,7 @@ static int open_stage(struct backend *b, struct stage *stage) {
     memset(stage->request_host, 0, sizeof *stage->request_host);
     CK(cudaMemset(stage->both_counts, 0, 2 * sizeof *stage->counts));
     stage->counts = stage->both_counts;
-    stage->maker = b->makers;
+    stage->builder = b->builders;
     memset(stage->result, 0, sizeof *stage->result);
     for (int i = 0; i < 4; i++) CK(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
     return 0;
@@ -163,14 +164,14 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
 }
 
-static void close_maker(struct backend *b, struct maker *maker) {
-    struct scratch *s = &maker->scratch;
+static void close_maker(struct backend *b, struct batch_builder *builder) {
+    struct scratch *s = &builder->scratch;
     struct gpu_array *arrays[] = {&s->sizes,   &s->offsets,  &s->scanning, &s->iota,       &s->keys[0],
                                   &s->keys[1], &s->ranks[0], &s->ranks[1], &s->sorting[0], &s->sorting[1]};
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
-    for (cudaEvent_t event : {maker->forked, maker->joined})
+    for (cudaEvent_t event : {builder->forked, builder->joined})
         if (event) cudaEventDestroy(event);
-    for (cudaStream_t stream : {maker->stream, maker->beside})
+    for (cudaStream_t stream : {builder->stream, builder->beside})
         if (stream) cudaStreamDestroy(stream);
 }
 
@@ -186,7 +187,7 @@ static void close_backend(struct backend *b) {
     cuda_source_drop(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
-    for (struct maker &maker : b->makers) close_maker(b, &maker);
+    for (struct batch_builder &builder : b->builders) close_maker(b, &builder);
     buffer_give(b, b->measured, sizeof *b->measured);
     for (char *transfer : b->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     for (cudaEvent_t event : events)

@@ -1,10 +1,10 @@
 /* batch: a batch built where it is used: examples (examples.cu), then both sides by row (index.cu).
  *
  * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
- * nothing. Otherwise it waits for what measuring sums up, and enqueues what follows for the room that all batches have.
- * Room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and from then
- * on making a batch, or what follows measuring, is one launch: a small step takes less time than the host needs to launch
- * its kernels one by one.
+ * nothing. Otherwise it waits for what measuring sums up, and enqueues what follows for the capacity that all batches
+ * have. Room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and
+ * from then on making a batch, or what follows measuring, is one launch: a small step takes less time than the host
+ * needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
     const char *what = "a batch's rows";
@@ -61,9 +61,9 @@ struct side_view cuda_side(const struct stage *stage, int side) {
 
 /* ---- make ---- */
 
-static int reserve(struct backend *b, struct stage *stage, const struct batch_sizes *room, uint64_t rows) {
-    stage->room = *room;
-    return grow_stage(b, stage, room) || cuda_index_reserve(b, stage->maker, room, rows) ? -1 : 0;
+static int reserve(struct backend *b, struct stage *stage, const struct batch_sizes *capacity, uint64_t rows) {
+    stage->capacity = *capacity;
+    return grow_stage(b, stage, capacity) || cuda_index_reserve(b, stage->builder, capacity, rows) ? -1 : 0;
 }
 
 /* The stage is free: nothing reads the request of its last batch any more. */
@@ -97,7 +97,7 @@ static int is_captured(const struct backend *b, const struct stage *stage) {
 
 static int capture_making(struct stage *stage, const struct graph_key *key, int measured) {
     struct making *making = &stage->making[stage->copy];
-    cudaStream_t stream = stage->maker->stream;
+    cudaStream_t stream = stage->builder->stream;
     cudaGraph_t graph = NULL;
     if (making->graph) cudaGraphExecDestroy(making->graph);
     making->graph = NULL;
@@ -121,15 +121,15 @@ static int make_alike(struct backend *b, struct stage *stage, int measured) {
         if (!same_key(&key, &last)) return enqueue_making(stage, measured);
         if (capture_making(stage, &key, measured)) return -1;
     }
-    CK(cudaGraphLaunch(making->graph, stage->maker->stream));
+    CK(cudaGraphLaunch(making->graph, stage->builder->stream));
     return 0;
 }
 
-static int reserve_alike(struct backend *b, struct stage *stage, const struct batch_sizes *room) {
-    stage->room = stage->sizes = *room;
+static int reserve_alike(struct backend *b, struct stage *stage, const struct batch_sizes *capacity) {
+    stage->capacity = stage->sizes = *capacity;
     if (is_captured(b, stage)) return 0;
-    return cuda_examples_reserve(b, stage->maker, stage->request_host->count) ||
-                   reserve(b, stage, room, stage->request_host->source.rows)
+    return cuda_examples_reserve(b, stage->builder, stage->request_host->count) ||
+                   reserve(b, stage, capacity, stage->request_host->source.rows)
                ? -1
                : 0;
 }
@@ -139,66 +139,69 @@ static int make_bounded(struct backend *b, struct stage *stage, struct batch_siz
 }
 
 /* A little more than a batch needs that did not fit; an eighth more where it is the first. */
-static uint32_t room_for(uint32_t room, uint32_t count) {
-    if (count <= room) return room;
-    return count < UINT32_MAX / 4 ? count + count / (room ? 32 : 8) + 1 : count;
+static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
+    if (count <= capacity) return capacity;
+    return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
 }
 
-static int fits(const struct batch_sizes *sizes, const struct batch_sizes *room) {
-    return sizes->blocks <= room->blocks && sizes->targets <= room->targets && sizes->contexts <= room->contexts &&
-           sizes->terms <= room->terms;
+static int fits(const struct batch_sizes *sizes, const struct batch_sizes *capacity) {
+    return sizes->blocks <= capacity->blocks && sizes->targets <= capacity->targets &&
+           sizes->contexts <= capacity->contexts && sizes->terms <= capacity->terms;
 }
 
 /* The same for all stages: what they take turns with is then as large for one as for the next. */
-static void widen_room(struct backend *b, const struct batch_sizes *sizes) {
-    if (fits(sizes, &b->room)) return;
-    b->room = {room_for(b->room.blocks, sizes->blocks), room_for(b->room.targets, sizes->targets),
-               room_for(b->room.contexts, sizes->contexts), room_for(b->room.terms, sizes->terms)};
-    b->layout++; /* graphs are for the room that there was */
+static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
+    if (fits(sizes, &b->capacity)) return;
+    b->capacity = {capacity_for(b->capacity.blocks, sizes->blocks), capacity_for(b->capacity.targets, sizes->targets),
+                   capacity_for(b->capacity.contexts, sizes->contexts), capacity_for(b->capacity.terms, sizes->terms)};
+    b->layout++; /* graphs are for the capacity that there was */
 }
 
 static int measure_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
     return cuda_examples_measure(stage, padded) || cuda_examples_measured(b, stage, sizes) ? -1 : 0;
 }
 
-/* Measured, and enqueued for the room that every batch has, as if that were its bound; the first ones, and one that finds
- * too little room, for their own sizes. */
+/* Measured, and enqueued for the capacity that every batch has, as if that were its bound; the first ones, and one that
+ * finds too little of it, for their own sizes. */
 static int make_measured(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
-    int padded = b->room.blocks > 0;
-    if (padded ? reserve_alike(b, stage, &b->room) : cuda_examples_reserve(b, stage->maker, stage->request_host->count))
+    int padded = b->capacity.blocks > 0;
+    if (padded ? reserve_alike(b, stage, &b->capacity)
+               : cuda_examples_reserve(b, stage->builder, stage->request_host->count))
         return -1;
     if (measure_batch(b, stage, padded, &sizes)) return -1;
-    if (padded && fits(&sizes, &b->room)) {
+    if (padded && fits(&sizes, &b->capacity)) {
         if (make_alike(b, stage, 1)) return -1;
         stage->sizes = sizes;
         return 0;
     }
-    widen_room(b, &sizes);
+    widen_capacity(b, &sizes);
     stage->sizes = sizes;
-    return reserve(b, stage, &b->room, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
+    return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
-/* There are few of them, and of all sizes: each is enqueued for its own. Where examples have a bound, room is not more. */
+/* There are few of them, and of all sizes: each is enqueued for its own. Where examples have a bound, capacity is not
+ * more. */
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
-    if (cuda_examples_reserve(b, stage->maker, request->count) || measure_batch(b, stage, 0, &stage->sizes)) return -1;
-    widen_room(b, &stage->sizes);
-    struct batch_sizes room = b->room;
+    if (cuda_examples_reserve(b, stage->builder, request->count) || measure_batch(b, stage, 0, &stage->sizes))
+        return -1;
+    widen_capacity(b, &stage->sizes);
+    struct batch_sizes capacity = b->capacity;
     if (example_bound(&request->source, request->count, &most)) {
         struct batch_sizes bound = cuda_sizes(&most);
-        room = {std::min(room.blocks, bound.blocks), std::min(room.targets, bound.targets),
-                std::min(room.contexts, bound.contexts), std::min(room.terms, bound.terms)};
+        capacity = {std::min(capacity.blocks, bound.blocks), std::min(capacity.targets, bound.targets),
+                    std::min(capacity.contexts, bound.contexts), std::min(capacity.terms, bound.terms)};
     }
-    return reserve(b, stage, &room, request->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
+    return reserve(b, stage, &capacity, request->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
 static int make_nothing(struct backend *b, struct stage *stage) {
     memset(&stage->sizes, 0, sizeof stage->sizes);
-    stage->room = stage->sizes;
-    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, stage->maker->stream));
-    return grow_stage(b, stage, &stage->room);
+    stage->capacity = stage->sizes;
+    CK(cudaMemsetAsync(stage->counts, 0, sizeof *stage->counts, stage->builder->stream));
+    return grow_stage(b, stage, &stage->capacity);
 }
 
 int cuda_make_batch(struct backend *b, unsigned number, const struct batch_request *request) {
@@ -266,7 +269,7 @@ static uint64_t rows_of(const struct batch_view *view) {
 }
 
 static int upload(const struct stage *stage, const struct gpu_array *to, const uint32_t *from, uint64_t count) {
-    if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, stage->maker->stream));
+    if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, stage->builder->stream));
     return 0;
 }
 
@@ -283,8 +286,8 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
         upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
         upload(stage, &stage->side[SIDE_CONTEXT].block, target_block + targets, contexts))
         return -1;
-    CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->maker->stream));
-    CK(cudaStreamSynchronize(stage->maker->stream)); /* the caller's arrays may go */
+    CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->builder->stream));
+    CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller's arrays may go */
     return 0;
 }
 
@@ -308,7 +311,7 @@ out:
 }
 
 static int download(const struct stage *stage, void *to, const struct gpu_array *from, uint64_t bytes) {
-    if (bytes) CK(cudaMemcpyAsync(to, from->data, bytes, cudaMemcpyDeviceToHost, stage->maker->stream));
+    if (bytes) CK(cudaMemcpyAsync(to, from->data, bytes, cudaMemcpyDeviceToHost, stage->builder->stream));
     return 0;
 }
 
@@ -319,8 +322,8 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     uint32_t *starts = NULL;
     int result = -1;
     if (number >= b->depth || stage->state == STAGE_EMPTY) return fail("stage %u has no batch to look at", number);
-    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->maker->stream));
-    CK(cudaStreamSynchronize(stage->maker->stream));
+    CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->builder->stream));
+    CK(cudaStreamSynchronize(stage->builder->stream));
     uint64_t blocks = counts.blocks, targets = counts.targets, contexts = counts.contexts, kept = 0;
     uint64_t sizes[5] = {(blocks + 1) * 8, (blocks + 1) * 8, (blocks + 1) * 4, (targets + 1) * 4, (contexts + 1) * 4};
     for (int i = 0; i < 5; i++) {
@@ -339,7 +342,7 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
                    download(stage, target_ids, &stage->side[SIDE_TARGET].ids, targets * 4) ||
                    download(stage, context_ids, &stage->side[SIDE_CONTEXT].ids, contexts * 4)))
         goto out;
-    if (cudaStreamSynchronize(stage->maker->stream) != cudaSuccess) {
+    if (cudaStreamSynchronize(stage->builder->stream) != cudaSuccess) {
         cuda_failed(cudaGetLastError(), "copying a batch to the host");
         goto out;
     }

@@ -264,8 +264,8 @@ int cuda_bench_transfer(struct backend *backend, const struct bench_request *req
 }
 
 int cuda_bench_limits(struct backend *backend, struct bench_limits *limits) {
-    uint64_t most = (uint64_t)256 << 20, room = (backend->gpu_budget - backend->gpu_used) / 4;
-    copies c = {{NULL, NULL}, {NULL, NULL}, room < most ? room >> 20 << 20 : most};
+    uint64_t most = (uint64_t)256 << 20, capacity = (backend->gpu_budget - backend->gpu_used) / 4;
+    copies c = {{NULL, NULL}, {NULL, NULL}, capacity < most ? capacity >> 20 << 20 : most};
     char *device;
     int result = 0;
     if (!c.bytes) return fail("memory.gpu_budget leaves less than 4 MiB of the GPU, too little to measure a copy with");

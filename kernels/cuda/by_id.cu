@@ -277,7 +277,7 @@ static struct value_view view_of(float *data, uint32_t dim) {
     return view;
 }
 
-/* The caller's values where the GPU reads them, or room for them. */
+/* The caller's values where the GPU reads them, or memory for them. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled, cudaStream_t stream, float **at) {
     uint64_t bytes = r->count * r->table->spec.layout.dim * 4;
     *at = r->values;

@@ -146,7 +146,7 @@ struct side_arrays {
     enum home_way way[2];      /* of stores[0], of stores[1]: how the batch's cold rows go home */
 };
 
-/* A captured graph makes batches of one count of examples, as long as no array has moved and room is the same. */
+/* A captured graph makes batches of one count of examples, as long as no array has moved and capacity is the same. */
 struct graph_key {
     uint64_t layout, count;
 };
@@ -155,7 +155,7 @@ struct making {
     struct graph_key key, last; /* last: of the last batch that was made without it */
 };
 
-/* Sorting and scanning work here; used by a maker's stream, and a side's by what runs beside it. */
+/* Sorting and scanning work here; used by a builder's stream, and a side's by what runs beside it. */
 struct scratch {
     struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
     uint64_t iota_count;
@@ -164,7 +164,7 @@ struct scratch {
 /* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
  * than its step. While one makes a stage's next batch, the other may still look up rows in the ids and counts of the
  * batch before: those are there twice. */
-struct maker {
+struct batch_builder {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
     cudaEvent_t forked, joined;
     struct scratch scratch;
@@ -186,12 +186,12 @@ struct stage {
     int cold;          /* some of its rows come from the host */
     uint64_t sequence; /* order of gather() */
     struct backend_table *tables[2]; /* whose rows lie in the slots */
-    struct batch_sizes sizes, room; /* room: what arrays are grown to, so that later batches fit in them */
+    struct batch_sizes sizes, capacity; /* capacity: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
-    struct maker *maker;     /* of the batch */
+    struct batch_builder *builder;                  /* of the batch */
     int copy;                /* the batch's ids and counts among the two */
-    struct making making[2]; /* by copy: a graph writes to one of them, with one maker's scratch */
+    struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* every block has T == 1 */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
@@ -227,10 +227,10 @@ struct backend {
     int processors; /* SMs */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
-    struct batch_sizes room; /* of measured batches, in every stage */
-    uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `room` */
+    struct batch_sizes capacity; /* of measured batches, in every stage */
+    uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `capacity` */
     cudaStream_t in, compute, out;
-    struct maker makers[MAKERS];
+    struct batch_builder builders[BATCH_BUILDERS];
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
@@ -270,8 +270,8 @@ int cuda_table_write(struct backend *backend, struct backend_table *table, uint6
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 void cuda_source_drop(struct backend *backend);
 
-/* examples.cu. Both are only enqueued, on the maker's stream, and read stage->request. */
-int cuda_examples_reserve(struct backend *backend, struct maker *maker, uint64_t count);
+/* examples.cu. Both are only enqueued, on the builder's stream, and read stage->request. */
+int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
 /* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
 int cuda_examples_measure(struct stage *stage, int padded);
 int cuda_examples_fill(struct stage *stage);
@@ -279,9 +279,10 @@ int cuda_examples_fill(struct stage *stage);
 int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on the maker's stream and, for one side,
+/* index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on the builder's stream and, for one side,
  * beside it. */
-int cuda_index_reserve(struct backend *backend, struct maker *maker, const struct batch_sizes *room, uint64_t rows);
+int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
+                       uint64_t rows);
 int cuda_index(struct stage *stage, uint64_t rows);
 /* The same for one list of ids whose arrays are the caller's; [count] where nothing else is said. */
 struct id_index {
@@ -321,7 +322,7 @@ struct side_view cuda_side(const struct stage *stage, int side);
 
 /* rows.cu: the cold rows of one side. All but the last are only enqueued (a file's rows are read at once). */
 int cuda_has_cold(const struct backend_table *table);
-int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* the maker's stream */
+int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* the builder's stream */
 int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* in */
 int cuda_rows_forward(struct backend *backend, struct stage *stage, int side); /* compute, before the step */
 int cuda_rows_home(struct backend *backend, struct stage *stage, int side);    /* out */

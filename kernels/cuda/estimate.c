@@ -26,7 +26,7 @@ struct run {
     struct table_shape shape[SIDES];
     uint64_t rows;
     struct example_sizes sizes; /* of the largest batch */
-    uint64_t stages, makers;
+    uint64_t stages, builders;
     int one_target;
 };
 
@@ -36,10 +36,10 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* The largest batch: what its examples are bound to where they are, otherwise what the caller found. Held-out batches of
- * lock-free training are given room by the caller's size, but never for more than the bound. */
+/* The largest batch: what its examples are bound to where they are, otherwise what the caller found. Held-out batches
+ * of lock-free training are given capacity by the caller's size, but never for more than the bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
-    struct example_sizes sizes = s->room, bound;
+    struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
     if (!hogwild) return bound;
     sizes.blocks = smaller(sizes.blocks, bound.blocks);
@@ -57,7 +57,7 @@ static struct run run_of(const struct estimate_request *request) {
     run.shape[SIDE_CONTEXT] = table_shape(&request->context, 1);
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
-    run.makers = request->depth > 1 && in_turn ? MAKERS : 1;
+    run.builders = request->depth > 1 && in_turn ? BATCH_BUILDERS : 1;
     run.one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     return run;
 }
@@ -81,7 +81,7 @@ static void add_tables(const struct run *run, struct estimate *e) {
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t ids = s->tokens * sizeof *s->ids, starts = (s->sentences + 1) * sizeof *s->starts;
-    if (s->far)
+    if (s->stream_on_host)
         e->source.pinned += round_up(ids + REGISTER_SPARE, PINNED_PAGE) + round_up(starts + REGISTER_SPARE, PINNED_PAGE);
     else
         e->source.gpu += ids + starts;
@@ -158,7 +158,8 @@ static void add_batches(const struct run *run, struct estimate *e) {
     struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
-    e->work.gpu += run->stages * stage.gpu + run->makers * maker_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
+    e->work.gpu +=
+        run->stages * stage.gpu + run->builders * maker_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 

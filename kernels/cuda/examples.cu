@@ -354,26 +354,26 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
 
 /* ---- the host's side ---- */
 
-static cudaError_t scan(struct maker *maker, void *temporary, size_t *bytes, uint64_t count) {
+static cudaError_t scan(struct batch_builder *builder, void *temporary, size_t *bytes, uint64_t count) {
     struct need zero = {0, 0, 0, 0};
-    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)maker->scratch.sizes.data,
-                                          (struct need *)maker->scratch.offsets.data, need_sum(), zero,
-                                          (int)(count + 1), maker->stream);
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data,
+                                          (struct need *)builder->scratch.offsets.data, need_sum(), zero,
+                                          (int)(count + 1), builder->stream);
 }
 
-int cuda_examples_reserve(struct backend *b, struct maker *maker, uint64_t count) {
-    struct scratch *s = &maker->scratch;
+int cuda_examples_reserve(struct backend *b, struct batch_builder *builder, uint64_t count) {
+    struct scratch *s = &builder->scratch;
     const char *what = "a batch's sizes";
     size_t scanning = 0;
     if (gpu_grow(b, &s->sizes, need_bytes(count), what) || gpu_grow(b, &s->offsets, need_bytes(count), what)) return -1;
-    CK(scan(maker, NULL, &scanning, count));
+    CK(scan(builder, NULL, &scanning, count));
     return gpu_grow(b, &s->scanning, std::max<uint64_t>(scan_bytes(count), scanning), what);
 }
 
 int cuda_examples_measure(struct stage *stage, int padded) {
     const struct example_request *request = stage->request_host;
-    struct maker *maker = stage->maker;
-    size_t scanning = maker->scratch.scanning.bytes;
+    struct batch_builder *builder = stage->builder;
+    size_t scanning = builder->scratch.scanning.bytes;
     uint64_t threads = request->count + 1;
     struct padding padding = {{NULL, NULL}, {0, 0}};
     for (int side = 0; side < 2 && padded; side++) {
@@ -381,12 +381,12 @@ int cuda_examples_measure(struct stage *stage, int padded) {
         padding.count[side] = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
         if (padding.count[side] / PADDED_A_THREAD > threads) threads = padding.count[side] / PADDED_A_THREAD;
     }
-    take_request<<<1, THREADS, 0, maker->stream>>>(request, stage->request, stage->counts);
+    take_request<<<1, THREADS, 0, builder->stream>>>(request, stage->request, stage->counts);
     CK_LAUNCH("take_request");
-    measure<<<blocks_for(threads, THREADS), THREADS, 0, maker->stream>>>(
-        stage->request, (struct need *)maker->scratch.sizes.data, stage->counts, padding);
+    measure<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(
+        stage->request, (struct need *)builder->scratch.sizes.data, stage->counts, padding);
     CK_LAUNCH("measure");
-    CK(scan(maker, maker->scratch.scanning.data, &scanning, request->count));
+    CK(scan(builder, builder->scratch.scanning.data, &scanning, request->count));
     return 0;
 }
 
@@ -399,11 +399,11 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
 
 int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
     const struct measured *measured = b->measured;
-    struct maker *maker = stage->maker;
-    tell_sizes<<<1, 1, 0, maker->stream>>>(
-        (const struct need *)maker->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
+    struct batch_builder *builder = stage->builder;
+    tell_sizes<<<1, 1, 0, builder->stream>>>(
+        (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
     CK_LAUNCH("tell_sizes");
-    CK(cudaEventRecord(b->sized, maker->stream));
+    CK(cudaEventRecord(b->sized, builder->stream));
     CK(cudaEventSynchronize(b->sized));
     if (measured->too_long)
         return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
@@ -434,8 +434,8 @@ static struct built built_of(struct stage *stage) {
 
 int cuda_examples_fill(struct stage *stage) {
     const struct example_request *request = stage->request_host;
-    const struct need *starts = (const struct need *)stage->maker->scratch.offsets.data;
-    cudaStream_t stream = stage->maker->stream;
+    const struct need *starts = (const struct need *)stage->builder->scratch.offsets.data;
+    cudaStream_t stream = stage->builder->stream;
     struct built to = built_of(stage);
     uint32_t blocks = stage->sizes.blocks;
     if (!blocks) return 0;

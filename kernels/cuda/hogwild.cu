@@ -60,7 +60,7 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
 }
 
 /* Whether rows of a table lie in host memory. */
-bool is_partly_far(const table_view &t, int with_state) {
+bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
@@ -81,7 +81,7 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
     job->linear = hogwild_is_linear(r->rule);
     job->adagrad = r->rule->rule == RULE_ADAGRAD;
     job->counted = job->adagrad && job->target.counted;
-    job->far = is_partly_far(job->target, job->adagrad) || is_partly_far(job->context, job->adagrad);
+    job->on_host = is_partly_on_host(job->target, job->adagrad) || is_partly_on_host(job->context, job->adagrad);
     job->lr_decay = r->rule->lr_decay;
     job->global_step = r->global_step;
     job->loss_mask = hogwild_loss_mask(r->count);
@@ -116,7 +116,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     result->sampled_examples = m->totals->sampled_examples;
     result->sampled_pairs = m->totals->sampled_pairs;
     result->sampled_terms = m->totals->sampled_terms;
-    result->link_bytes = m->totals->far_rows * job.span * sizeof(float);
+    result->link_bytes = m->totals->host_rows * job.span * sizeof(float);
     return 0;
 }
 

@@ -92,7 +92,7 @@ __device__ void move_columns(const hogwild_job &job, const table_view &rows, uin
     move.y = move_of(job, state + 1, rate, gradient.y);
     move.z = move_of(job, state + 2, rate, gradient.z);
     move.w = move_of(job, state + 3, rate, gradient.w);
-    if (is_far(rows, id))
+    if (is_on_host(rows, id))
         add_each(weights, move);
     else
         add4(weights, move);
@@ -111,7 +111,7 @@ __device__ uint32_t parts_of(uint32_t count, uint32_t size) {
  * back. */
 __device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t reads) {
     uint32_t state = job.adagrad && id >= rows.state.hot_rows ? 2 : 0;
-    return state + (is_far(rows, id) ? reads + 1 + (job.decay != 0) : 0);
+    return state + (is_on_host(rows, id) ? reads + 1 + (job.decay != 0) : 0);
 }
 
 /* The updates of this lane's row before its place; lanes with the same row count in their order. */
@@ -119,26 +119,27 @@ __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_ta
     unsigned long long row = on ? (unsigned long long)is_target << 32 | id : ~0ull;
     unsigned same = __match_any_sync(ALL_LANES, row);
     int leader = __ffs(same) - 1;
-    uint32_t behind = 0;
-    if (on && (int)lane_number() == leader) behind = atomicAdd(table_updates(rows, id), (uint32_t)__popc(same));
-    return __shfl_sync(ALL_LANES, behind, leader) + lanes_below(same);
+    uint32_t updates = 0;
+    if (on && (int)lane_number() == leader) updates = atomicAdd(table_updates(rows, id), (uint32_t)__popc(same));
+    return __shfl_sync(ALL_LANES, updates, leader) + lanes_below(same);
 }
 
 /* Counts every place as an update of its row, and what crosses the link. */
 __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
-    uint32_t far = 0, of_context = b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = 2 * parts_of(b.c, CONTEXTS);
-    if (!job.counted && !job.far) return;
+    uint32_t crossed = 0, of_context = b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS),
+             of_target = 2 * parts_of(b.c, CONTEXTS);
+    if (!job.counted && !job.on_host) return;
     for (uint32_t base = 0; base < b.c + b.t; base += 32) {
         uint32_t i = base + lane_number();
         bool on = i < b.c + b.t, is_target = i >= b.c;
         const table_view &rows = is_target ? job.target : job.context;
         uint32_t id = !on ? DRAW_NONE : is_target ? b.targets[i - b.c] : b.contexts[i];
-        if (on) far += crossings(job, rows, id, is_target ? of_target : of_context);
+        if (on) crossed += crossings(job, rows, id, is_target ? of_target : of_context);
         if (!job.counted) continue;
-        uint32_t behind = count_update(rows, id, is_target, on);
-        if (on) b.rates[i] = (float)rule_decayed(b.rate, job.lr_decay, behind);
+        uint32_t updates = count_update(rows, id, is_target, on);
+        if (on) b.rates[i] = (float)rule_decayed(b.rate, job.lr_decay, updates);
     }
-    sums.far_rows += __reduce_add_sync(ALL_LANES, far);
+    sums.host_rows += __reduce_add_sync(ALL_LANES, crossed);
     __syncwarp();
 }
 

@@ -123,11 +123,11 @@ __device__ uint32_t list_targets(piece &p, uint32_t at, uint32_t count, uint32_t
 
 template <int VEC> struct row { float4 v[VEC]; };
 
-template <int VEC, bool FAR>
+template <int VEC, bool ON_HOST>
 __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on,
                                          hogwild_sums &sums) {
-    const float *base = weights_of<FAR>(rows, on ? id : 0);
-    if (FAR) sums.far_rows += on && is_far(rows, id);
+    const float *base = weights_of<ON_HOST>(rows, on ? id : 0);
+    if (ON_HOST) sums.host_rows += on && is_on_host(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t column = (i * 32 + lane_number()) * 4;
@@ -135,16 +135,16 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
     }
 }
 
-template <int VEC, bool FAR>
+template <int VEC, bool ON_HOST>
 __device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span,
                                         hogwild_sums &sums) {
-    float *base = weights_of<FAR>(rows, id);
-    if (FAR) sums.far_rows += is_far(rows, id);
+    float *base = weights_of<ON_HOST>(rows, id);
+    if (ON_HOST) sums.host_rows += is_on_host(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t column = (i * 32 + lane_number()) * 4;
         if (column >= span) continue;
-        if (FAR && is_far(rows, id))
+        if (ON_HOST && is_on_host(rows, id))
             add_each(base + column, r.v[i]);
         else
             add4(base + column, r.v[i]);
@@ -197,22 +197,22 @@ __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &s
     return alive ? at.rate * coefficient_of(logit, y) : 0.0f;
 }
 
-/* One position whose pairs draw negatives of their own: word2vec's law. TT targets and NT negatives of each at a time.
+/* One position whose pairs draw negatives of their own: as in word2vec. TT targets and NT negatives of each at a time.
  */
-template <int VEC, int TT, int NT, bool FAR>
+template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
     const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
     row<VEC> middle, gained = zero_row<VEC>();
-    read_row<VEC, FAR>(middle, job.context, at.middle, span, true, sums);
+    read_row<VEC, ON_HOST>(middle, job.context, at.middle, span, true, sums);
     for (uint32_t j0 = 0; j0 < at.targets; j0 += TT) {
         row<VEC> t[TT], moved[TT];
         uint32_t id[TT];
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-            read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
+            read_row<VEC, ON_HOST>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
             moved[j] = zero_row<VEC>();
         }
         row<VEC> gain = zero_row<VEC>();
@@ -228,7 +228,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
 #pragma unroll
                 for (int k = 0; k < NT; k++) {
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
-                    read_row<VEC, FAR>(n[j][k], job.context, other, span, other != DRAW_NONE, sums);
+                    read_row<VEC, ON_HOST>(n[j][k], job.context, other, span, other != DRAW_NONE, sums);
                 }
 #pragma unroll
             for (int j = 0; j < TT; j++) {
@@ -253,22 +253,22 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_row<VEC, FAR>(scale_row(negative, t[j]), job.context, other, span, sums);
+                    add_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, span, sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE) add_row<VEC, FAR>(moved[j], job.target, id[j], span, sums);
+            if (id[j] != DRAW_NONE) add_row<VEC, ON_HOST>(moved[j], job.target, id[j], span, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
-    add_row<VEC, FAR>(gained, job.context, at.middle, span, sums);
+    add_row<VEC, ON_HOST>(gained, job.context, at.middle, span, sums);
 }
 
 /* One position whose pairs share their negatives. */
-template <int VEC, int TT, int NT, bool FAR>
+template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
@@ -282,7 +282,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, FAR>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
+            read_row<VEC, ON_HOST>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
             gained[k] = zero_row<VEC>();
         }
         unsigned my_target = lane / WIDTH, my_slot = lane % WIDTH;
@@ -294,7 +294,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
             for (int j = 0; j < TT; j++) {
                 id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-                read_row<VEC, FAR>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
+                read_row<VEC, ON_HOST>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
             }
 #pragma unroll
             for (int j = 0; j < TT; j++)
@@ -313,12 +313,12 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                     fma_row(moved, f, c[k]);
                     fma_row(gained[k], f, t[j]);
                 }
-                add_row<VEC, FAR>(moved, job.target, id[j], span, sums);
+                add_row<VEC, ON_HOST>(moved, job.target, id[j], span, sums);
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE) add_row<VEC, FAR>(gained[k], job.context, other[k], span, sums);
+            if (other[k] != DRAW_NONE) add_row<VEC, ON_HOST>(gained[k], job.context, other[k], span, sums);
         n0 += NT;
     } while (n0 < negatives);
 }
@@ -328,7 +328,7 @@ template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
 };
 
-template <int VEC, bool PAIRS, bool FAR>
+template <int VEC, bool PAIRS, bool ON_HOST>
 __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
     __shared__ piece pieces[WARPS];
     piece &p = pieces[threadIdx.x / 32];
@@ -355,9 +355,9 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
             sums.pairs += at.targets;
             if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
             if (PAIRS)
-                train_pairs<VEC, TT, NT, FAR>(job, at, p.targets, sums);
+                train_pairs<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
             else
-                train_shared<VEC, TT, NT, FAR>(job, at, p.targets, sums);
+                train_shared<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
         }
         __syncwarp();
     }
@@ -368,14 +368,14 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* Kernels by row width, pairs' own negatives, and whether rows may lie on the host. */
 typedef void window_function(const hogwild_job job);
-template <int VEC> window_function *kernel_of(bool pairs, bool far) {
-    if (pairs) return far ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
-    return far ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;
+template <int VEC> window_function *kernel_of(bool pairs, bool on_host) {
+    if (pairs) return on_host ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
+    return on_host ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;
 }
-window_function *kernel_for(uint32_t span, bool pairs, bool far) {
-    if (span <= 128) return kernel_of<1>(pairs, far);
-    if (span <= 256) return kernel_of<2>(pairs, far);
-    return kernel_of<4>(pairs, far);
+window_function *kernel_for(uint32_t span, bool pairs, bool on_host) {
+    if (span <= 128) return kernel_of<1>(pairs, on_host);
+    if (span <= 256) return kernel_of<2>(pairs, on_host);
+    return kernel_of<4>(pairs, on_host);
 }
 
 } // namespace
@@ -385,7 +385,7 @@ int hogwild_windows_can(const struct hogwild_job *job) {
 }
 
 int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    window_function *kernel = kernel_for(job->span, job->source.per_pair, job->far);
+    window_function *kernel = kernel_for(job->span, job->source.per_pair, job->on_host);
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t blocks = std::min<uint64_t>((uint64_t)processors * (unsigned)resident, warps / WARPS);

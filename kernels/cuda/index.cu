@@ -1,5 +1,5 @@
 /* index: the two sides of a batch sorted by row: distinct rows, occurrences by row, rows that stand once, pieces
- * of work. DRAW_NONE, a slot left out or room that a batch did not fill, sorts last and counts for nothing.
+ * of work. DRAW_NONE, a slot left out or capacity that a batch did not fill, sorts last and counts for nothing.
  */
 #include "cuda.cuh"
 
@@ -91,13 +91,13 @@ static int key_bits(uint64_t rows) {
 }
 
 /* 0, 1, 2 ..: what is sorted along with the ids. */
-static int grow_iota(struct backend *b, struct maker *maker, uint64_t count) {
-    struct scratch *s = &maker->scratch;
+static int grow_iota(struct backend *b, struct batch_builder *builder, uint64_t count) {
+    struct scratch *s = &builder->scratch;
     if (count <= s->iota_count) return 0;
     if (gpu_grow(b, &s->iota, sorted_bytes(count), "sorting a batch")) return -1;
     s->iota_count = s->iota.bytes / 4;
-    count_up<<<blocks_for(s->iota_count, THREADS), THREADS, 0, maker->stream>>>((uint32_t *)s->iota.data,
-                                                                                s->iota_count);
+    count_up<<<blocks_for(s->iota_count, THREADS), THREADS, 0, builder->stream>>>((uint32_t *)s->iota.data,
+                                                                                  s->iota_count);
     CK_LAUNCH("count_up");
     return 0;
 }
@@ -129,31 +129,32 @@ int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes) {
     return 0;
 }
 
-static int reserve_side(struct backend *b, struct maker *maker, int side, uint32_t count, uint64_t rows) {
-    struct scratch *s = &maker->scratch;
+static int reserve_side(struct backend *b, struct batch_builder *builder, int side, uint32_t count, uint64_t rows) {
+    struct scratch *s = &builder->scratch;
     const char *what = "sorting a batch";
     size_t temporary = 0;
     if (cuda_index_temporary(count, rows, &temporary)) return -1;
-    return grow_iota(b, maker, count) || gpu_grow(b, &s->keys[side], sorted_bytes(count), what) ||
+    return grow_iota(b, builder, count) || gpu_grow(b, &s->keys[side], sorted_bytes(count), what) ||
                    gpu_grow(b, &s->ranks[side], sorted_bytes(count), what) ||
                    gpu_grow(b, &s->sorting[side], temporary, what)
                ? -1
                : 0;
 }
 
-int cuda_index_reserve(struct backend *b, struct maker *maker, const struct batch_sizes *room, uint64_t rows) {
-    return reserve_side(b, maker, SIDE_TARGET, room->targets, rows) ||
-                   reserve_side(b, maker, SIDE_CONTEXT, room->contexts, rows)
+int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const struct batch_sizes *capacity,
+                       uint64_t rows) {
+    return reserve_side(b, builder, SIDE_TARGET, capacity->targets, rows) ||
+                   reserve_side(b, builder, SIDE_CONTEXT, capacity->contexts, rows)
                ? -1
                : 0;
 }
 
 int cuda_index_ids(const struct id_index *x, cudaStream_t stream) {
-    size_t room = x->temporary_bytes;
+    size_t capacity = x->temporary_bytes;
     if (!x->count) return 0;
     struct sorting sorting = {x->ids, x->iota, x->keys, x->order, x->ranks, x->count, key_bits(x->rows), stream};
-    CK(sort_ids(&sorting, x->temporary, &room));
-    CK(rank_runs(&sorting, x->temporary, &room));
+    CK(sort_ids(&sorting, x->temporary, &capacity));
+    CK(rank_runs(&sorting, x->temporary, &capacity));
     struct indexed to;
     to.distinct = x->distinct;
     to.distinct_ids = x->distinct_ids;
@@ -171,7 +172,7 @@ int cuda_index_ids(const struct id_index *x, cudaStream_t stream) {
 
 static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
     struct side_arrays *a = &stage->side[side];
-    struct scratch *s = &stage->maker->scratch;
+    struct scratch *s = &stage->builder->scratch;
     struct id_index x;
     x.ids = (const uint32_t *)a->ids.data;
     x.iota = (const uint32_t *)s->iota.data;
@@ -195,13 +196,13 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
 }
 
 int cuda_index(struct stage *stage, uint64_t rows) {
-    struct maker *maker = stage->maker;
-    CK(cudaEventRecord(maker->forked, maker->stream));
-    CK(cudaStreamWaitEvent(maker->beside, maker->forked, 0));
-    if (index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, maker->beside) ||
-        index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, maker->stream))
+    struct batch_builder *builder = stage->builder;
+    CK(cudaEventRecord(builder->forked, builder->stream));
+    CK(cudaStreamWaitEvent(builder->beside, builder->forked, 0));
+    if (index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside) ||
+        index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, builder->stream))
         return -1;
-    CK(cudaEventRecord(maker->joined, maker->beside));
-    CK(cudaStreamWaitEvent(maker->stream, maker->joined, 0));
+    CK(cudaEventRecord(builder->joined, builder->beside));
+    CK(cudaStreamWaitEvent(builder->stream, builder->joined, 0));
     return 0;
 }

@@ -51,10 +51,11 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
-    uint64_t room = round_up(bytes, GPU_ARRAY_ALIGN); /* what leaves room for later batches is the size that is asked for */
+    uint64_t capacity =
+        round_up(bytes, GPU_ARRAY_ALIGN); /* what leaves room for later batches is the size that is asked for */
     gpu_drop(b, array);
-    if (gpu_take(b, &array->data, room, what)) return -1;
-    array->bytes = room;
+    if (gpu_take(b, &array->data, capacity, what)) return -1;
+    array->bytes = capacity;
     b->layout++;
     return 0;
 }
@@ -93,7 +94,7 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
     return 0;
 }
 
-/* Whole huge pages: a mapping with room to align it, its ends given back. NULL where the system refuses. */
+/* Whole huge pages: a mapping with capacity to align it, its ends given back. NULL where the system refuses. */
 static char *map_huge(uint64_t bytes) {
     void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;
@@ -123,27 +124,27 @@ static int touch(struct backend *b, char *start, uint64_t bytes, const char *wha
 }
 
 int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
-    uint64_t registered = 0, room = round_up(bytes, PINNED_PAGE);
+    uint64_t registered = 0, capacity = round_up(bytes, PINNED_PAGE);
     *host = *device = NULL;
     if (!bytes) return 0;
-    char *start = map_huge(room);
-    if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, room / GIB, strerror(errno));
-    if (touch(b, start, room, what) || pin(start, room, what, &registered)) {
+    char *start = map_huge(capacity);
+    if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, capacity / GIB, strerror(errno));
+    if (touch(b, start, capacity, what) || pin(start, capacity, what, &registered)) {
         unpin(start, registered);
-        munmap(start, room);
+        munmap(start, capacity);
         return -1;
     }
-    b->host_used += room;
+    b->host_used += capacity;
     *host = *device = start;
     return 0;
 }
 
 void pinned_give(struct backend *b, char *host, uint64_t bytes) {
-    uint64_t room = round_up(bytes, PINNED_PAGE);
+    uint64_t capacity = round_up(bytes, PINNED_PAGE);
     if (!host) return;
-    unpin(host, room);
-    munmap(host, room);
-    b->host_used -= room;
+    unpin(host, capacity);
+    munmap(host, capacity);
+    b->host_used -= capacity;
 }
 
 int buffer_take(struct backend *b, void **host, uint64_t bytes) {

@@ -1,15 +1,15 @@
 /* rows: cold rows between the host and a stage's slots, and what keeps them exact while several batches are in flight.
  * stage.cu has the order in which a batch goes through this.
  *
- *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots     its maker's stream
+ *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots     its builder's stream
  *   fetch    the other cold rows, host -> slots                                                   in stream
  *   forward  those that batches in flight hold, their slots -> these, after the step before       compute stream
  *   home     slots -> host, or slots -> staging                                                   out stream
  *   land     staging -> host                                                                      the host's threads
  *
- * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice. Which
- * way they go home, and why a store may not change it at any time, is in kernels/home_order.h.
- * Both ways' kernels are small on purpose: more of their blocks only take the step's memory bandwidth.
+ * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice.
+ * Which way they go home, and why a store may not change it at any time, is in kernels/home_order.h. Both ways' kernels
+ * are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
  * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have
  * landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
@@ -193,9 +193,9 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
 static int find_others(struct backend *b, struct stage *stage, int side, uint64_t rows) {
     struct side_arrays *a = &stage->side[side];
     const uint32_t *ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
-    cudaStream_t stream = stage->maker->stream;
+    cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* The newest may be another maker's; those before it were there when its own rows were looked up. */
+    /* The newest may be another builder's; those before it were there when its own rows were looked up. */
     if (others.count) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[0]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
         ids, hot_of(stage->tables[side]), stage->counts, side, others, (uint32_t *)a->forward.data);
@@ -237,10 +237,10 @@ static int needs_ids(const struct stage *stage, int side) {
 /* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
 static int send_ids(struct backend *b, struct stage *stage, int side) {
     struct side_arrays *a = &stage->side[side];
-    cudaStream_t stream = stage->maker->stream;
+    cudaStream_t stream = stage->builder->stream;
     uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
-    uint64_t room = side == SIDE_TARGET ? stage->room.targets : stage->room.contexts;
-    if (buffer_grow(b, (void **)&a->host_ids, &a->host_ids_bytes, host_ids_bytes(room))) return -1;
+    uint64_t capacity = side == SIDE_TARGET ? stage->capacity.targets : stage->capacity.contexts;
+    if (buffer_grow(b, (void **)&a->host_ids, &a->host_ids_bytes, host_ids_bytes(capacity))) return -1;
     if (!a->host_counts && buffer_take(b, (void **)&a->host_counts, sizeof *a->host_counts)) return -1;
     CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
     CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
@@ -256,15 +256,17 @@ static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t *
 int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
     struct backend_table *table = stage->tables[side];
     struct side_arrays *a = &stage->side[side];
-    uint64_t rows = 0, room = 0;
+    uint64_t rows = 0, capacity = 0;
     if (cuda_has_cold(table)) {
         rows = most_cold(&stage->sizes, side, table);
-        room = most_cold(&stage->room, side, table);
+        capacity = most_cold(&stage->capacity, side, table);
     }
     if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
-    if (gpu_grow(b, &a->forward, forward_bytes(room), "a batch's rows")) return -1;
+    if (gpu_grow(b, &a->forward, forward_bytes(capacity), "a batch's rows")) return -1;
     for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i]) && gpu_grow(b, &a->slots[i], room * table->stores[i].stride, "rows in flight")) return -1;
+        if (is_cold(&table->stores[i]) &&
+            gpu_grow(b, &a->slots[i], capacity * table->stores[i].stride, "rows in flight"))
+            return -1;
     choose_ways(b, stage, side, rows);
     if (!rows) return 0;
     return find_others(b, stage, side, rows) || (needs_ids(stage, side) && send_ids(b, stage, side)) ? -1 : 0;
@@ -292,12 +294,13 @@ static int fetch_file(struct backend *b, struct stage *stage, int side, int part
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
     const uint32_t *ids;
-    CK(cudaStreamSynchronize(stage->maker->stream));
+    CK(cudaStreamSynchronize(stage->builder->stream));
     uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
     if (!bytes) return 0;
-    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], room) ||
-        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count, store->stride))
+    uint64_t capacity = most_cold(&stage->capacity, side, stage->tables[side]) * store->stride;
+    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], capacity) ||
+        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count,
+                    store->stride))
         return -1;
     CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
     return 0;
@@ -344,8 +347,8 @@ static int copy_to_staging(struct backend *b, struct stage *stage, int side, int
     struct side_arrays *a = &stage->side[side];
     const struct store *store = &stage->tables[side]->stores[part];
     uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
-    uint64_t room = most_cold(&stage->room, side, stage->tables[side]) * store->stride;
-    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], room)) return -1;
+    uint64_t capacity = most_cold(&stage->capacity, side, stage->tables[side]) * store->stride;
+    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], capacity)) return -1;
     if (stage->one_target && side == SIDE_TARGET) {
         CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
         return 0;

@@ -41,11 +41,11 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
     return 0;
 }
 
-/* Over the link where the caller wants it far. */
+/* Over the link where the caller wants it on the host. */
 static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
     struct cuda_source *source = &b->source;
-    if (!source->host.far) {
+    if (!source->host.stream_on_host) {
         if (copy_to_gpu(b, &source->owned[which], &source->owned_bytes[which], from, bytes, what)) return -1;
         *seen = source->owned[which];
         return 0;
@@ -82,7 +82,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
     b->layout++; /* what captured graphs were made of is gone */
-    b->room = cuda_sizes(&from->room);
+    b->capacity = cuda_sizes(&from->capacity);
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
     source->view.keep = NULL;

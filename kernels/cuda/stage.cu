@@ -10,31 +10,34 @@
  *
  * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
  *
- *   a maker's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
+ *   a builder's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
  *   in stream           [fetch: host -> slots] |arrived                rows.cu
  *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; measure.cu, step.cu
  *   out stream              [result] [home: slots -> host, or staging] |done       step.cu; rows.cu
  *   the host's threads        [land: staging -> host]                  rows.cu
  *
- * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two makers
- * take turns) and k-1 goes home. What keeps that exact:
+ * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two
+ * builders take turns) and k-1 goes home. What keeps that exact:
  *
- *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls overlaps.
- *   - From FETCHING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same table
- *     takes them from its slots (rows.cu: plan, forward).
- *   - Rows of one store come home in the order of their batches, whichever way they go (kernels/home_order.h). The host's
- *     part of it, landing, is done for the oldest batch first.
+ *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls
+ * overlaps.
+ *   - From FETCHING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
+ * table takes them from its slots (rows.cu: plan, forward).
+ *   - Rows of one store come home in the order of their batches, whichever way they go (kernels/home_order.h). The
+ * host's part of it, landing, is done for the oldest batch first.
  */
 #include "cuda.cuh"
 
 /* ---- make ---- */
 
-/* Ids and counts go into the copy that the stage's last batch did not have: what may still look there is older than that
- * batch, which is home. With stages used in turn, makers are too, and each copy of a stage always has the same one. */
+/* Ids and counts go into the copy that the stage's last batch did not have: what may still look there is older than
+ * that batch, which is home. With stages used in turn, builders are too, and each copy of a stage always has the same
+ * one. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     if (stage->state == STAGE_HOME) stage->copy = !stage->copy;
     stage->counts = stage->both_counts + stage->copy;
-    stage->maker = &b->makers[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? MAKERS : 1)];
+    stage->builder =
+        &b->builders[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? BATCH_BUILDERS : 1)];
 }
 
 static int land(struct backend *b, struct stage *stage);
@@ -54,7 +57,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
 }
 
 int cuda_stage_built(struct stage *stage) {
-    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    CK(cudaEventRecord(stage->prepared, stage->builder->stream));
     stage->state = STAGE_BUILT;
     return 0;
 }
@@ -98,7 +101,7 @@ int cuda_gather(struct backend *b, unsigned number, const struct step_request *r
     stage->cold = cuda_has_cold(request->target) || cuda_has_cold(request->context);
     for (int side = 0; side < 2; side++)
         if (cuda_rows_plan(b, stage, side)) return -1;
-    CK(cudaEventRecord(stage->prepared, stage->maker->stream));
+    CK(cudaEventRecord(stage->prepared, stage->builder->stream));
     if (stage->cold) {
         CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
         /* The newest step's forwarding may still read these slots, of the older batch that was in this stage. */
@@ -183,7 +186,7 @@ int cuda_drain(struct backend *b) {
     CK(cudaSetDevice(b->device));
     for (unsigned i = 0; i < b->depth; i++)
         if (land(b, &b->stages[i])) return -1;
-    for (struct maker &maker : b->makers) CK(cudaStreamSynchronize(maker.stream));
+    for (struct batch_builder &builder : b->builders) CK(cudaStreamSynchronize(builder.stream));
     CK(cudaStreamSynchronize(b->in));
     CK(cudaStreamSynchronize(b->compute));
     CK(cudaStreamSynchronize(b->out));

@@ -185,7 +185,7 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
 
 /* Corrections by a row's own updates, made anew when the rate changes. */
 static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
-    static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less room");
+    static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less capacity");
     if (gpu_grow(b, &b->corrections, CORRECTIONS_BYTES, "bias corrections")) return -1;
     if (b->corrections_ready && b->corrections_lr == lr && !memcmp(&b->corrections_rule, rule, sizeof *rule)) return 0;
     fill_corrections<<<CORRECTIONS / CTA, CTA, 0, stream>>>(*rule, lr, (struct corrections *)b->corrections.data);
@@ -196,9 +196,9 @@ static int prepare_corrections(struct backend *b, const struct rule_options *rul
     return 0;
 }
 
-int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t behind, int counted, cudaStream_t stream,
-                      struct rule_view *view) {
-    view->constants = rule_prepare(rule, lr, behind);
+int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t updates, int counted,
+                      cudaStream_t stream, struct rule_view *view) {
+    view->constants = rule_prepare(rule, lr, updates);
     view->rule = rule->rule;
     view->corrections = NULL;
     if (!counted) return 0;
@@ -208,8 +208,8 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
 }
 
 static int grow_buffers(struct backend *b, const struct stage *stage, uint64_t span) {
-    const struct batch_sizes *room = &stage->room;
-    struct sum_bytes bytes = sum_bytes(room->targets, room->contexts, span, stage->one_target);
+    const struct batch_sizes *capacity = &stage->capacity;
+    struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_target);
     return gpu_grow(b, &b->gradients, bytes.gradients, "a batch's gradients") ||
                    gpu_grow(b, &b->partials, bytes.partials, "a batch's partial sums") ||
                    gpu_grow(b, &b->context_gradients, bytes.context_gradients, "a batch's gradients")
@@ -223,7 +223,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->target = live_side_of(stage, SIDE_TARGET);
     v->context = live_side_of(stage, SIDE_CONTEXT);
     if (!request->loss_only &&
-        cuda_prepare_rule(b, request->rule, request->lr, request->behind, layout->counted, b->compute, &v->rule))
+        cuda_prepare_rule(b, request->rule, request->lr, request->global_step, layout->counted, b->compute, &v->rule))
         return -1;
     v->counts = stage->counts;
     v->target_starts = (const uint32_t *)stage->target_starts.data;

@@ -175,10 +175,10 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
     return kernels_by_slots<Family, 128, 8>(slots);
 }
 
-/* step.cu: the constants of an update at rate lr with `behind` of them behind it, on `stream`; counted: rows keep counts of their
- * own. */
-int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t behind, int counted,
-                      cudaStream_t stream, struct rule_view *view);
+/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`; counted: rows keep counts of
+ * their own. */
+int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
+                      int counted, cudaStream_t stream, struct rule_view *view);
 
 /* measure.cu: every block's loss and gradients, for stage->sizes.blocks of them. Enqueued on the compute stream. */
 int cuda_measure(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);

@@ -410,10 +410,10 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     g.k = std::min<uint64_t>(request->k, request->base_rows);
     /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound.
      * Where tables fill the budget, shares of what is left of it. */
-    uint64_t room = backend->gpu_budget - backend->gpu_used;
-    each_array(m, [&](gpu_array *array) { room += array->bytes; });
-    uint64_t kept = std::min<uint64_t>(512u << 20, room / 16), slice = std::min<uint64_t>(BASE_BYTES, room / 4);
-    uint64_t scores = std::min<uint64_t>(SCORES, room / 8 / sizeof(float));
+    uint64_t capacity = backend->gpu_budget - backend->gpu_used;
+    each_array(m, [&](gpu_array *array) { capacity += array->bytes; });
+    uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);
+    uint64_t scores = std::min<uint64_t>(SCORES, capacity / 8 / sizeof(float));
     uint64_t most = std::max<uint64_t>(std::min<uint64_t>(GROUP, kept / (g.k * sizeof(answer_key))), 1);
     g.chunk = std::min<uint64_t>(std::min<uint64_t>(request->query_rows, CHUNK), most);
     g.slice = std::max<uint64_t>(std::min<uint64_t>(slice / (request->dim * sizeof(float)), scores / g.chunk), 1);

@@ -27,7 +27,7 @@ struct hogwild_job {
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
     int linear, adagrad, counted; /* linear: as hogwild_is_linear() says; counted: rows count their own updates */
-    int far;                      /* some rows lie in host memory */
+    int on_host;                  /* some rows lie in host memory */
     double lr_decay;
     uint64_t global_step;
     uint32_t loss_mask; /* of hogwild_loss_mask() */
@@ -38,20 +38,20 @@ struct hogwild_job {
     struct hogwild_totals *totals;
 };
 
-/* What one warp has done; loss is each lane's own share. far_rows: crossings of the link, one way. */
+/* What one warp has done; loss is each lane's own share. host_rows: crossings of the link, one way. */
 struct hogwild_sums {
-    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, far_rows;
+    unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
 };
 
 /* ---- rows ---- */
 
-__device__ __forceinline__ bool is_far(const struct table_view &rows, uint32_t id) {
+__device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32_t id) {
     return id >= rows.weights.hot_rows;
 }
-/* The weights of a row; where FAR is false, all rows are known to lie on the GPU. */
-template <bool FAR> __device__ __forceinline__ float *weights_of(const struct table_view &rows, uint32_t id) {
-    char *base = FAR && is_far(rows, id) ? rows.weights.home : rows.weights.hot;
+/* The weights of a row; where ON_HOST is false, all rows are known to lie on the GPU. */
+template <bool ON_HOST> __device__ __forceinline__ float *weights_of(const struct table_view &rows, uint32_t id) {
+    char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return (float *)(base + (uint64_t)id * (uint32_t)rows.weights.stride);
 }
 
@@ -111,7 +111,7 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
     atomicAdd(&totals->sampled_examples, sums->sampled_examples);
     atomicAdd(&totals->sampled_pairs, sums->sampled_pairs);
     atomicAdd(&totals->sampled_terms, sums->sampled_terms);
-    if (sums->far_rows) atomicAdd(&totals->far_rows, sums->far_rows);
+    if (sums->host_rows) atomicAdd(&totals->host_rows, sums->host_rows);
     atomicAdd(&totals->loss, sums->loss);
 }
 

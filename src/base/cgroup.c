@@ -165,8 +165,8 @@ struct cgroup_memory cgroup_memory(const char *root) {
     FILE *file = open_file(root, "proc/self/mountinfo");
     struct mount mount;
     char *line = NULL;
-    size_t room = 0;
-    while (file && getline(&line, &room, file) > 0)
+    size_t capacity = 0;
+    while (file && getline(&line, &capacity, file) > 0)
         if (read_mount(line, &mount)) take_mount(&memory, root, &mount);
     free(line);
     if (file) fclose(file);

@@ -55,7 +55,7 @@ int file_open(const char *path, int flags) {
 struct reading {
     const char *path;
     char *text;
-    uint64_t used, room, most; /* most: longer ones are refused; 0: none */
+    uint64_t used, capacity, most; /* most: longer ones are refused; 0: none */
     int fd;
     int is_pipe, had_writer; /* had_writer: the pipe has one, or had one since it was opened */
     int waited;              /* looks at a pipe that has had none */
@@ -82,8 +82,8 @@ static int await_bytes(struct reading *reading) {
 }
 
 static int take_piece(struct reading *reading) {
-    if (mem_grow(&reading->text, &reading->room, reading->used + 2, 1, reading->path)) return -1;
-    ssize_t n = read(reading->fd, reading->text + reading->used, reading->room - reading->used - 1);
+    if (mem_grow(&reading->text, &reading->capacity, reading->used + 2, 1, reading->path)) return -1;
+    ssize_t n = read(reading->fd, reading->text + reading->used, reading->capacity - reading->used - 1);
     if (n < 0 && errno == EINTR) return 0;
     if (n < 0 && errno == EAGAIN) return await_bytes(reading);
     if (n < 0) return refuse("read", reading->path);
@@ -99,7 +99,7 @@ static char *read_open(int fd, const char *path, const struct stat *about, uint6
     struct reading reading = {.path = path, .fd = fd, .most = most, .is_pipe = S_ISFIFO(about->st_mode)};
     uint64_t size = reading.is_pipe ? 0 : (uint64_t)about->st_size;
     if (most && size > most) size = most;
-    int ended = mem_grow(&reading.text, &reading.room, size + 2, 1, path);
+    int ended = mem_grow(&reading.text, &reading.capacity, size + 2, 1, path);
     while (!ended) ended = take_piece(&reading);
     close(fd);
     if (ended < 0) {
@@ -127,7 +127,7 @@ char *file_read_given(const char *path, uint64_t most, uint64_t *length) {
     return NULL;
 }
 
-int file_head(const char *path, char *head, uint64_t room) {
+int file_head(const char *path, char *head, uint64_t capacity) {
     struct stat about;
     int there = file_exists(path);
     if (there != 1) return there;
@@ -135,7 +135,7 @@ int file_head(const char *path, char *head, uint64_t room) {
     if (!S_ISREG(about.st_mode)) return 2;
     int fd = file_open(path, O_RDONLY);
     if (fd < 0) return -1;
-    int64_t n = retry_read_at(fd, head, room - 1, 0);
+    int64_t n = retry_read_at(fd, head, capacity - 1, 0);
     if (n < 0) refuse("read", path);
     else head[n] = 0;
     close(fd);
@@ -161,22 +161,23 @@ int file_rename(const char *from, const char *to) {
 /* ---- writing: where to ---- */
 
 /* Behind the name of the file that is replaced: who fills it, and a number that nobody else has. */
-enum { PARTIAL_ROOM = 64, NAME_MOST = 255 };
+enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
 char *file_own_name(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    int before = (int)(name - path), length = (int)strnlen(name, NAME_MOST - PARTIAL_ROOM);
-    size_t room = (size_t)before + NAME_MOST + 1;
+    int before = (int)(name - path), length = (int)strnlen(name, NAME_MOST - PARTIAL_BYTES);
+    size_t capacity = (size_t)before + NAME_MOST + 1;
     uint64_t number;
-    char *own = mem_alloc(room, 1, "a path");
+    char *own = mem_alloc(capacity, 1, "a path");
     if (own && getrandom(&number, sizeof number, 0) != sizeof number) {
         refuse("name a file beside", path);
         free(own);
         return NULL;
     }
     if (own)
-        snprintf(own, room, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number, partial_end);
+        snprintf(own, capacity, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number,
+                 partial_end);
     return own;
 }
 

@@ -22,9 +22,9 @@ char *file_read(const char *path, uint64_t *length);
 char *file_read_given(const char *path, uint64_t most, uint64_t *length);
 enum { PIPE_SECONDS = 3 };
 
-/* How a file begins: at most room - 1 bytes and a NUL. 0: nothing is there; 1: a plain file; 2: something else, a link too;
- * -1 after fail(). */
-int file_head(const char *path, char *head, uint64_t room);
+/* How a file begins: at most capacity - 1 bytes and a NUL. 0: nothing is there; 1: a plain file; 2: something else, a
+ * link too; -1 after fail(). */
+int file_head(const char *path, char *head, uint64_t capacity);
 
 struct file_writer {
     char *path;             /* as it was given; owned, as the next three; NULL when closed */

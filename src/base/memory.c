@@ -39,25 +39,25 @@ void *mem_aligned(uint64_t count, uint64_t size, const char *what) {
 }
 
 /* *block for exactly `items` items. */
-static int resize(void *block, uint64_t *room, uint64_t items, uint64_t size, const char *what) {
+static int resize(void *block, uint64_t *capacity, uint64_t items, uint64_t size, const char *what) {
     void **place = block;
     uint64_t bytes;
     if (product(items, size, what, &bytes)) return -1;
     void *grown = got(realloc(*place, bytes), bytes, what);
     if (!grown) return -1;
     *place = grown;
-    *room = items;
+    *capacity = items;
     return 0;
 }
 
-int mem_grow(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what) {
-    if (need <= *room) return 0;
-    uint64_t more = *room < 32 ? 64 : *room * 2;
-    return resize(block, room, more < need ? need : more, size, what);
+int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what) {
+    if (need <= *capacity) return 0;
+    uint64_t more = *capacity < 32 ? 64 : *capacity * 2;
+    return resize(block, capacity, more < need ? need : more, size, what);
 }
 
-int mem_reserve(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what) {
-    return need <= *room ? 0 : resize(block, room, need, size, what);
+int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what) {
+    return need <= *capacity ? 0 : resize(block, capacity, need, size, what);
 }
 
 char *mem_text(const char *bytes, uint64_t length, const char *what) {

@@ -14,12 +14,12 @@ void *mem_zalloc(uint64_t count, uint64_t size, const char *what);
 /* The same, starting at a multiple of 128 bytes (two cache lines; a row of a table never straddles). free() frees it. */
 void *mem_aligned(uint64_t count, uint64_t size, const char *what);
 
-/* Grows *block (of items of `size` bytes) so that it holds at least `need` items; *room is its capacity in items.
+/* Grows *block (of items of `size` bytes) so that it holds at least `need` items; *capacity is in items.
  * Doubles, so that appending is linear. 0, or -1 after fail() with *block untouched. */
-int mem_grow(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what);
+int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);
 
 /* The same for exactly `need` items: where that is the most that will ever be needed. */
-int mem_reserve(void *block, uint64_t *room, uint64_t need, uint64_t size, const char *what);
+int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);
 
 /* A copy of `length` bytes with a NUL behind them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-enum { MAGIC = 6, ALIGNMENT = 64, HEADER_ROOM = 2048 };
+enum { MAGIC = 6, ALIGNMENT = 64, HEADER_BYTES = 2048 };
 
 /* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */
 
@@ -36,12 +36,12 @@ static int take_word(struct cursor *cursor, const char *wanted) {
 }
 
 /* A quoted string without escapes into out. */
-static int take_quoted(struct cursor *cursor, char *out, size_t room) {
+static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
     char quote = take(cursor, '\'') ? '\'' : take(cursor, '"') ? '"' : 0;
     size_t n = 0;
     if (!quote) return 0;
     for (; cursor->at < cursor->end && *cursor->at != quote; cursor->at++) {
-        if (*cursor->at == '\\' || n + 1 >= room) return 0;
+        if (*cursor->at == '\\' || n + 1 >= capacity) return 0;
         out[n++] = *cursor->at;
     }
     out[n] = 0;
@@ -225,13 +225,13 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix.
  */
-static int print_field(char *out, size_t room, const struct npy_field *field) {
-    if (field->kind == 'u' && field->columns == 1) return snprintf(out, room, "('%s', '<u4')", field->name);
-    return snprintf(out, room, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
+static int print_field(char *out, size_t capacity, const struct npy_field *field) {
+    if (field->kind == 'u' && field->columns == 1) return snprintf(out, capacity, "('%s', '<u4')", field->name);
+    return snprintf(out, capacity, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
 }
 
 int npy_write_header(struct npy *npy, struct file_writer *writer) {
-    char text[HEADER_ROOM];
+    char text[HEADER_BYTES];
     size_t n;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {

@@ -17,7 +17,7 @@ enum { LINKS_MOST = 40 }; /* as many as Linux follows */
 struct walk {
     const char *path; /* as it was given: sentences name it */
     char *done;       /* resolved so far: "" is the working directory; NULL before the first byte */
-    uint64_t length, room;
+    uint64_t length, capacity;
     uint64_t missing; /* parts at the end of `done` that are not there */
     unsigned links;   /* followed so far */
     int is_directory; /* what `done` stands for */
@@ -30,7 +30,7 @@ static int refuse(const struct walk *w) {
 }
 
 static int put(struct walk *w, const char *bytes, uint64_t length) {
-    if (mem_grow(&w->done, &w->room, w->length + length + 1, 1, "a path")) return -1;
+    if (mem_grow(&w->done, &w->capacity, w->length + length + 1, 1, "a path")) return -1;
     memcpy(w->done + w->length, bytes, length);
     w->length += length;
     w->done[w->length] = 0;

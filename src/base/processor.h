@@ -5,6 +5,6 @@
 #include <stddef.h>
 
 /* The model's name, or "unknown processor". */
-void processor_name(char *name, size_t room);
+void processor_name(char *name, size_t capacity);
 
 #endif

@@ -28,11 +28,11 @@ void progress_start(struct progress *progress, const char *what, double every) {
 }
 
 /* "12.3 MB/s", "2.63 M words/s", "17.0 words/s". */
-static void format_rate(char *out, size_t room, double rate, const char *unit) {
-    char number[TEXT_ROOM];
+static void format_rate(char *out, size_t capacity, double rate, const char *unit) {
+    char number[TEXT_BYTES];
     text_of_rate(number, rate);
     int joined = strlen(unit) == 1 && isalpha((unsigned char)number[strlen(number) - 1]);
-    snprintf(out, room, "%s%s%s/s", number, joined ? "" : " ", unit);
+    snprintf(out, capacity, "%s%s%s/s", number, joined ? "" : " ", unit);
 }
 
 static int is_due(struct progress *progress, double now) {
@@ -45,7 +45,7 @@ static int is_due(struct progress *progress, double now) {
 
 void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *unit) {
     double now = progress_now(), spent = now - progress->started;
-    char line[256], rate[64], left[TEXT_ROOM];
+    char line[256], rate[64], left[TEXT_BYTES];
     if (!is_due(progress, now)) return;
     format_rate(rate, sizeof rate, spent > 0 ? (double)done / spent : 0, unit);
     if (total == 0 || done == 0) { /* how much there is in all, or how fast it goes, is not known */

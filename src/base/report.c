@@ -160,19 +160,19 @@ void report_quiet(int quiet) {
 }
 
 /* Appends what fits, and returns where the text ends now. */
-static size_t append(char *text, size_t at, size_t room, const char *more) {
+static size_t append(char *text, size_t at, size_t capacity, const char *more) {
     size_t length = strlen(more);
-    if (length > room - at) length = room - at;
+    if (length > capacity - at) length = capacity - at;
     memcpy(text + at, more, length);
     return at + length;
 }
 
 void report_dying(const char *before, const char *quoted, const char *after) {
     char text[sizeof of_program.sentence];
-    size_t room = sizeof text - 2, start = append(text, 0, room, of_program.live_shown ? "\r\033[K" : "");
+    size_t capacity = sizeof text - 2, start = append(text, 0, capacity, of_program.live_shown ? "\r\033[K" : "");
     const char *const parts[] = {"sptx-w2v: ", before, quoted, after};
     size_t at = start;
-    for (int i = 0; i < 4; i++) at = append(text, at, room, parts[i]);
+    for (int i = 0; i < 4; i++) at = append(text, at, capacity, parts[i]);
     text[at] = 0;
     make_one_line(text + start);
     text[at] = '\n';

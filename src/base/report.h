@@ -1,4 +1,4 @@
-/* report: how every room says that something is wrong, and the one stream of notes to the person at the terminal.
+/* report: how every file says that something is wrong, and the one stream of notes to the person at the terminal.
  *
  * The deepest function that knows the facts calls fail() once; its callers pass -1 up untouched. Nothing here exits:
  * main() prints the sentence and picks the exit code. The first sentence wins, so a worker thread's cause is not
@@ -14,7 +14,7 @@ int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The sentence that is waiting, or "" where nothing failed. Owned by the room, valid until report_clear(). */
+/* The sentence that is waiting, or "" where nothing failed. Owned by the capacity, valid until report_clear(). */
 const char *report_sentence(void);
 
 /* 0 where nothing failed, 1 after fail(), 2 after fail_usage(). */

@@ -116,7 +116,12 @@ char *text_of_bytes(char *out, uint64_t bytes) {
     double value = (double)bytes;
     int i = 0;
     while (value >= 1024 && i < 5) value /= 1024, i++;
-    snprintf(out, TEXT_ROOM, i == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, names[i]);
+    snprintf(out, TEXT_BYTES,
+             i == 0        ? "%.0f %s"
+             : value < 10  ? "%.2f %s"
+             : value < 100 ? "%.1f %s"
+                           : "%.0f %s",
+             value, names[i]);
     return out;
 }
 
@@ -136,16 +141,21 @@ char *text_of_rate(char *out, double value) {
     if (value >= 1e9) value /= 1e9, name = " G";
     else if (value >= 1e6) value /= 1e6, name = " M";
     else if (value >= 1e3) value /= 1e3, name = " k";
-    snprintf(out, TEXT_ROOM, value < 10 ? "%.2f%s" : value < 100 ? "%.1f%s" : "%.0f%s", value, name);
+    snprintf(out, TEXT_BYTES, value < 10 ? "%.2f%s" : value < 100 ? "%.1f%s" : "%.0f%s", value, name);
     return out;
 }
 
 char *text_of_time(char *out, double seconds) {
-    if (!(seconds >= 0) || seconds > 1e9) snprintf(out, TEXT_ROOM, "?");
-    else if (seconds < 9.95) snprintf(out, TEXT_ROOM, "%.1fs", seconds);
-    else if (seconds < 60) snprintf(out, TEXT_ROOM, "%.0fs", seconds);
-    else if (seconds < 3600) snprintf(out, TEXT_ROOM, "%dm%02ds", (int)seconds / 60, (int)seconds % 60);
-    else snprintf(out, TEXT_ROOM, "%dh%02dm", (int)(seconds / 3600), (int)(seconds / 60) % 60);
+    if (!(seconds >= 0) || seconds > 1e9)
+        snprintf(out, TEXT_BYTES, "?");
+    else if (seconds < 9.95)
+        snprintf(out, TEXT_BYTES, "%.1fs", seconds);
+    else if (seconds < 60)
+        snprintf(out, TEXT_BYTES, "%.0fs", seconds);
+    else if (seconds < 3600)
+        snprintf(out, TEXT_BYTES, "%dm%02ds", (int)seconds / 60, (int)seconds % 60);
+    else
+        snprintf(out, TEXT_BYTES, "%dh%02dm", (int)(seconds / 3600), (int)(seconds / 60) % 60);
     return out;
 }
 

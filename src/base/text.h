@@ -13,8 +13,8 @@ int text_bytes(const char *text, uint64_t *value); /* 11GiB, 512 MB, 4096; KB = 
 int text_time(const char *text, double *seconds);  /* 90, 90s, 10m, 2h, 1d */
 int text_truth(const char *text, int *value);      /* yes no true false on off 1 0 */
 
-/* Writes a value for people into `out` (at least TEXT_ROOM bytes) and returns out. */
-enum { TEXT_ROOM = 32 };
+/* Writes a value for people into `out` (at least TEXT_BYTES bytes) and returns out. */
+enum { TEXT_BYTES = 32 };
 char *text_of_bytes(char *out, uint64_t bytes);    /* 1.53 GiB */
 char *text_of_count(char *out, uint64_t count);    /* 14,886,545 */
 char *text_of_rate(char *out, double per_second);  /* 2.63 M */

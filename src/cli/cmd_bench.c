@@ -40,7 +40,7 @@ static void print_escaped(const char *text) {
 
 static void print_head(const struct asked *asked, const struct backend_info *machine, const struct bench_limits *limits,
                        int cuda) {
-    char date[32] = "", free_text[TEXT_ROOM];
+    char date[32] = "", free_text[TEXT_BYTES];
     time_t now = time(NULL);
     struct tm parts;
     if (gmtime_r(&now, &parts)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
@@ -99,7 +99,7 @@ static void print_table_line(const struct line *l) {
 
 static void print_sweep_line(const struct line *l) {
     double bytes = (double)(l->moved * l->row_bytes);
-    char moved[TEXT_ROOM], span[TEXT_ROOM];
+    char moved[TEXT_BYTES], span[TEXT_BYTES];
     printf("%12s x %-5" PRIu64 " %-10s %-21s %7.1f %7.1f %7.1f\n", text_of_count(moved, l->moved), l->row_bytes,
            text_of_bytes(span, l->total * l->row_bytes), order_names[l->order], bytes / l->times.to / 1e9,
            bytes / l->times.from / 1e9, 2 * bytes / l->times.both / 1e9);
@@ -121,7 +121,7 @@ static int print_table(const struct asked *asked, struct bench *bench, uint64_t 
                  {PLACE_PINNED, BENCH_SORTED},
                  {PLACE_FILE, BENCH_RANDOM}};
     uint64_t moved = rows < TABLE_MOVED ? rows : TABLE_MOVED;
-    char moved_text[TEXT_ROOM], rows_text[TEXT_ROOM];
+    char moved_text[TEXT_BYTES], rows_text[TEXT_BYTES];
     if (!asked->json) {
         printf("%s rows of %" PRIu64 " float32 out of %s, to and from one variable on the GPU; medians of %d\n",
                text_of_count(moved_text, moved), dim, text_of_count(rows_text, rows), BENCH_REPEATS);
@@ -240,10 +240,10 @@ static void print_phases(const struct bench_training *t) {
 }
 
 static void print_train(const struct bench_training *t) {
-    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     printf("tables     %s rows x %u, %s of the GPU, %s of the host, %s rows hot\n", text_of_count(a, t->plan.rows),
            t->plan.dim, text_of_bytes(b, t->machine.gpu_used), text_of_bytes(c, t->machine.host_used),
-           text_of_count((char[TEXT_ROOM]){0}, t->plan.hot_rows));
+           text_of_count((char[TEXT_BYTES]){0}, t->plan.hot_rows));
     printf("loading    %.2f s\n", t->loading);
     if (t->hogwild)
         printf("update     hogwild, %" PRIu64 " calls in %.2f s, %.1f%% of the time within them\n", t->steps,
@@ -292,7 +292,7 @@ static int run_memory(const struct asked *asked, const struct config *config) {
     struct bench_memory m;
     uint64_t rows = 10000000, dim = 128;
     int result = -1;
-    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     if (command_count("bench", "rows", asked->rows, 1, 4294967294u, &rows) ||
         command_count("bench", "dim", asked->dim, 1, 4096, &dim))
         return -1;
@@ -307,7 +307,7 @@ static int run_memory(const struct asked *asked, const struct config *config) {
         printf("table      %s rows x %" PRIu64
                " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
                text_of_count(a, m.rows), m.dim, text_of_bytes(b, m.payload), m.opening, text_of_bytes(c, m.host_bytes),
-               text_of_bytes((char[TEXT_ROOM]){0}, m.resident), text_of_bytes((char[TEXT_ROOM]){0}, m.gpu_bytes));
+               text_of_bytes((char[TEXT_BYTES]){0}, m.resident), text_of_bytes((char[TEXT_BYTES]){0}, m.gpu_bytes));
     result = 0;
 out:
     bench_close(&bench);

@@ -17,7 +17,7 @@ static int print_processor(void) {
     struct backend_options options = {.threads = 0, .depth = 1};
     struct backend_info info;
     struct backend *backend;
-    char name[256], total[TEXT_ROOM], available[TEXT_ROOM];
+    char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
     if (backend_cpu.open(&backend, &options)) return -1;
     int result = backend_cpu.info(backend, &info);
     backend_cpu.close(backend);
@@ -33,7 +33,7 @@ static int print_processor(void) {
 
 static int print_gpus(void) {
     struct backend_info info[GPUS_MOST];
-    char why[512] = "", total[TEXT_ROOM], unused[TEXT_ROOM];
+    char why[512] = "", total[TEXT_BYTES], unused[TEXT_BYTES];
     int present = backend_cuda_present(why, sizeof why);
     if (!present) {
         printf("cuda       no: %s\n", why);

@@ -17,7 +17,7 @@ int cmd_export(int argc, char **argv) {
     const char **positional = mem_zalloc((uint64_t)argc, sizeof *positional, "arguments");
     struct model model = {.rows = 0};
     struct interrupt watch;
-    char count[TEXT_ROOM];
+    char count[TEXT_BYTES];
     int result = -1;
     if (!positional) return -1;
     int given = command_arguments(argc, argv, options, positional, NULL, NULL);

@@ -19,7 +19,7 @@ static const struct {
 };
 
 static int print_file(const char *path, const char *ending, const char *what) {
-    char size[TEXT_ROOM], name[4096];
+    char size[TEXT_BYTES], name[4096];
     snprintf(name, sizeof name, "%s%s", path, ending);
     int64_t bytes = file_size(name);
     if (bytes < 0) return -1;

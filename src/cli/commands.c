@@ -254,7 +254,7 @@ int command_config_wanted(struct config *config, const char *command, const char
 
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
                   uint64_t *value) {
-    char low[TEXT_ROOM], high[TEXT_ROOM];
+    char low[TEXT_BYTES], high[TEXT_BYTES];
     uint64_t number;
     if (!text) return 0;
     if (text_count(text, &number) || number < lowest || number > highest)

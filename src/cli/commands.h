@@ -36,7 +36,8 @@ int cmd_help(int argc, char **argv);
 /* ---- arguments ---- */
 
 /* An option of a command: "--k=10" is {"k", &text}; a flag is {"resume", NULL, &flag}, and one that may have a value
- * (--overwrite, --overwrite=now) has both; an option that may come several times gives its texts to `texts` (room 16), counted in `count`. */
+ * (--overwrite, --overwrite=now) has both; an option that may come several times gives its texts to `texts` (capacity
+ * 16), counted in `count`. */
 struct option {
     const char *name;
     const char **text;

@@ -29,7 +29,7 @@ struct corpus_file {
 
 struct corpus {
     struct corpus_file *files;
-    uint64_t count, room;
+    uint64_t count, capacity;
     uint64_t size;
     uint64_t block_bytes;
     int whole_lines;
@@ -42,7 +42,7 @@ struct corpus {
     uint64_t skip;        /* bytes to come of the file's front that are no data */
     int said_header;      /* of the first file that has one */
     char *carry;          /* read already, for the next block */
-    uint64_t carried, carry_room;
+    uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* of the next block */
     int line_open;
     _Atomic uint64_t done;
@@ -65,7 +65,7 @@ static int add_file(struct corpus *corpus, const char *path) {
     if (n < 0) result = refuse("read", path);
     close(fd);
     if (result ||
-        mem_grow(&corpus->files, &corpus->room, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
+        mem_grow(&corpus->files, &corpus->capacity, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
         return -1;
     struct corpus_file *file = &corpus->files[corpus->count];
     *file = (struct corpus_file){.path = mem_text(path, strlen(path), "a path"),
@@ -220,7 +220,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
              cut = 0;
     *ended = 0;
-    if (mem_grow(&block->bytes, &block->room, want, 1, "a block of the corpus")) return -1;
+    if (mem_grow(&block->bytes, &block->capacity, want, 1, "a block of the corpus")) return -1;
     if (corpus->carried) memcpy(block->bytes, corpus->carry, corpus->carried);
     block->length = corpus->carried;
     corpus->carried = 0;
@@ -238,10 +238,10 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
         cut = find_cut(block, looked, corpus->whole_lines);
         looked = block->length - 1;
         want = block->length * 2;
-        if (!cut && mem_grow(&block->bytes, &block->room, want, 1, "a long token or line")) return -1;
+        if (!cut && mem_grow(&block->bytes, &block->capacity, want, 1, "a long token or line")) return -1;
     }
     corpus->carried = block->length - cut;
-    if (mem_grow(&corpus->carry, &corpus->carry_room, corpus->carried, 1, "a block of the corpus")) return -1;
+    if (mem_grow(&corpus->carry, &corpus->carry_capacity, corpus->carried, 1, "a block of the corpus")) return -1;
     memcpy(corpus->carry, block->bytes + cut, corpus->carried);
     block->length = cut;
     return 0;

@@ -38,7 +38,7 @@ struct corpus; /* the files of a run, in order; open files are its own */
 struct corpus_block {
     char *bytes;       /* owned by the block; grown as needed */
     uint64_t length;   /* bytes in use */
-    uint64_t room;
+    uint64_t capacity;
     uint64_t skip;     /* of these, bytes at the front that are no data: a byte order mark, a header */
     uint64_t number;   /* 0, 1, 2.. without a hole over all files */
     uint64_t offset;   /* of bytes[0] in the whole corpus as unpacked */

@@ -48,11 +48,11 @@ struct name {
 struct encoded {
     struct corpus_block block;
     uint32_t *ids;
-    uint64_t count, ids_room;
+    uint64_t count, ids_capacity;
     uint64_t *ends; /* [lines]: the ids of a line that ends in this block end here */
-    uint64_t lines, ends_room;
+    uint64_t lines, ends_capacity;
     struct name *names; /* [count], pairs only */
-    uint64_t names_room;
+    uint64_t names_capacity;
     int target_lost; /* adjacency: the line left open began in this block and its target is not in the vocabulary */
     int ready;       /* in the ring: waits for its turn */
 };
@@ -95,7 +95,8 @@ static int take_line_end(struct encoder *encoder) {
     uint64_t least = encoder->adjacency && encoder->line_began; /* a target alone is no line */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
-        if (mem_grow(&out->ends, &out->ends_room, out->lines + 1, sizeof *out->ends, "the lines of a block")) return -1;
+        if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))
+            return -1;
         out->ends[out->lines++] = out->count;
     }
     encoder->line_start = out->count;
@@ -116,7 +117,7 @@ static void take_id(struct encoder *encoder, uint32_t id) {
 
 static int flush(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    if (mem_grow(&out->ids, &out->ids_room, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
+    if (mem_grow(&out->ids, &out->ids_capacity, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
         return -1;
     look_up(encoder);
     for (unsigned i = 0; i < encoder->waiting; i++)
@@ -177,7 +178,8 @@ static int encode_pairs(struct encoder *encoder, double min_rating) {
         uint64_t before = out->count;
         if (flush(encoder)) return -1;
         if (out->count == before) continue;
-        if (mem_grow(&out->names, &out->names_room, out->count, sizeof *out->names, "the lists of a block")) return -1;
+        if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block"))
+            return -1;
         out->names[before] = (struct name){(uint64_t)(pair.list - out->block.bytes), pair.list_length};
     }
     return more;
@@ -362,13 +364,13 @@ static int group_pairs(struct encoding *encoding, const char *path) {
     struct word_set *lists = &encoding->lists;
     struct file_map map;
     uint32_t *ids = NULL;
-    uint64_t room = 0, end;
+    uint64_t capacity = 0, end;
     int result = -1;
     if (file_map_open(&map, path)) return -1;
     const struct place *places = (const struct place *)map.data;
     for (uint64_t first = 0; first < lists->size; first = end) {
         uint64_t count = choose_lists(lists, first, &end);
-        if (mem_grow(&ids, &room, count, sizeof *ids, "the items of lists")) goto out;
+        if (mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
         for (uint64_t i = 0; i < map.size / sizeof *places; i++)
             if (places[i].list - first < end - first) ids[lists->entries[places[i].list].first++] = places[i].id;
         if (idstream_put(&encoding->writer, ids, count)) goto out;
@@ -411,9 +413,9 @@ static int nothing_left(const struct encoding *encoding) {
 static const char places_end[] = ".pairs";
 
 static char *name_places(const char *path) {
-    uint64_t room = strlen(path) + 32 + sizeof places_end;
-    char *name = mem_alloc(room, 1, "a path");
-    if (name) snprintf(name, room, "%s.%ld%s", path, (long)getpid(), places_end);
+    uint64_t capacity = strlen(path) + 32 + sizeof places_end;
+    char *name = mem_alloc(capacity, 1, "a path");
+    if (name) snprintf(name, capacity, "%s.%ld%s", path, (long)getpid(), places_end);
     return name;
 }
 

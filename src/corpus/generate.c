@@ -135,8 +135,8 @@ static uint64_t draw_anywhere(const struct generator *generator, uint64_t bits) 
 }
 
 static uint64_t draw_member(const struct generator *generator, uint64_t group, uint64_t bits) {
-    uint64_t law = group + 1 == generator->groups ? generator->last : generator->group;
-    return group * generator->shape.group + power_floor(&generator->powers, draw_below(bits, law)) - 1;
+    uint64_t rows = group + 1 == generator->groups ? generator->last : generator->group;
+    return group * generator->shape.group + power_floor(&generator->powers, draw_below(bits, rows)) - 1;
 }
 
 struct drawn_line {
@@ -198,7 +198,7 @@ static void draw_line(const struct generator *generator, uint64_t number, struct
 
 /* ---- all lines ----
  *
- * Threads draw pieces of lines, each into its own room, and what is to be written is written in order between two
+ * Threads draw pieces of lines, each into its own capacity, and what is to be written is written in order between two
  * rounds of pieces: how many threads there are changes no byte. */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
@@ -206,7 +206,7 @@ enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 struct piece {
     uint64_t first, lines;
     char *bytes; /* what take_line() made of them */
-    uint64_t used, room;
+    uint64_t used, capacity;
     uint32_t length[PIECE_LINES]; /* bytes of each line */
 };
 
@@ -234,7 +234,7 @@ static int draw_pieces(void *context, unsigned worker) {
         piece->used = 0;
         for (uint64_t i = 0; i < piece->lines; i++) {
             draw_line(round->generator, piece->first + i, &line);
-            if (mem_grow(&piece->bytes, &piece->room, piece->used + LINE_BYTES, 1, "lines")) return -1;
+            if (mem_grow(&piece->bytes, &piece->capacity, piece->used + LINE_BYTES, 1, "lines")) return -1;
             uint64_t length = round->take(round->context, &line, piece->first + i, piece->bytes + piece->used);
             piece->length[i] = (uint32_t)length;
             piece->used += length;
@@ -243,9 +243,9 @@ static int draw_pieces(void *context, unsigned worker) {
     return 0;
 }
 
-static uint64_t next_round(struct round *round, uint64_t room, uint64_t first, uint64_t lines) {
+static uint64_t next_round(struct round *round, uint64_t capacity, uint64_t first, uint64_t lines) {
     round->next = round->count = 0;
-    for (; round->count < room && first < lines; first += round->pieces[round->count++].lines) {
+    for (; round->count < capacity && first < lines; first += round->pieces[round->count++].lines) {
         struct piece *piece = &round->pieces[round->count];
         piece->first = first;
         piece->lines = lines - first < PIECE_LINES ? lines - first : PIECE_LINES;
@@ -255,18 +255,18 @@ static uint64_t next_round(struct round *round, uint64_t room, uint64_t first, u
 
 static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context) {
     struct pool *pool = pool_open(0);
-    uint64_t room = pool ? (uint64_t)PIECES_A_THREAD * pool_threads(pool) : 0, lines = generator->options->lists;
+    uint64_t capacity = pool ? (uint64_t)PIECES_A_THREAD * pool_threads(pool) : 0, lines = generator->options->lists;
     struct round round = {.generator = generator, .take = take, .context = context};
-    int result = pool && (round.pieces = mem_zalloc(room, sizeof *round.pieces, "lines")) ? 0 : -1;
+    int result = pool && (round.pieces = mem_zalloc(capacity, sizeof *round.pieces, "lines")) ? 0 : -1;
     progress_start(&generator->progress, what, 1);
     for (uint64_t at = 0; at < lines && !result;) {
         progress_show(&generator->progress, at, lines, "line");
-        at = next_round(&round, room, at, lines);
+        at = next_round(&round, capacity, at, lines);
         result = interrupt_asked() ? fail("stopped by a signal: nothing is written") : pool_run(pool, draw_pieces, &round);
         for (uint64_t i = 0; i < round.count && put && !result; i++) result = put(context, &round.pieces[i]);
     }
     progress_end(&generator->progress);
-    for (uint64_t i = 0; i < room && round.pieces; i++) free(round.pieces[i].bytes);
+    for (uint64_t i = 0; i < capacity && round.pieces; i++) free(round.pieces[i].bytes);
     free(round.pieces);
     pool_close(pool);
     return result;

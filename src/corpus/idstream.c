@@ -34,7 +34,7 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
     if (!writer->piece || !writer->sum) fail("not enough memory for a checksum");
     if (!writer->piece || !writer->sum || XXH3_64bits_reset(writer->piece) != XXH_OK ||
         XXH3_64bits_reset(writer->sum) != XXH_OK ||
-        mem_grow(&writer->starts, &writer->room, 1, sizeof *writer->starts, "the sentences' starts") ||
+        mem_grow(&writer->starts, &writer->capacity, 1, sizeof *writer->starts, "the sentences' starts") ||
         file_write(&writer->file, &none, sizeof none)) {
         idstream_writer_abandon(writer);
         return -1;
@@ -67,7 +67,7 @@ int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t c
 }
 
 int idstream_end_sentence(struct idstream_writer *writer, uint64_t end) {
-    if (mem_grow(&writer->starts, &writer->room, writer->sentences + 2, sizeof *writer->starts,
+    if (mem_grow(&writer->starts, &writer->capacity, writer->sentences + 2, sizeof *writer->starts,
                  "the sentences' starts"))
         return -1;
     writer->starts[++writer->sentences] = end;

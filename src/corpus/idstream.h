@@ -41,7 +41,7 @@ struct idstream_writer {
     struct XXH3_state_s *piece, *sum; /* of the bytes since a piece began; of the pieces' sums */
     uint64_t in_piece;                /* bytes */
     uint64_t *starts;                 /* [sentences + 1] */
-    uint64_t sentences, room, tokens;
+    uint64_t sentences, capacity, tokens;
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUT_ROOM = 256 << 10 }; /* packed bytes read at a time */
+enum { INPUT_BYTES = 256 << 10 }; /* packed bytes read at a time */
 
 static int refuse(const char *doing, const char *path) {
     return fail("cannot %s '%s': %s", doing, path, strerror(errno));
@@ -44,7 +44,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
     enum packing packing = packing_of(magic);
     if (packing == PACKING_NONE) return 0;
-    reader->input = mem_alloc(INPUT_ROOM, 1, "unpacking");
+    reader->input = mem_alloc(INPUT_BYTES, 1, "unpacking");
     if (!reader->input) return -1;
     reader->between = 1;
     if (packing == PACKING_GZIP && inflateInit2(&reader->gzip, 15 + 16) != Z_OK)
@@ -59,9 +59,9 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
 }
 
 /* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
-static int64_t read_raw(struct reader *reader, char *out, uint64_t room) {
+static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
     ssize_t n;
-    do n = read(reader->fd, out, room > (1 << 30) ? 1 << 30 : room);
+    do n = read(reader->fd, out, capacity > (1 << 30) ? 1 << 30 : capacity);
     while (n < 0 && errno == EINTR);
     if (n < 0) return refuse("read", reader->path);
     if (reader->done) atomic_fetch_add_explicit(reader->done, (uint64_t)n, memory_order_relaxed);
@@ -69,7 +69,7 @@ static int64_t read_raw(struct reader *reader, char *out, uint64_t room) {
 }
 
 /* One step of unpacking: takes from input[at..end), returns the bytes made. */
-static int64_t inflate_some(struct reader *reader, char *out, uint64_t room) {
+static int64_t inflate_some(struct reader *reader, char *out, uint64_t capacity) {
     z_stream *gzip = &reader->gzip;
     /* A member may be padded with zeros to a whole tape block, and another one may follow. */
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
@@ -79,7 +79,7 @@ static int64_t inflate_some(struct reader *reader, char *out, uint64_t room) {
     gzip->next_in = (unsigned char *)reader->input + reader->at;
     gzip->avail_in = (unsigned)(reader->end - reader->at);
     gzip->next_out = (unsigned char *)out;
-    gzip->avail_out = room > (1 << 30) ? 1 << 30 : (unsigned)room;
+    gzip->avail_out = capacity > (1 << 30) ? 1 << 30 : (unsigned)capacity;
     int result = inflate(gzip, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
         return fail("'%s' is no whole gzip file: %s", reader->path, gzip->msg ? gzip->msg : zError(result));
@@ -88,9 +88,9 @@ static int64_t inflate_some(struct reader *reader, char *out, uint64_t room) {
     return (char *)gzip->next_out - out;
 }
 
-static int64_t unzstd_some(struct reader *reader, char *out, uint64_t room) {
+static int64_t unzstd_some(struct reader *reader, char *out, uint64_t capacity) {
     ZSTD_inBuffer in = {reader->input, reader->end, reader->at};
-    ZSTD_outBuffer made = {out, room, 0};
+    ZSTD_outBuffer made = {out, capacity, 0};
     if (reader->between && in.pos == in.size) return 0;
     size_t left = ZSTD_decompressStream(reader->zstd, &made, &in);
     if (ZSTD_isError(left)) return fail("'%s' is no whole zstd file: %s", reader->path, ZSTD_getErrorName(left));
@@ -99,15 +99,15 @@ static int64_t unzstd_some(struct reader *reader, char *out, uint64_t room) {
     return (int64_t)made.pos;
 }
 
-int64_t reader_read(struct reader *reader, char *out, uint64_t room) {
-    if (reader->packing == PACKING_NONE) return read_raw(reader, out, room);
+int64_t reader_read(struct reader *reader, char *out, uint64_t capacity) {
+    if (reader->packing == PACKING_NONE) return read_raw(reader, out, capacity);
     for (;;) {
         /* What the unpacker still holds comes first: its input may be used up before its output is. */
         int64_t made =
-            reader->packing == PACKING_GZIP ? inflate_some(reader, out, room) : unzstd_some(reader, out, room);
+            reader->packing == PACKING_GZIP ? inflate_some(reader, out, capacity) : unzstd_some(reader, out, capacity);
         if (made) return made;
         if (reader->at < reader->end) continue;
-        int64_t n = read_raw(reader, reader->input, INPUT_ROOM);
+        int64_t n = read_raw(reader, reader->input, INPUT_BYTES);
         if (n < 0) return -1;
         if (n == 0 && !reader->between) return fail("'%s' is cut short: its last part is missing", reader->path);
         if (n == 0) return 0;

@@ -25,7 +25,7 @@ struct reader {
 int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done);
 void reader_close(struct reader *reader); /* harmless on a closed one */
 
-/* Up to `room` unpacked bytes: how many, 0 at the file's end, -1 after fail(). */
-int64_t reader_read(struct reader *reader, char *out, uint64_t room);
+/* Up to `capacity` unpacked bytes: how many, 0 at the file's end, -1 after fail(). */
+int64_t reader_read(struct reader *reader, char *out, uint64_t capacity);
 
 #endif

@@ -82,8 +82,8 @@ static int grow_slots(struct word_set *set) {
 static int64_t put_word(struct word_set *set, struct word_slot *slot, uint64_t hash, const char *word, uint64_t length,
                         uint64_t count, uint64_t first) {
     if (set->size >= UINT32_MAX - 1) return fail("more than %u different words fall together", UINT32_MAX - 1);
-    if (mem_grow(&set->entries, &set->room, set->size + 1, sizeof *set->entries, "the words' counts") ||
-        mem_grow(&set->bytes, &set->bytes_room, set->used + LENGTH_BYTES + length, 1, "the words"))
+    if (mem_grow(&set->entries, &set->capacity, set->size + 1, sizeof *set->entries, "the words' counts") ||
+        mem_grow(&set->bytes, &set->bytes_capacity, set->used + LENGTH_BYTES + length, 1, "the words"))
         return -1;
     set->entries[set->size] = (struct word_entry){count, first, set->used};
     set->used += put_length(set->bytes + set->used, length);

@@ -70,7 +70,7 @@ struct word_set {
     struct word_slot *slots; /* [slot_count], a power of two: open addressing */
     struct word_entry *entries;
     char *bytes;             /* each word behind its length */
-    uint64_t slot_count, size, room, used, bytes_room;
+    uint64_t slot_count, size, capacity, used, bytes_capacity;
 };
 struct word_entry {
     uint64_t count;

@@ -29,10 +29,10 @@ static int hear(void *user, const struct trainer_report *report) {
 /* "section.key=value" as the command line has it. */
 static int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
-    uint64_t room = strlen(setting) + sizeof "--";
-    char *argument = mem_alloc(room, 1, "a setting");
+    uint64_t capacity = strlen(setting) + sizeof "--";
+    char *argument = mem_alloc(capacity, 1, "a setting");
     if (!argument) return -1;
-    snprintf(argument, room, "--%s", setting);
+    snprintf(argument, capacity, "--%s", setting);
     int result = config_argument(config, argument);
     free(argument);
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;

@@ -71,44 +71,44 @@ void table_release(struct table *table) {
 
 /* ---- first values ---- */
 
-/* Words of `text`, at most `room`, in `copy` of 256 bytes; -1 where there are more or they are longer. */
-static int split(const char *text, char copy[256], char *words[], int room) {
+/* Words of `text`, at most `capacity`, in `copy` of 256 bytes; -1 where there are more or they are longer. */
+static int split(const char *text, char copy[256], char *words[], int capacity) {
     int n = 0;
     char *rest = copy;
     if (strlen(text) >= 256) return -1;
     strcpy(copy, text);
     for (char *word; (word = strtok_r(rest, " \t,", &rest));) {
-        if (n == room) return -1;
+        if (n == capacity) return -1;
         words[n++] = word;
     }
     return n;
 }
 
-static int law(struct init_law *out, enum init_kind kind, double a, double b) {
-    *out = (struct init_law){kind, a, b};
+static int set_values(struct init_values *out, enum init_kind kind, double a, double b) {
+    *out = (struct init_values){kind, a, b};
     return 0;
 }
 
-int table_init_law(struct init_law *out, const char *text, enum table_side side, uint32_t dim) {
+int table_init_values(struct init_values *out, const char *text, enum table_side side, uint32_t dim) {
     char copy[256], *words[3];
     double a = 0, b = 0;
     int n = split(text, copy, words, 3);
     if (n < 1 || (n > 1 && text_real(words[1], &a)) || (n > 2 && text_real(words[2], &b))) return -1;
-    if (n == 1 && !strcmp(words[0], "zeros")) return law(out, INIT_ZEROS, 0, 0);
-    if (n == 1 && !strcmp(words[0], "word2vec")) return law(out, INIT_UNIFORM, -0.5 / dim, 0.5 / dim);
-    if (n == 3 && !strcmp(words[0], "uniform") && a <= b) return law(out, INIT_UNIFORM, a, b);
-    if (n == 3 && !strcmp(words[0], "normal") && b >= 0) return law(out, INIT_NORMAL, a, b);
+    if (n == 1 && !strcmp(words[0], "zeros")) return set_values(out, INIT_ZEROS, 0, 0);
+    if (n == 1 && !strcmp(words[0], "word2vec")) return set_values(out, INIT_UNIFORM, -0.5 / dim, 0.5 / dim);
+    if (n == 3 && !strcmp(words[0], "uniform") && a <= b) return set_values(out, INIT_UNIFORM, a, b);
+    if (n == 3 && !strcmp(words[0], "normal") && b >= 0) return set_values(out, INIT_NORMAL, a, b);
     if (n == 2 && !strcmp(words[0], "notebook") && a >= 0) {
         double r = sqrt(2 / (a + dim));
-        return side == TABLE_TARGET ? law(out, INIT_UNIFORM, -r, r) : law(out, INIT_NORMAL, 0, sqrt(r));
+        return side == TABLE_TARGET ? set_values(out, INIT_UNIFORM, -r, r) : set_values(out, INIT_NORMAL, 0, sqrt(r));
     }
     return -1;
 }
 
-double table_init_reach(const struct init_law *law) {
-    if (law->kind == INIT_ZEROS) return 0;
-    if (law->kind == INIT_NORMAL) return fabs(law->a) + NORMAL_FURTHEST * law->b;
-    return fmax(fabs(law->a), fabs(law->b));
+double table_init_reach(const struct init_values *values) {
+    if (values->kind == INIT_ZEROS) return 0;
+    if (values->kind == INIT_NORMAL) return fabs(values->a) + NORMAL_FURTHEST * values->b;
+    return fmax(fabs(values->a), fabs(values->b));
 }
 
 static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
@@ -125,8 +125,8 @@ static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t f
     }
 }
 
-static void draw_weights(const struct init_law *from, uint32_t seed, enum table_side side, uint64_t row, uint32_t dim,
-                         float *weights) {
+static void draw_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row,
+                         uint32_t dim, float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
     double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
     for (uint32_t first = 0; first < dim; first += TILE) {
@@ -324,13 +324,13 @@ out:
 }
 
 /* "weights[128] exp_avg[128] updates" */
-static void name_fields(const struct npy *npy, char *out, size_t room) {
+static void name_fields(const struct npy *npy, char *out, size_t capacity) {
     size_t at = 0;
     out[0] = 0;
-    for (uint32_t i = 0; i < npy->fields && at < room; i++) {
+    for (uint32_t i = 0; i < npy->fields && at < capacity; i++) {
         const struct npy_field *field = &npy->field[i];
-        int n = field->kind == 'u' ? snprintf(out + at, room - at, "%s%s", i ? " " : "", field->name)
-                                   : snprintf(out + at, room - at, "%s%s[%" PRIu32 "]", i ? " " : "",
+        int n = field->kind == 'u' ? snprintf(out + at, capacity - at, "%s%s", i ? " " : "", field->name)
+                                   : snprintf(out + at, capacity - at, "%s%s[%" PRIu32 "]", i ? " " : "",
                                               field->name[0] ? field->name : "(plain array)", field->columns);
         at += n > 0 ? (size_t)n : 0;
     }

@@ -17,14 +17,14 @@ enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
 /* How first weights are drawn. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
-struct init_law {
+struct init_values {
     enum init_kind kind;
     double a, b; /* LO HI, or MEAN SD */
 };
 /* Reads "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". 0, or -1 (no sentence). */
-int table_init_law(struct init_law *law, const char *text, enum table_side side, uint32_t dim);
-/* No first weight is further than this from 0. A law that reaches past float32's largest number makes infinities. */
-double table_init_reach(const struct init_law *law);
+int table_init_values(struct init_values *values, const char *text, enum table_side side, uint32_t dim);
+/* No first weight is further than this from 0. Values past float32's largest number become infinities. */
+double table_init_reach(const struct init_values *values);
 
 /* What a table is made of. */
 struct table_options {
@@ -32,7 +32,7 @@ struct table_options {
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
-    struct init_law init;
+    struct init_values init;
     uint32_t seed;         /* of the first weights */
     const char *directory; /* where a file place puts its working file; the caller's, copied */
 };
@@ -43,7 +43,7 @@ struct table {
     struct backend_table *store; /* NULL when closed */
     struct table_spec spec;
     struct rule_options rule;
-    struct init_law init;
+    struct init_values init;
     uint32_t seed;
     enum table_side side;
     char *file_path; /* owned, or NULL */

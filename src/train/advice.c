@@ -16,13 +16,13 @@ enum { LEAST_DIM = 4, GPU_STREAM_PART = 4 };
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
-    char need[TEXT_ROOM], have[TEXT_ROOM], *advice = p->plan->advice;
-    size_t room = sizeof p->plan->advice;
-    int n = snprintf(advice, room, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
+    char need[TEXT_BYTES], have[TEXT_BYTES], *advice = p->plan->advice;
+    size_t capacity = sizeof p->plan->advice;
+    int n = snprintf(advice, capacity, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
                      text_of_bytes(have, available));
     va_list args;
     va_start(args, format);
-    vsnprintf(advice + n, room - (size_t)n, format, args);
+    vsnprintf(advice + n, capacity - (size_t)n, format, args);
     va_end(args);
 }
 
@@ -34,7 +34,7 @@ void advise_host(const struct planning *p) {
     uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
     uint64_t dim = tables ? (uint64_t)((double)plan->dim * ((double)left / (double)tables)) / 4 * 4 : 0;
-    char ids[TEXT_ROOM], budget[TEXT_ROOM];
+    char ids[TEXT_BYTES], budget[TEXT_BYTES];
     if (rest > have && rest - plan->stream_pinned <= have)
         say(p, plan->host_needed, "memory", have,
             "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "

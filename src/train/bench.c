@@ -153,7 +153,7 @@ static struct step_request step_of(const struct training *t) {
                                  .context = t->session.context.store,
                                  .rule = &t->session.target.rule,
                                  .lr = rate_at(t),
-                                 .behind = t->step,
+                                 .global_step = t->step,
                                  .mean = t->config->train_reduction == REDUCTION_MEAN};
 }
 

@@ -240,7 +240,8 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     const struct checkpoint_entry partial = {paths[CHECKPOINT_PARTIAL], step, CHECKPOINT_PARTIAL, 1};
     result = fill_directory(partial.path, what);
     if (!result) result = put_in_place(paths, step);
-    if (result) checkpoint_remove(&partial); /* gives a full disk its room back; the first sentence stands */
+    if (result)
+        checkpoint_remove(&partial); /* gives a full disk its capacity back; the first sentence stands */
     else result = point_latest(run, names[CHECKPOINT_IN_PLACE]);
     if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
 out:

@@ -89,7 +89,7 @@ static int take_name(struct checkpoints *all, const char *run, const char *name)
     int there = one.path ? directory_exists(one.path) : -1;
     one.own = there == 1 ? is_own(one.path, one.kind) : 0;
     if (there == 1 && one.own >= 0 &&
-        !mem_grow(&all->list, &all->room, all->count + 1, sizeof one, "the list of checkpoints")) {
+        !mem_grow(&all->list, &all->capacity, all->count + 1, sizeof one, "the list of checkpoints")) {
         all->list[all->count++] = one;
         return 0;
     }
@@ -162,10 +162,10 @@ int checkpoints_remove(const char *run) {
 int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
     int there = file_exists(path), own = there == 1 ? is_own(path, kind) : 0, taken = 1;
     if (there != 1 || own) return there < 0 || own < 0 ? -1 : 0;
-    uint64_t room = strlen(path) + 16;
-    char *kept = mem_alloc(room, 1, "a path");
+    uint64_t capacity = strlen(path) + 16;
+    char *kept = mem_alloc(capacity, 1, "a path");
     for (int i = 1; kept && taken == 1 && i < KEPT_MOST; i++) {
-        snprintf(kept, room, "%s.kept-%d", path, i);
+        snprintf(kept, capacity, "%s.kept-%d", path, i);
         taken = file_exists(kept);
     }
     int result = kept && !taken ? file_rename(path, kept) : -1;

@@ -24,7 +24,7 @@ struct checkpoint_entry {
 };
 struct checkpoints {
     struct checkpoint_entry *list; /* by falling step; of one step the one in place, the one aside, the partial one */
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 /* Directories of RUN, or links to such, that are named as checkpoints are. -1 after fail(). */

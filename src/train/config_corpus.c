@@ -10,8 +10,8 @@
 
 /* ---- corpus.path ---- */
 
-static int add_path(char ***paths, uint64_t *room, int64_t count, const char *text, uint64_t length) {
-    if (mem_grow(paths, room, (uint64_t)count + 1, sizeof **paths, "the corpus paths")) return -1;
+static int add_path(char ***paths, uint64_t *capacity, int64_t count, const char *text, uint64_t length) {
+    if (mem_grow(paths, capacity, (uint64_t)count + 1, sizeof **paths, "the corpus paths")) return -1;
     (*paths)[count] = mem_text(text, length, "the corpus paths");
     return (*paths)[count] ? 0 : -1;
 }
@@ -21,7 +21,7 @@ static int separates(char c) {
 }
 
 static int split_paths(const char *text, char ***paths, int64_t *count) {
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     for (const char *at = text;;) {
         while (separates(*at)) at++;
         if (!*at) return 0;
@@ -31,7 +31,7 @@ static int split_paths(const char *text, char ***paths, int64_t *count) {
         while (*end && (whole || (quoted ? *end != '"' : !separates(*end)))) end++;
         if (quoted && !*end) return fail("corpus.path = '%.200s': a double quote is not closed", text);
         if (quoted && end == first) return fail("corpus.path = '%.200s': a path between double quotes is empty", text);
-        if (add_path(paths, &room, *count, first, (uint64_t)(end - first))) return -1;
+        if (add_path(paths, &capacity, *count, first, (uint64_t)(end - first))) return -1;
         ++*count;
         at = end + quoted;
     }

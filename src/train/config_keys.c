@@ -95,34 +95,34 @@ const char *config_choice_name(const char *section, const char *key, int value) 
     return config_choices(found)->name[value];
 }
 
-void config_describe(const struct config_key *key, char *out, size_t room) {
-    char low[TEXT_ROOM], high[TEXT_ROOM];
+void config_describe(const struct config_key *key, char *out, size_t capacity) {
+    char low[TEXT_BYTES], high[TEXT_BYTES];
     const char *automatic = config_has_auto(key) && key->type != TYPE_CHOICE ? ", or auto" : "";
     switch (key->type) {
     case TYPE_TEXT:
-        snprintf(out, room, "text");
+        snprintf(out, capacity, "text");
         break;
     case TYPE_COUNT:
         if (key->most > INT64_MAX / 4)
-            snprintf(out, room, "a whole number from %s on%s", text_of_count(low, key->least), automatic);
+            snprintf(out, capacity, "a whole number from %s on%s", text_of_count(low, key->least), automatic);
         else
-            snprintf(out, room, "a whole number from %s to %s%s", text_of_count(low, key->least),
+            snprintf(out, capacity, "a whole number from %s to %s%s", text_of_count(low, key->least),
                      text_of_count(high, key->most), automatic);
         break;
     case TYPE_REAL:
-        snprintf(out, room, "a number from %g to %g%s", key->lowest, key->highest, automatic);
+        snprintf(out, capacity, "a number from %g to %g%s", key->lowest, key->highest, automatic);
         break;
     case TYPE_BYTES:
-        snprintf(out, room, "a size such as 512MB or 11GiB%s", automatic);
+        snprintf(out, capacity, "a size such as 512MB or 11GiB%s", automatic);
         break;
     case TYPE_TRUTH:
-        snprintf(out, room, "yes or no%s", automatic);
+        snprintf(out, capacity, "yes or no%s", automatic);
         break;
     case TYPE_CHOICE: {
         const struct config_choices *c = config_choices(key);
         size_t used = 0;
-        for (int i = 0; i < c->count && used < room; i++)
-            used += (size_t)snprintf(out + used, room - used, "%s%s",
+        for (int i = 0; i < c->count && used < capacity; i++)
+            used += (size_t)snprintf(out + used, capacity - used, "%s%s",
                                      i == 0             ? ""
                                      : i + 1 < c->count ? ", "
                                                         : " or ",

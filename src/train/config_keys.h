@@ -69,7 +69,7 @@ struct config_choices {
 const struct config_choices *config_choices(const struct config_key *key);
 
 /* What a key takes, for sentences and help: "a whole number from 1 to 4,096, or auto". */
-void config_describe(const struct config_key *key, char *out, size_t room);
+void config_describe(const struct config_key *key, char *out, size_t capacity);
 
 /* ---- a key's place in a config, by its type ---- */
 
@@ -78,9 +78,9 @@ uint64_t *config_count(const struct config *config, const struct config_key *key
 double *config_real(const struct config *config, const struct config_key *key);
 int *config_int(const struct config *config, const struct config_key *key); /* TYPE_TRUTH, TYPE_CHOICE */
 
-/* Its value as config_read() takes it: in `room`, or the key's own text. */
-enum { CONFIG_ROOM = 64 };
-const char *config_text_of(const struct config *config, const struct config_key *key, char room[CONFIG_ROOM]);
+/* Its value as config_read() takes it: in `text`, or the key's own text. */
+enum { CONFIG_BYTES = 64 };
+const char *config_text_of(const struct config *config, const struct config_key *key, char text[CONFIG_BYTES]);
 
 /* ---- texts with a form of their own ---- */
 

@@ -176,7 +176,7 @@ static int warn_without_effect(const struct config *config) {
     int result = config_init(&defaults);
     const char *rule = config_choice_name("optimizer", "rule", config->optimizer_rule);
     for (size_t i = 0; !result && i < sizeof options / sizeof *options; i++) {
-        char now[CONFIG_ROOM], usual[CONFIG_ROOM];
+        char now[CONFIG_BYTES], usual[CONFIG_BYTES];
         const struct config_key *key = config_find_key("optimizer", options[i].key);
         const char *value = config_text_of(config, key, now);
         if (options[i].rules >> config->optimizer_rule & 1 || !strcmp(value, config_text_of(&defaults, key, usual)))

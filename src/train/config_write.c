@@ -13,7 +13,7 @@
 
 struct writing {
     char *text;
-    uint64_t used, room;
+    uint64_t used, capacity;
 };
 
 static int put(struct writing *writing, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,7 +23,7 @@ static int put(struct writing *writing, const char *format, ...) {
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (length < 0 ||
-        mem_grow(&writing->text, &writing->room, writing->used + (uint64_t)length + 1, 1, "the configuration"))
+        mem_grow(&writing->text, &writing->capacity, writing->used + (uint64_t)length + 1, 1, "the configuration"))
         return -1;
     va_start(args, format);
     vsnprintf(writing->text + writing->used, (size_t)length + 1, format, args);
@@ -48,21 +48,21 @@ static int put_wrapped(struct writing *writing, const char *indent, size_t width
 }
 
 /* The shortest digits that read back to the same number. */
-static void format_real(double value, char *out, size_t room) {
+static void format_real(double value, char *out, size_t capacity) {
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, room, "%.*g", digits, value);
+        snprintf(out, capacity, "%.*g", digits, value);
         if (strtod(out, NULL) == value) return;
     }
 }
 
-static void format_bytes(uint64_t bytes, char *out, size_t room) {
+static void format_bytes(uint64_t bytes, char *out, size_t capacity) {
     static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
     int unit = 0;
     while (unit < 4 && bytes && bytes % 1024 == 0) bytes /= 1024, unit++;
-    snprintf(out, room, "%" PRIu64 "%s", bytes, units[unit]);
+    snprintf(out, capacity, "%" PRIu64 "%s", bytes, units[unit]);
 }
 
-const char *config_text_of(const struct config *config, const struct config_key *key, char room[CONFIG_ROOM]) {
+const char *config_text_of(const struct config *config, const struct config_key *key, char text[CONFIG_BYTES]) {
     switch (key->type) {
     case TYPE_TEXT:
         return *config_text(config, key);
@@ -70,20 +70,20 @@ const char *config_text_of(const struct config *config, const struct config_key 
     case TYPE_BYTES:
         if (*config_count(config, key) == COUNT_AUTO) return "auto";
         if (key->type == TYPE_BYTES)
-            format_bytes(*config_count(config, key), room, CONFIG_ROOM);
+            format_bytes(*config_count(config, key), text, CONFIG_BYTES);
         else
-            snprintf(room, CONFIG_ROOM, "%" PRIu64, *config_count(config, key));
+            snprintf(text, CONFIG_BYTES, "%" PRIu64, *config_count(config, key));
         break;
     case TYPE_REAL:
         if (isnan(*config_real(config, key))) return "auto";
-        format_real(*config_real(config, key), room, CONFIG_ROOM);
+        format_real(*config_real(config, key), text, CONFIG_BYTES);
         break;
     case TYPE_TRUTH:
         return *config_int(config, key) == TRUTH_AUTO ? "auto" : *config_int(config, key) ? "yes" : "no";
     case TYPE_CHOICE:
         return config_choices(key)->name[*config_int(config, key)];
     }
-    return room;
+    return text;
 }
 
 static int put_key_help(struct writing *writing, const struct config_key *key, const char *indent, size_t width) {
@@ -97,11 +97,11 @@ static int put_key_help(struct writing *writing, const struct config_key *key, c
 }
 
 static int put_keys(struct writing *writing, const struct config *config, int help, int section) {
-    char room[CONFIG_ROOM];
+    char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         if (strcmp(config_keys[i].section, config_sections[section].name)) continue;
         if (help && (put(writing, "\n") || put_key_help(writing, &config_keys[i], "# ", 110))) return -1;
-        const char *value = config_text_of(config, &config_keys[i], room);
+        const char *value = config_text_of(config, &config_keys[i], text);
         if (put(writing, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value)) return -1;
     }
     return 0;
@@ -129,13 +129,13 @@ int config_write(const struct config *config, int help, struct file_writer *writ
 }
 
 char *config_value(const struct config *config, const char *section, const char *key) {
-    char room[CONFIG_ROOM];
+    char text[CONFIG_BYTES];
     const struct config_key *found = config_find_key(section, key);
     if (!found) {
         fail("there is no key %s.%s", section, key);
         return NULL;
     }
-    const char *value = config_text_of(config, found, room);
+    const char *value = config_text_of(config, found, text);
     return mem_text(value, strlen(value), "the configuration");
 }
 
@@ -170,19 +170,19 @@ static int changes_numbers(const struct config_key *key) {
 }
 
 const char *config_difference(const struct config *a, const struct config *b) {
-    char room_a[CONFIG_ROOM], room_b[CONFIG_ROOM];
+    char text_a[CONFIG_BYTES], text_b[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++)
         if (changes_numbers(&config_keys[i]) &&
-            strcmp(config_text_of(a, &config_keys[i], room_a), config_text_of(b, &config_keys[i], room_b)))
+            strcmp(config_text_of(a, &config_keys[i], text_a), config_text_of(b, &config_keys[i], text_b)))
             return config_keys[i].name;
     return NULL;
 }
 
 void config_settle(struct config *config, const struct config *settled) {
-    char room[CONFIG_ROOM];
+    char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *key = &config_keys[i];
-        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, room), "auto"))
+        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, text), "auto"))
             continue;
         if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
             *config_count(config, key) = *config_count(settled, key);

@@ -18,8 +18,8 @@ void due_written(struct due *due, uint64_t step, double took, double now) {
 
 /* Whether the disk holds all that run.keep asks for and the one that is being written. A run that nobody told to write on the
  * way must not fill a disk that has room for its end. */
-static int disk_has_room(struct due *due) {
-    char space_text[TEXT_ROOM], wanted[TEXT_ROOM];
+static int disk_has_capacity(struct due *due) {
+    char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;
     int failed_before = report_exit_code();
     if (due->took > 0 || due->present >= count) return 1; /* looked at before the first one */
@@ -39,7 +39,7 @@ static int disk_has_room(struct due *due) {
 static int automatic_due(struct due *due, double passed) {
     const struct config *c = due->config;
     if (due->without || passed < c->checkpoint_seconds || passed < due->took / c->checkpoint_share) return 0;
-    return disk_has_room(due);
+    return disk_has_capacity(due);
 }
 
 int due_now(struct due *due, uint64_t step, int epoch_ended, double now) {

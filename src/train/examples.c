@@ -74,8 +74,9 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     for (uint64_t i = 0; i < vocab->size; i++) /* a row that was never met is never drawn, whatever the power */
         weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
     if (scale_to_mean_one(weights, vocab->size)) {
-        fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
-             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs none",
+        fail("negatives.noise = unigram needs counts: the counts of all %" PRIu64
+             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.noise = uniform needs "
+             "none",
              vocab->size, power);
         goto out;
     }
@@ -126,11 +127,11 @@ static int check_corpus(const struct example_source *source, uint64_t longest) {
     return 0;
 }
 
-/* Rows that the law can draw. */
+/* Rows that the noise distribution can draw. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
-    if (source->law == NEGATIVE_UNIFORM) return source->rows;
-    if (source->law == NEGATIVE_LOG_UNIFORM) return source->rows - 1;
+    if (source->noise == NOISE_UNIFORM) return source->rows;
+    if (source->noise == NOISE_LOG_UNIFORM) return source->rows - 1;
     for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
     return met;
 }
@@ -139,9 +140,10 @@ static int check_negatives(const struct example_source *source, const struct voc
     uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
     uint64_t positives = source->positives ? source->positives : longest - 1;
     if (source->negatives == 0) return 0;
-    if (source->law == NEGATIVE_LOG_UNIFORM && source->rows < 3)
-        return fail("negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
-                    source->rows);
+    if (source->noise == NOISE_LOG_UNIFORM && source->rows < 3)
+        return fail(
+            "negatives.noise = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
+            source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * 2 * source->window : slots;
     if (numbered > EXAMPLE_MOST_NEGATIVES)
@@ -151,8 +153,8 @@ static int check_negatives(const struct example_source *source, const struct voc
                     source->mode == EXAMPLE_WINDOW ? "examples.window" : "examples.positives");
     if (source->exclude) own = source->mode == EXAMPLE_WINDOW ? 1 : source->positives ? 1 + (uint64_t)source->positives : 2;
     if (drawable <= own)
-        return fail("negatives.exclude leaves nothing to draw: the law draws from %" PRIu64 " rows, an example has %" PRIu64
-                    " of its own; set negatives.exclude = no",
+        return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
+                    " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
@@ -181,7 +183,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->per_pair = config->negatives_per == PER_PAIR;
     source->exclude = config->negatives_exclude;
     source->distinct = config->negatives_distinct;
-    source->law = (enum negative_law)config->negatives_law;
+    source->noise = (enum noise_distribution)config->negatives_law;
     source->seed = (uint32_t)config->train_seed;
     source->held_out = share_threshold(config->train_held_out);
 }
@@ -194,7 +196,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
                         config->examples_subsample, source->mode == EXAMPLE_LIST ? "list" : "adjacency");
         if (make_keep(examples, vocab, config->examples_subsample)) return -1;
     }
-    if (source->law == NEGATIVE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power))
+    if (source->noise == NOISE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power))
         return -1;
     source->keep = examples->keep;
     source->alias = examples->alias;
@@ -353,18 +355,18 @@ static void close_batch(struct batches *batches) {
 static void add_to_batches(struct batches *batches, const struct sums *sums) {
     double left = sums->examples;
     while (left > 0) {
-        double room = batches->examples - batches->open.examples, taken = fmin(left, room);
+        double capacity = batches->examples - batches->open.examples, taken = fmin(left, capacity);
         add_share(&batches->open, sums, taken / sums->examples);
         left -= taken;
-        if (taken == room) close_batch(batches);
+        if (taken == capacity) close_batch(batches);
     }
 }
 
 /* What a batch of these examples is expected to make (of all where the order is drawn, otherwise of the largest in their
  * order), and as much more as a sum of draws is above its mean once in 10^9 batches: Bernstein's bound, which holds also where
  * a few examples are far larger than the others. No more than `largest` of each example. */
-static double room_of_kind(const struct example_source *source, const struct batches *batches, const struct sums *all,
-                           int kind, double share, double largest) {
+static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
+                               const struct sums *all, int kind, double share, double largest) {
     static const double log_of_chance = 20.7; /* - log 1e-9 */
     double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
     double base = share * (source->shuffle ? mean * batches->examples : batches->most[kind]);
@@ -374,7 +376,7 @@ static double room_of_kind(const struct example_source *source, const struct bat
     return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
 }
 
-struct example_sizes examples_room(const struct examples *examples, uint64_t batch, double share) {
+struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share) {
     const struct example_source *source = &examples->source;
     struct batches batches = {.examples = (double)examples_batch(examples, batch)};
     struct sums all = {0};
@@ -383,7 +385,7 @@ struct example_sizes examples_room(const struct examples *examples, uint64_t bat
                               [TARGETS] = (double)most.targets,
                               [CONTEXTS] = (double)most.contexts,
                               [TERMS] = (double)most.terms};
-    uint64_t room[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
+    uint64_t capacity[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
     for (uint64_t i = 0; i < source->sentences; i++) {
         struct sums sums = sum_sentence(source, i);
         add_share(&all, &sums, 1);
@@ -391,6 +393,6 @@ struct example_sizes examples_room(const struct examples *examples, uint64_t bat
     }
     close_batch(&batches);
     for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
-        room[kind] = (uint64_t)ceil(room_of_kind(source, &batches, &all, kind, share, largest[kind]));
-    return (struct example_sizes){room[BLOCKS], room[TARGETS], room[CONTEXTS], room[TERMS]};
+        capacity[kind] = (uint64_t)ceil(capacity_of_kind(source, &batches, &all, kind, share, largest[kind]));
+    return (struct example_sizes){capacity[BLOCKS], capacity[TARGETS], capacity[CONTEXTS], capacity[TERMS]};
 }

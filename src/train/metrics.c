@@ -126,14 +126,14 @@ void metrics_note_loss(const struct metrics *metrics) {
 
 /* ---- a loss that leaves all bounds ---- */
 
-const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_ROOM]) {
+const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_BYTES]) {
     double term = loss / (double)terms;
     if (isnan(loss)) return "the loss is not a number";
     if (isinf(loss)) return "the loss is infinite";
     if (!terms) return NULL;
     if (!(metrics->began_term > 0)) metrics->began_term = term;
     if (term <= METRICS_DIVERGED * fmax(1, metrics->began_term)) return NULL;
-    snprintf(out, METRICS_ROOM, "the loss is %.3g a term (it began at %.3g)", term, metrics->began_term);
+    snprintf(out, METRICS_BYTES, "the loss is %.3g a term (it began at %.3g)", term, metrics->began_term);
     return out;
 }
 
@@ -169,7 +169,7 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
 }
 
 static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
-    char line[256], words[TEXT_ROOM], pairs[TEXT_ROOM], eta[TEXT_ROOM], moved[TEXT_ROOM];
+    char line[256], words[TEXT_BYTES], pairs[TEXT_BYTES], eta[TEXT_BYTES], moved[TEXT_BYTES];
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);

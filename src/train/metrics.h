@@ -75,8 +75,8 @@ void metrics_note_loss(const struct metrics *metrics);
 /* What is wrong with the loss of a batch or piece whose weights have diverged ("the loss is infinite"), perhaps in `out`; NULL where
  * nothing is. Diverging weights grow by a factor a step: long before they are infinite their loss is one that no data has,
  * METRICS_DIVERGED times that of the beginning. */
-enum { METRICS_ROOM = 96, METRICS_DIVERGED = 1000000 };
-const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_ROOM]);
+enum { METRICS_BYTES = 96, METRICS_DIVERGED = 1000000 };
+const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_BYTES]);
 
 /* 0 where every line was written, otherwise -1 after fail(): for a run whose checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);

@@ -31,7 +31,7 @@ static const char *place_name(const struct plan *plan, enum place place) {
 
 static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes,
                        int shared) {
-    char text[TEXT_ROOM];
+    char text[TEXT_BYTES];
     if (bytes)
         line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
     else if (shared && (plan->layout.slots || plan->layout.counted))
@@ -41,7 +41,7 @@ static void print_part(const struct plan *plan, int to_stdout, const char *name,
 }
 
 static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const char *remark) {
-    char text[TEXT_ROOM];
+    char text[TEXT_BYTES];
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
@@ -52,7 +52,7 @@ static int cold_targets(const struct plan *plan) {
 }
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
-    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM], d[TEXT_ROOM];
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
     const char *unit = config->examples_mode == EXAMPLE_WINDOW ? "positions"
                        : config->examples_mode == EXAMPLE_LIST && config->examples_targets == TARGETS_ALL
                            ? "list positions"
@@ -83,7 +83,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
 }
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
-    char a[TEXT_ROOM], b[TEXT_ROOM], c[TEXT_ROOM];
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
          config->examples_mode == EXAMPLE_WINDOW ? "sentences"
          : config->examples_mode == EXAMPLE_LIST ? "lists"

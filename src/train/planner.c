@@ -76,7 +76,7 @@ static int is_bounded(const struct planning *p) {
 }
 
 /* The largest batch of those that have no bound: a mean one, until the whole corpus is looked at. */
-static struct example_sizes expected_room(const struct planning *p) {
+static struct example_sizes expected_capacity(const struct planning *p) {
     const struct examples_expected *e = &p->touches.expected;
     double share = share_made(p), blocks = p->batch.blocks * share;
     return (struct example_sizes){.blocks = (uint64_t)blocks,
@@ -90,7 +90,7 @@ static void expect_batch(struct planning *p, uint64_t batch) {
     plan->batch = batch;
     p->source.batch = examples_batch(p->examples, batch);
     p->batch = touches_of_batch(&p->touches, p->source.batch);
-    p->source.room = is_bounded(p) ? (struct example_sizes){0} : expected_room(p);
+    p->source.capacity = is_bounded(p) ? (struct example_sizes){0} : expected_capacity(p);
     plan->batch_blocks = p->batch.blocks;
     plan->batch_pairs = p->batch.pairs;
     plan->batch_targets = p->batch.distinct_targets;
@@ -110,8 +110,9 @@ static void settle_batch(struct planning *p) {
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
-    if (!is_bounded(p) && share_made(p) > 0) p->source.room = examples_room(p->examples, plan->batch, share_made(p));
-    plan->room = p->source.room;
+    if (!is_bounded(p) && share_made(p) > 0)
+        p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
+    plan->capacity = p->source.capacity;
 }
 
 /* ---- places ---- */
@@ -137,9 +138,9 @@ static uint64_t stream_bytes(const struct planning *p) {
 
 /* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. */
 static int settle_stream(struct planning *p) {
-    p->source.far = stream_bytes(p) > p->budget / GPU_STREAM_PART;
+    p->source.stream_on_host = stream_bytes(p) > p->budget / GPU_STREAM_PART;
     if (gpu_needed(p) <= p->budget) return 1;
-    p->source.far = 1;
+    p->source.stream_on_host = 1;
     return gpu_needed(p) <= p->budget;
 }
 
@@ -238,8 +239,8 @@ static void add_up(struct planning *p) {
     p->unmeasured_host = PROGRAM_BYTES + held + table_saving_bytes(plan->rows, &plan->layout) +
                          p->machine->info.threads * POOL_THREAD_BYTES;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
-    plan->stream_gpu = p->gpu && !p->source.far ? stream_bytes(p) : 0;
-    plan->stream_pinned = p->gpu && p->source.far ? stream_bytes(p) : 0;
+    plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
+    plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
     plan->host_available = p->machine->host_available ? p->machine->host_available + held : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);

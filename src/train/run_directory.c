@@ -139,7 +139,7 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
 /* Whether a checkpoint of the new run finds its place: beside the older run, or in what that leaves where it goes first. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
     uint64_t space, older;
-    char free_text[TEXT_ROOM], wanted[TEXT_ROOM];
+    char free_text[TEXT_BYTES], wanted[TEXT_BYTES];
     if (directory_space(run->path, &space)) return -1;
     if (space >= bytes) return 0;
     if (bytes_of_run(run->path, &older)) return -1;

@@ -101,7 +101,7 @@ int session_plan(struct session *s, struct config *config) {
 }
 
 static void note_corpus(const struct session *s) {
-    char rows[TEXT_ROOM], tokens[TEXT_ROOM], sentences[TEXT_ROOM];
+    char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
          text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
          text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
@@ -109,7 +109,7 @@ static void note_corpus(const struct session *s) {
 
 /* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
 static void note_too_short(const struct session *s) {
-    char count[TEXT_ROOM], all[TEXT_ROOM], way_out[128] = "";
+    char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
     if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
     if (examples->least > 2)
@@ -140,9 +140,9 @@ int session_tables(struct session *s) {
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
     settle_places(c, &s->plan);
-    s->examples.source.far = !s->plan.stream_gpu;
+    s->examples.source.stream_on_host = !s->plan.stream_gpu;
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
-    s->examples.source.room = s->plan.room;
+    s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
     return tables_init(&s->target, TABLE_TARGET, c, rows, hot, s->ops, s->backend) ||

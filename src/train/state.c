@@ -37,17 +37,17 @@ enum { KEYS = sizeof keys / sizeof *keys };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
 static const char last_key[] = "state_xxh64"; /* of all bytes before its line */
 
-static int print_value(char *out, size_t room, const struct key *key, const struct run_state *state) {
+static int print_value(char *out, size_t capacity, const struct key *key, const struct run_state *state) {
     const void *value = (const char *)state + key->offset;
     switch (key->kind) {
     case HEXADECIMAL:
-        return snprintf(out, room, "%016" PRIx64, *(const uint64_t *)value);
+        return snprintf(out, capacity, "%016" PRIx64, *(const uint64_t *)value);
     case TRUTH:
-        return snprintf(out, room, "%d", *(const int *)value != 0);
+        return snprintf(out, capacity, "%d", *(const int *)value != 0);
     case SECONDS:
-        return snprintf(out, room, "%.17g", *(const double *)value);
+        return snprintf(out, capacity, "%.17g", *(const double *)value);
     default:
-        return snprintf(out, room, "%" PRIu64, *(const uint64_t *)value);
+        return snprintf(out, capacity, "%" PRIu64, *(const uint64_t *)value);
     }
 }
 

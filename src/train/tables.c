@@ -46,9 +46,9 @@ static int choose_places(struct table_options *options, const struct config *con
     return settled(state, side, "_state", &options->state);
 }
 
-static int read_init(struct init_law *out, const struct config *config, enum table_side side) {
+static int read_init(struct init_values *out, const struct config *config, enum table_side side) {
     const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
-    if (table_init_law(out, text, side, (uint32_t)config->model_dim))
+    if (table_init_values(out, text, side, (uint32_t)config->model_dim))
         return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
                     table_side_name(side), text);
     if (!(table_init_reach(out) <= FLT_MAX))
@@ -58,7 +58,7 @@ static int read_init(struct init_law *out, const struct config *config, enum tab
 }
 
 int tables_check_init(const struct config *config) {
-    struct init_law target, context;
+    struct init_values target, context;
     return read_init(&target, config, TABLE_TARGET) || read_init(&context, config, TABLE_CONTEXT) ? -1 : 0;
 }
 

@@ -15,7 +15,7 @@ static unsigned pool_of(uint64_t count) {
 /* Over the rows from `first` on. */
 static void fill_pools(struct touch_pools *pools, const struct touches *t, uint64_t first) {
     const struct example_source *source = &t->examples->source;
-    int by_id = source->law == NEGATIVE_LOG_UNIFORM;
+    int by_id = source->noise == NOISE_LOG_UNIFORM;
     memset(pools, 0, sizeof *pools);
     for (uint64_t row = first; row < t->vocab->size; row++) {
         unsigned at = pool_of(t->vocab->counts[row]);
@@ -44,14 +44,14 @@ static void unigram_chances(double *chance, const struct touch_pools *pools, dou
 
 static void fill_chances(struct touches *t, double power) {
     const struct example_source *source = &t->examples->source;
-    if (source->law == NEGATIVE_UNIGRAM) {
+    if (source->noise == NOISE_UNIGRAM) {
         unigram_chances(t->chance, &t->all, power);
         return;
     }
     for (int i = 0; i < TOUCH_POOLS; i++)
-        t->chance[i] = source->law == NEGATIVE_UNIFORM ? 1 / (double)source->rows
-                       : t->all.rows[i] > 0            ? t->all.drawn[i] / t->all.rows[i]
-                                                       : 0;
+        t->chance[i] = source->noise == NOISE_UNIFORM ? 1 / (double)source->rows
+                       : t->all.rows[i] > 0           ? t->all.drawn[i] / t->all.rows[i]
+                                                      : 0;
 }
 
 void touches_init(struct touches *t, const struct config *config, const struct vocab *vocab,

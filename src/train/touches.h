@@ -17,8 +17,9 @@ struct touches {
     const struct examples *examples;
     struct examples_expected expected;
     struct touch_pools all;
-    /* What a batch is drawn from. Targets and positives come from the corpus, each place once an epoch: a row with count c
-     * is missed by a share s of all places with chance (1 - s)^c. Negatives come from their law. */
+    /* What a batch is drawn from. Targets and positives come from the corpus, each place once an epoch: a row with
+     * count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from the noise distribution.
+     */
     double places;              /* kept tokens of the corpus */
     double lines;               /* adjacency: its targets are the first of each line */
     double chance[TOUCH_POOLS]; /* of a row of the pool to be one negative */

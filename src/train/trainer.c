@@ -139,8 +139,8 @@ static int say_diverged(const struct trainer *t, const char *what) {
 }
 
 static int check_loss(struct trainer *t, double loss, uint64_t terms) {
-    char room[METRICS_ROOM];
-    const char *wrong = metrics_diverged(&t->metrics, loss, terms, room);
+    char text[METRICS_BYTES];
+    const char *wrong = metrics_diverged(&t->metrics, loss, terms, text);
     return wrong ? say_diverged(t, wrong) : 0;
 }
 
@@ -253,7 +253,7 @@ static int train_batches(struct trainer *t) {
                                     .context = t->context->store,
                                     .rule = &t->target->rule,
                                     .lr = lr,
-                                    .behind = t->state.step,
+                                    .global_step = t->state.step,
                                     .mean = t->config->train_reduction == REDUCTION_MEAN};
         if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
         t->state.step++;
@@ -369,7 +369,7 @@ static int train(struct trainer *t) {
 }
 
 static void note_end(const struct trainer *t) {
-    char words[TEXT_ROOM], pairs[TEXT_ROOM], spent[TEXT_ROOM], rate[TEXT_ROOM], peak[TEXT_ROOM];
+    char words[TEXT_BYTES], pairs[TEXT_BYTES], spent[TEXT_BYTES], rate[TEXT_BYTES], peak[TEXT_BYTES];
     double seconds = t->state.seconds > 0 ? t->state.seconds : 1e-9;
     text_of_time(spent, seconds);
     metrics_note_loss(&t->metrics);

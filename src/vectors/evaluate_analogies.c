@@ -24,7 +24,7 @@ static int is_syntactic(struct lines section) {
 
 static int read_questions(struct lines *lines, struct names *names, struct question **questions, uint64_t *count) {
     struct token token;
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     int syntactic = 0;
     while (lines_next(lines)) {
         if (lines->line < lines->stop && *lines->line == ':') {
@@ -35,7 +35,7 @@ static int read_questions(struct lines *lines, struct names *names, struct quest
         int n = 0;
         while (n < 4 && lines_token(lines, &token)) words[n++] = token;
         if (n < 4) continue;
-        if (mem_grow(questions, &room, *count + 1, sizeof **questions, "analogies")) return -1;
+        if (mem_grow(questions, &capacity, *count + 1, sizeof **questions, "analogies")) return -1;
         struct question *question = &(*questions)[(*count)++];
         question->syntactic = syntactic;
         for (int i = 0; i < 4; i++)
@@ -61,7 +61,7 @@ static uint64_t keep_known(struct question *questions, uint64_t count, const str
 
 static int ask_questions(struct search *search, struct search_block *block, const struct question *questions,
                          uint64_t count) {
-    if (mem_grow(&block->banned, &block->banned_room, 3 * count, sizeof *block->banned, "queries")) return -1;
+    if (mem_grow(&block->banned, &block->banned_capacity, 3 * count, sizeof *block->banned, "queries")) return -1;
     block->banned_starts[0] = 0;
     for (uint64_t i = 0; i < count; i++) {
         const int64_t *word = questions[i].word;
@@ -89,7 +89,7 @@ static int refuse_questions(const struct analogies_score *score, const struct mo
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config) {
     struct lines lines;
-    struct names names = {.room = 0};
+    struct names names = {.capacity = 0};
     struct question *questions = NULL;
     struct search search = {.rows = 0};
     struct search_block block = {.rows = 0};

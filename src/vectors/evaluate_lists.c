@@ -16,7 +16,7 @@ struct items {
     struct item {
         uint64_t list, code; /* code: a row, or rows + the number of an unknown item */
     } * item;
-    uint64_t count, room;
+    uint64_t count, capacity;
     uint64_t *starts; /* [lists + 1] into codes */
     uint64_t *codes;
 };
@@ -29,7 +29,7 @@ static void items_release(struct items *items) {
 }
 
 static int items_add(struct items *items, uint64_t list, uint64_t code) {
-    if (mem_grow(&items->item, &items->room, items->count + 1, sizeof *items->item, "items of lists")) return -1;
+    if (mem_grow(&items->item, &items->capacity, items->count + 1, sizeof *items->item, "items of lists")) return -1;
     items->item[items->count++] = (struct item){list, code};
     return 0;
 }
@@ -145,7 +145,7 @@ static int ask_list(struct lists_job *job, uint64_t place, uint64_t list) {
     float *query = job->block.queries + place * dim;
     const uint64_t *codes = job->train.codes + job->train.starts[list];
     uint64_t count = job->train.starts[list + 1] - job->train.starts[list], from = job->block.banned_starts[place];
-    if (mem_grow(&job->block.banned, &job->block.banned_room, from + count, sizeof *job->block.banned, "queries"))
+    if (mem_grow(&job->block.banned, &job->block.banned_capacity, from + count, sizeof *job->block.banned, "queries"))
         return -1;
     memset(query, 0, dim * sizeof *query);
     for (uint64_t i = 0; i < count; i++) {
@@ -213,7 +213,7 @@ static int choose_lists(struct lists_job *job, const struct names *lists, uint64
 /* Both files into lists and the items of each. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request,
                       struct names *lists) {
-    struct names unknown = {.room = 0};
+    struct names unknown = {.capacity = 0};
     struct taking held_out = {model, lists, &unknown, &job->held_out, -1},
                   train = {model, lists, NULL, &job->train, -1};
     int result = take_file(&held_out, request->held_out, &request->reading);
@@ -225,7 +225,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
 
 int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view,
                    const struct lists_request *request, const struct config *config) {
-    struct names lists = {.room = 0};
+    struct names lists = {.capacity = 0};
     struct lists_job job = {.k = request->k};
     int result = -1;
     *score = (struct lists_score){.lists = 0};

@@ -61,10 +61,10 @@ static double cosine(const float *a, const float *b, uint32_t dim) {
 /* Lines of a word, a word and more are pairs; others are passed over. */
 static int read_pairs(struct lines *lines, struct names *names, struct pair **pairs, uint64_t *count) {
     struct token a, b, score;
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     while (lines_next(lines)) {
         if (!lines_token(lines, &a) || !lines_token(lines, &b) || !lines_token(lines, &score)) continue;
-        if (mem_grow(pairs, &room, *count + 1, sizeof **pairs, "pairs of words")) return -1;
+        if (mem_grow(pairs, &capacity, *count + 1, sizeof **pairs, "pairs of words")) return -1;
         struct pair *pair = &(*pairs)[(*count)++];
         score.text[score.length] = 0; /* a blank, the line's end or the NUL behind the file */
         *pair = (struct pair){lines->number, names_add_lower(names, a.text, a.length),
@@ -121,7 +121,7 @@ static int refuse_pairs(const struct pairs_score *score, const struct model *mod
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
     struct lines lines;
-    struct names names = {.room = 0};
+    struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
     struct value *golds = NULL, *cosines = NULL;
     double *gold_ranks = NULL, *ranks = NULL;

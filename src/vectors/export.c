@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20, NUMBER_ROOM = 24, FILES = 2, NAMES_ROOM = 256, HEADER_ROOM = 512 };
+enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, HEADER_BYTES = 512 };
 
 /* ---- what stands before the rows ---- */
 
@@ -30,7 +30,7 @@ static int fbin_head(const struct model *model, enum model_view view, struct fil
 
 /* The length of the JSON, then the JSON with as many blanks as bring the numbers to a multiple of eight bytes. */
 static int safetensors_head(const struct model *model, enum model_view view, struct file_writer *writer) {
-    char text[HEADER_ROOM];
+    char text[HEADER_BYTES];
     int n = snprintf(
         text, sizeof text,
         "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"F32\",\"shape\":[%" PRIu64
@@ -71,7 +71,7 @@ static int word_raw_row(struct file_writer *writer, const struct row *row) {
 
 /* Nine digits bring every float32 back to the last bit. */
 static int print_values(struct file_writer *writer, const struct row *row, char separator) {
-    char number[NUMBER_ROOM];
+    char number[NUMBER_BYTES];
     for (uint32_t i = 0; i < row->dim; i++) {
         int n = snprintf(number, sizeof number, "%.9g%c", (double)row->values[i], i + 1 < row->dim ? separator : '\n');
         if (file_write(writer, number, (uint64_t)n)) return -1;
@@ -129,7 +129,7 @@ static const struct format {
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 int export_format_named(const char *name) {
-    char names[NAMES_ROOM];
+    char names[NAMES_BYTES];
     int n = 0;
     for (int i = 0; i < FORMATS; i++) {
         if (!strcmp(name, formats[i].name)) return i;
@@ -163,11 +163,11 @@ static int check_words(const struct model *model, const struct format *format) {
 
 /* A format of one file can go down a pipe as well. */
 static int open_part(struct file_writer *writer, const struct part *part, const char *path, int files) {
-    uint64_t room = strlen(path) + strlen(part->suffix) + 1;
-    char *name = mem_alloc(room, 1, "a path");
+    uint64_t capacity = strlen(path) + strlen(part->suffix) + 1;
+    char *name = mem_alloc(capacity, 1, "a path");
     int result = -1;
     if (name) {
-        snprintf(name, room, "%s%s", path, part->suffix);
+        snprintf(name, capacity, "%s%s", path, part->suffix);
         result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
     free(name);

@@ -113,10 +113,10 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 }
 
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit) {
-    uint64_t room;
+    uint64_t capacity;
     if (!rows || rows > model->rows) rows = model->rows;
-    if (__builtin_mul_overflow(rows, (uint64_t)model->dim, &room)) room = UINT64_MAX;
-    float *matrix = mem_aligned(room, sizeof *matrix, "the rows of a model");
+    if (__builtin_mul_overflow(rows, (uint64_t)model->dim, &capacity)) capacity = UINT64_MAX;
+    float *matrix = mem_aligned(capacity, sizeof *matrix, "the rows of a model");
     for (uint64_t row = 0; matrix && row < rows; row++) {
         float *at = matrix + row * model->dim;
         model_rows(model, view, row, 1, at);

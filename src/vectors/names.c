@@ -7,7 +7,7 @@
 void names_release(struct names *names) {
     word_set_release(&names->set);
     free(names->row);
-    *names = (struct names){.room = 0};
+    *names = (struct names){.capacity = 0};
 }
 
 int64_t names_find(const struct names *names, const char *text, uint64_t length) {
@@ -16,7 +16,7 @@ int64_t names_find(const struct names *names, const char *text, uint64_t length)
 
 int64_t names_add(struct names *names, const char *text, uint64_t length) {
     uint64_t before = names->set.size;
-    if (mem_grow(&names->row, &names->room, before + 1, sizeof *names->row, "the names of a file")) return -1;
+    if (mem_grow(&names->row, &names->capacity, before + 1, sizeof *names->row, "the names of a file")) return -1;
     int64_t number = word_set_add(&names->set, word_hash(text, length), text, length, 1, 0);
     if (names->set.size > before) names->row[before] = -1;
     return number;

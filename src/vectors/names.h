@@ -7,7 +7,7 @@
 struct names {
     struct word_set set;
     int64_t *row; /* [set.size] of the model, or -1 */
-    uint64_t room;
+    uint64_t capacity;
 };
 void names_release(struct names *names); /* harmless on a zeroed one */
 

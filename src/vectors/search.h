@@ -31,7 +31,7 @@ struct search_block {
     float *queries;          /* [rows x dim] */
     uint64_t *banned_starts; /* [rows + 1] into banned */
     uint32_t *banned;        /* grown by the caller */
-    uint64_t banned_room;
+    uint64_t banned_capacity;
     uint32_t *ids; /* [rows x k] */
     float *scores; /* [rows x k] */
     uint64_t rows;

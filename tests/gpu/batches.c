@@ -1,26 +1,26 @@
 /* Batches of both backends, id by id. */
 #include "common.h"
 
-static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t room) {
+static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
     if (a->blocks != b->blocks)
-        return snprintf(why, room, "%llu blocks, wanted %llu", (unsigned long long)b->blocks,
+        return snprintf(why, capacity, "%llu blocks, wanted %llu", (unsigned long long)b->blocks,
                         (unsigned long long)a->blocks),
                0;
     for (uint64_t i = 0; i < a->blocks; i++) {
         if (a->target_starts[i + 1] != b->target_starts[i + 1] ||
             a->context_starts[i + 1] != b->context_starts[i + 1] || a->positives[i] != b->positives[i])
-            return snprintf(why, room, "block %llu has another shape: contexts to %llu, wanted %llu",
+            return snprintf(why, capacity, "block %llu has another shape: contexts to %llu, wanted %llu",
                             (unsigned long long)i, (unsigned long long)b->context_starts[i + 1],
                             (unsigned long long)a->context_starts[i + 1]),
                    0;
         for (uint64_t j = a->target_starts[i]; j < a->target_starts[i + 1]; j++)
             if (a->target_ids[j] != b->target_ids[j])
-                return snprintf(why, room, "block %llu: target %u, wanted %u", (unsigned long long)i, b->target_ids[j],
-                                a->target_ids[j]),
+                return snprintf(why, capacity, "block %llu: target %u, wanted %u", (unsigned long long)i,
+                                b->target_ids[j], a->target_ids[j]),
                        0;
         for (uint64_t j = a->context_starts[i]; j < a->context_starts[i + 1]; j++)
             if (a->context_ids[j] != b->context_ids[j])
-                return snprintf(why, room, "block %llu: context %llu is %u, wanted %u", (unsigned long long)i,
+                return snprintf(why, capacity, "block %llu: context %llu is %u, wanted %u", (unsigned long long)i,
                                 (unsigned long long)(j - a->context_starts[i]), b->context_ids[j], a->context_ids[j]),
                        0;
     }
@@ -51,10 +51,10 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
 
 /* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than
  * enough. */
-static void measure_batches(struct example_source *s, int room) {
+static void measure_batches(struct example_source *s, int capacity) {
     s->batch = EXAMPLE_MOST_PADDED;
-    if (room == 1) s->room = (struct example_sizes){50, 100, 300, 600};
-    if (room == 2) s->room = (struct example_sizes){100000, 100000, 1000000, 1000000};
+    if (capacity == 1) s->capacity = (struct example_sizes){50, 100, 300, 600};
+    if (capacity == 2) s->capacity = (struct example_sizes){100000, 100000, 1000000, 1000000};
 }
 
 void test_batches(void) {
@@ -69,7 +69,7 @@ void test_batches(void) {
                      bits += vocabularies[v] < 40 ? 13 : 3) { /* tiny vocabularies draw long: fewer */
                     struct example_source s = source_of(&c, (enum example_mode)mode);
                     char name[160];
-                    s.law = (enum negative_law)law;
+                    s.noise = (enum noise_distribution)law;
                     s.per_pair = bits & 1;
                     s.exclude = bits >> 1 & 1;
                     s.distinct = bits >> 2 & 1;
@@ -104,7 +104,7 @@ static void compare_distinct(struct backend *cpu, struct backend *gpu) {
         for (size_t n = 0; n < sizeof negatives / sizeof *negatives; n++) {
             struct example_source s = source_of(&c, n % 2 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
             char name[80];
-            s.distinct = 1, s.negatives = negatives[n], s.law = n % 3 ? NEGATIVE_UNIFORM : NEGATIVE_UNIGRAM;
+            s.distinct = 1, s.negatives = negatives[n], s.noise = n % 3 ? NOISE_UNIFORM : NOISE_UNIGRAM;
             snprintf(name, sizeof name, "%u distinct negatives of %llu rows", s.negatives, (unsigned long long)c.rows);
             compare_batches(cpu, gpu, &s, name);
         }
@@ -135,7 +135,7 @@ static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
     static uint64_t starts[] = {0, 4};
     struct batch_request request = {0, 0, 1, 0};
     struct example_source s = {.ids = ids, .starts = starts, .tokens = 4, .sentences = 1, .rows = 100000, .seed = 3};
-    s.mode = EXAMPLE_LIST, s.positives = 2, s.per_pair = 1, s.law = NEGATIVE_UNIFORM;
+    s.mode = EXAMPLE_LIST, s.positives = 2, s.per_pair = 1, s.noise = NOISE_UNIFORM;
     s.negatives = EXAMPLE_MOST_NEGATIVES / 2;
     compare_batches(cpu, gpu, &s, "the most negatives");
     s.negatives++;

@@ -76,7 +76,7 @@ static void choose_examples(struct choice *c, enum example_mode mode) {
     s->window = (uint32_t)between(1, 6);
     s->positives = (uint32_t)between(1, 4);
     s->negatives = (uint32_t)ONE_OF(vocabularies) + (uint32_t)below(3);
-    s->law = (enum negative_law)below(3);
+    s->noise = (enum noise_distribution)below(3);
     s->shrink = one_in(2);
     s->shuffle = one_in(2);
     s->shuffle_items = one_in(4);
@@ -87,7 +87,7 @@ static void choose_examples(struct choice *c, enum example_mode mode) {
     s->exclude = !one_in(3);
     s->distinct = one_in(3);
     s->held_out = (uint32_t)ONE_OF(held_out);
-    s->far = one_in(3);
+    s->stream_on_host = one_in(3);
     c->subsample = one_in(4);
     c->longest = between(2, mode == EXAMPLE_WINDOW ? 40 : 9);
 }
@@ -112,7 +112,7 @@ static void choose_length(struct choice *c, uint64_t batches) {
 static double most_summed(const struct choice *c) {
     double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
     double top = pow(1.0 / (double)c->rows, 1 / c->slope);        /* the lowest row's share of the corpus */
-    if (c->source.law != NEGATIVE_UNIFORM) top = fmax(top, 0.15); /* 1 / row, or the logarithm's */
+    if (c->source.noise != NOISE_UNIFORM) top = fmax(top, 0.15);  /* 1 / row, or the logarithm's */
     return fmax(32, contexts * top) / (c->mean ? (double)c->batch : 1);
 }
 
@@ -207,7 +207,8 @@ static void aim_at_anything(struct choice *c) {
     if (one_in(6)) c->source.negatives = (uint32_t)between(30, 80);
     if (c->source.mode == EXAMPLE_WINDOW && one_in(3)) c->source.batch = EXAMPLE_MOST_PADDED;
     if (one_in(3))
-        c->source.room = (struct example_sizes){between(1, 300), between(1, 900), between(1, 3000), between(1, 9000)};
+        c->source.capacity =
+            (struct example_sizes){between(1, 300), between(1, 900), between(1, 3000), between(1, 9000)};
     c->dim = ONE_OF(dims);
     c->batch = ONE_OF(batches);
     c->rows = (UINT64_C(1) << between(1, 12)) + between(0, 2) - 1;
@@ -266,21 +267,21 @@ static const char *name_of(enum place place) {
     return place == PLACE_PINNED ? "pinned" : place == PLACE_GPU ? "gpu" : "file";
 }
 
-void choice_describe(const struct choice *c, char *text, size_t room) {
+void choice_describe(const struct choice *c, char *text, size_t capacity) {
     static const char *modes[] = {"window", "list", "adjacency"};
     const struct example_source *s = &c->source;
     const struct placing *t = &c->machine.placing[0], *o = &c->machine.placing[1];
     snprintf(
-        text, room,
+        text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
         "rows %llu, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, depth %u, "
         "targets %s/%s hot %llu, contexts %s/%s hot %llu; measured %u, arrays %u, apart %u, touched %u%s)",
         (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
         s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
         s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
-        s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->law,
+        s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
         s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
-        s->far ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->sentences,
+        s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->sentences,
         (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum", (unsigned long long)c->batch,
         (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
         name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),

@@ -36,6 +36,6 @@ struct choice choice_make(uint64_t seed);
 struct machine machine_other(const struct machine *machine, uint64_t seed);
 struct machine machine_plain(const struct machine *machine);
 /* All of it in one line, for the sentence of a test that failed. */
-void choice_describe(const struct choice *c, char *text, size_t room);
+void choice_describe(const struct choice *c, char *text, size_t capacity);
 
 #endif

@@ -121,7 +121,7 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode) 
         .positives = 4,
         .negatives = 5,
         .exclude = 1,
-        .law = NEGATIVE_UNIGRAM,
+        .noise = NOISE_UNIGRAM,
         .alias = c->alias,
         .log2_rows = log2((double)c->rows),
         .seed = 7,

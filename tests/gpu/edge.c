@@ -61,7 +61,7 @@ static void compare_lists(struct backend *cpu, struct backend *gpu, const struct
         struct example_source s = *source;
         struct batch_view a, b;
         s.mode = EXAMPLE_LIST, s.positives = 3, s.targets_all = all, s.exclude = s.distinct = 1;
-        s.law = NEGATIVE_LOG_UNIFORM, s.log2_rows = log2((double)s.rows);
+        s.noise = NOISE_LOG_UNIFORM, s.log2_rows = log2((double)s.rows);
         struct batch_request request = {1, all ? EDGE_TOKENS - EDGE_BATCH : 0, all ? EDGE_BATCH : EDGE_SENTENCES, 0};
         int ok = !backend_cpu.source(cpu, &s) && !backend_cpu.make_batch(cpu, 0, &request) &&
                  !backend_cpu.batch_view(cpu, 0, &a);
@@ -88,13 +88,13 @@ static void check_stream(struct backend *cpu, struct backend *gpu) {
         for (uint64_t j = 0; j < EDGE_NEAR; j++) ids[EDGE_IDS[i] + j] = edge_id(j, HIGHEST);
     struct example_source s = {
         .ids = ids, .starts = EDGE_STARTS, .tokens = EDGE_TOKENS, .sentences = EDGE_SENTENCES, .rows = HIGHEST};
-    s.mode = EXAMPLE_WINDOW, s.window = WINDOW, s.negatives = NEGATIVES, s.law = NEGATIVE_UNIFORM, s.seed = 5;
+    s.mode = EXAMPLE_WINDOW, s.window = WINDOW, s.negatives = NEGATIVES, s.noise = NOISE_UNIFORM, s.seed = 5;
     for (int shuffle = 0; shuffle < 2; shuffle++) {
         s.shuffle = shuffle;
         CHECK(!backend_cpu.source(cpu, &s), "source");
         check_windows(&backend_cpu, cpu, &s, "2^31 tokens");
         if (!gpu) continue;
-        s.far = shuffle;
+        s.stream_on_host = shuffle;
         CHECK(!backend_cuda.source(gpu, &s), "source");
         check_windows(&backend_cuda, gpu, &s, shuffle ? "2^31 tokens over the link" : "2^31 tokens");
     }
@@ -136,7 +136,7 @@ static int train_rows(const struct backend_ops *ops, const struct example_source
                 copy_records(&t, rows, records[0], 0, 1) || copy_records(&t, rows, records[1], 1, 1);
     for (unsigned i = 0; i < STEPS && !wrong; i++) {
         struct batch_request request = {0, i * 50, 50, 0};
-        struct step_request step = {.rule = &rule, .lr = rule.lr, .behind = i};
+        struct step_request step = {.rule = &rule, .lr = rule.lr, .global_step = i};
         struct batch_view view;
         wrong = backend_cpu.make_batch(maker, 0, &request) || backend_cpu.batch_view(maker, 0, &view);
         uint32_t *ids[2] = {(uint32_t *)(uintptr_t)view.target_ids, (uint32_t *)(uintptr_t)view.context_ids}; /* ours */

@@ -101,7 +101,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
                               "--examples.window=4",
                               "--examples.shrink=no",
                               "--examples.subsample=0",
-                              "--negatives.law=uniform",
+                              "--negatives.noise=uniform",
                               "--negatives.exclude=no",
                               "--negatives.per=example",
                               "--negatives.count=6",
@@ -134,7 +134,7 @@ static void check_steps(struct session *s) {
                                     .context = s->context.store,
                                     .rule = &s->target.rule,
                                     .lr = 0.025,
-                                    .behind = (uint64_t)i};
+                                    .global_step = (uint64_t)i};
         unsigned stage = pipeline.next;
         int ok =
             !pipeline_submit(&pipeline, &batch, &step, &result, &came) && !s->ops->batch_view(s->backend, stage, &view);

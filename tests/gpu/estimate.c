@@ -55,7 +55,7 @@ static struct batch_request batch_at(const struct run *run, uint64_t number, int
     return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out};
 }
 
-/* Two batches in every stage, so that both makers have met each. */
+/* Two batches in every stage, so that both batch builders have met each. */
 static int train_batches(struct run *run) {
     unsigned depth = run->choice.machine.depth;
     struct step_request step = {.rule = &run->choice.rule.options, .lr = 1e-3, .mean = 1};
@@ -105,7 +105,7 @@ static void compare(const struct run *run, const struct backend_info *info, cons
     CHECK(info->gpu_used <= gpu && gpu - gpu / 20 <= info->gpu_used, "%s: %llu bytes of the GPU, said %llu", text,
           (unsigned long long)info->gpu_used, (unsigned long long)gpu);
     /* Batches that are measured may stay below the size from which on they go home through pinned memory. */
-    uint64_t spare = pinned / 20 + (run->source.far ? 2 * PAGE : 0); /* whole pages of two arrays */
+    uint64_t spare = pinned / 20 + (run->source.stream_on_host ? 2 * PAGE : 0); /* whole pages of two arrays */
     CHECK(info->host_used <= pinned && (pinned - spare <= info->host_used || !bounded),
           "%s: %llu pinned bytes, said %llu", text, (unsigned long long)info->host_used, (unsigned long long)pinned);
 }
@@ -121,7 +121,7 @@ static void check_run(struct run *run) {
     choice_describe(c, text, sizeof text);
     run->source.batch = examples_batch(&examples, c->batch);
     if (share > 0 && (run->hogwild || !example_bound(&run->source, run->source.batch, &most)))
-        run->source.room = examples_room(&examples, c->batch, share);
+        run->source.capacity = examples_capacity(&examples, c->batch, share);
     int ok = !backend_cuda.info(backend, &info);
     estimate_run(run, info.processors);
     ok = ok && !backend_cuda.source(backend, &run->source) &&
@@ -146,7 +146,7 @@ static struct run run_for(uint64_t seed, int hogwild) {
     if (c->subsample) run.source.keep = run.corpus.keep;
     for (uint64_t i = 0; i < of.sentences; i++)
         if (of.starts[i + 1] - of.starts[i] > run.source.longest) run.source.longest = of.starts[i + 1] - of.starts[i];
-    run.source.far = seed % 3 == 0;
+    run.source.stream_on_host = seed % 3 == 0;
     return run;
 }
 

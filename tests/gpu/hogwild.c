@@ -93,7 +93,7 @@ static void test_passes(struct backend *gpu) {
             struct example_source s = source_of(&c, EXAMPLE_WINDOW);
             char name[64];
             s.per_pair = per_pair;
-            s.law = NEGATIVE_UNIFORM;
+            s.noise = NOISE_UNIFORM;
             if (l % 2) s.keep = c.keep;
             snprintf(name, sizeof name, "sentences to %llu words, negatives by %s", (unsigned long long)longest[l],
                      per_pair ? "pair" : "example");
@@ -135,7 +135,7 @@ static void choose_examples(struct trial *t, const struct corpus *c) {
     s->negatives = (uint32_t)below(14);
     s->per_pair = (int)below(2), s->exclude = (int)below(2);
     s->distinct = below(2) && c->rows > 100;
-    s->law = (enum negative_law)below(3);
+    s->noise = (enum noise_distribution)below(3);
     s->held_out = below(3) ? 0 : 1u << 30;
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
@@ -285,7 +285,7 @@ static void test_races(struct backend *gpu) {
     for (int i = 0; i < 12; i++) {
         struct trial first;
         choose_trial(&first, &c);
-        first.source.law = NEGATIVE_UNIFORM;
+        first.source.noise = NOISE_UNIFORM;
         first.source.window = 3, first.source.positives = 3;
         first.rule = options_of(RULE_ADAGRAD);
         first.rule.initial_accumulator = 0.1;

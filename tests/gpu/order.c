@@ -21,7 +21,7 @@ static int train_epochs(struct tables *t, const struct example_source *s, const 
         for (uint64_t first = 0; first < examples; first += batch) {
             struct batch_request request = {epoch, first, examples - first < batch ? examples - first : batch, 0};
             struct step_request go = {
-                .target = t->side[0], .context = t->side[1], .rule = rule, .lr = rule->lr, .behind = step++};
+                .target = t->side[0], .context = t->side[1], .rule = rule, .lr = rule->lr, .global_step = step++};
             if (pipeline_submit(&pipeline, &request, &go, &result, &came)) return -1;
         }
         while ((more = pipeline_next(&pipeline, &result)) > 0) continue;

@@ -112,7 +112,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
                                 .context = t->tables.side[1],
                                 .rule = &c->rule.options,
                                 .lr = c->rule.options.lr * (1 - done / 2),
-                                .behind = t->step,
+                                .global_step = t->step,
                                 .mean = c->mean,
                                 .loss_only = falls_on(t->step, c->measured)};
     int wrong = falls_on(t->step, c->apart) ? step_apart(t, batch, &step)

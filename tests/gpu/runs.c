@@ -93,7 +93,7 @@ static int run_step(struct run *run, uint64_t i, uint64_t examples) {
     uint64_t each = examples / BATCH; /* batches of an epoch */
     struct batch_request request = {(uint32_t)(i / each), i % each * BATCH, BATCH, 0};
     struct step_request step = {
-        .rule = &run->rule, .lr = run->rule.lr * (1 - (double)i / (2 * STEPS)), .behind = i, .mean = run->mean};
+        .rule = &run->rule, .lr = run->rule.lr * (1 - (double)i / (2 * STEPS)), .global_step = i, .mean = run->mean};
     struct step_result x, y;
     struct batch_view view;
     if (backend_cpu.make_batch(cpu, 0, &request) || backend_cpu.batch_view(cpu, 0, &view)) return -1;
@@ -198,7 +198,7 @@ void test_runs(void) {
     for (int kind = 0; kind < 3; kind++) {
         static const char *kinds[] = {"windows that share negatives", "lists, few contexts", "lists, 40 contexts"};
         struct example_source s = source_of(&c, kind ? EXAMPLE_LIST : EXAMPLE_WINDOW);
-        s.law = kind == 2 ? NEGATIVE_UNIFORM : NEGATIVE_UNIGRAM;
+        s.noise = kind == 2 ? NOISE_UNIFORM : NOISE_UNIGRAM;
         s.shuffle = 1;
         s.short_repeat = 1;
         if (kind == 2) s.negatives = 36;

@@ -36,7 +36,7 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows);
     for (uint64_t i = 0; i <= c.sentences; i++) c.starts[i] = i * 8;
     struct example_source s = source_of(&c, EXAMPLE_LIST);
-    s.law = NEGATIVE_UNIFORM, s.negatives = 64, s.shuffle = 1;
+    s.noise = NOISE_UNIFORM, s.negatives = 64, s.shuffle = 1;
     s.exclude = 0;
     if (backend_cuda.open(&gpu, &options) ||
         tables_open(&t, &backend_cuda, gpu, &rule, shape->dim, shape->rows, placing) || fill_large(&t, &rule) ||
@@ -63,7 +63,7 @@ static void measure_speed(const struct shape *shape, const struct placing placin
         }
         if (i >= steps) continue;
         struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
-        struct step_request step = {.rule = &rule, .lr = 0.002, .behind = (uint64_t)i};
+        struct step_request step = {.rule = &rule, .lr = 0.002, .global_step = (uint64_t)i};
         if (backend_cuda.make_batch(gpu, stage, &request) || one_step(&t, stage, &step)) break;
     }
     double seconds = now() - start;

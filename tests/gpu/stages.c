@@ -57,7 +57,7 @@ static char *train_crossed(const struct example_source *s, const struct rule_opt
         struct tables turned = t;
         int side = i / turn % 2;
         turned.side[0] = t.side[side], turned.side[1] = t.side[!side];
-        struct step_request step = {.rule = rule, .lr = 0.05, .behind = (uint64_t)i};
+        struct step_request step = {.rule = rule, .lr = 0.05, .global_step = (uint64_t)i};
         ok = !backend_cuda.make_batch(gpu, (unsigned)i % depth, &batch) &&
              !one_step(&turned, (unsigned)i % depth, &step);
     }

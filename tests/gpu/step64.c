@@ -53,10 +53,10 @@ static void update_side(struct table64 *t, const struct step_request *request) {
     uint64_t dim = t->layout.dim;
     for (uint64_t row = 0; row < t->rows; row++) {
         double *w = row_of(t, row), *g = t->gradients + row * dim;
-        uint64_t behind = t->layout.counted ? t->updates[row] : request->behind;
+        uint64_t updates = t->layout.counted ? t->updates[row] : request->global_step;
         if (!t->places[row]) continue;
         if (!request->loss_only) {
-            rules64_update(request->rule, request->lr, behind, t->places[row], dim, g, w, w + dim);
+            rules64_update(request->rule, request->lr, updates, t->places[row], dim, g, w, w + dim);
             t->updates[row]++;
         }
         memset(g, 0, dim * sizeof *g);

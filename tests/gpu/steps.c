@@ -105,7 +105,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
     for (int i = 0; i < steps; i++) {
         struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
         struct step_request step = {
-            .rule = &rule->options, .lr = 0.05, .behind = (uint64_t)i, .mean = mean, .loss_only = i == 2};
+            .rule = &rule->options, .lr = 0.05, .global_step = (uint64_t)i, .mean = mean, .loss_only = i == 2};
         struct step_result x, y;
         struct batch_view view;
         int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &view);
@@ -140,7 +140,7 @@ void test_steps(void) {
     for (int kind = 0; kind < 3; kind++) {
         static const char *kinds[] = {"windows that share negatives", "lists, few contexts", "lists, 40 contexts"};
         struct example_source s = source_of(&c, kind ? EXAMPLE_LIST : EXAMPLE_WINDOW);
-        s.law = kind == 2 ? NEGATIVE_UNIFORM : NEGATIVE_UNIGRAM;
+        s.noise = kind == 2 ? NOISE_UNIFORM : NOISE_UNIGRAM;
         if (kind == 2) s.negatives = 36, s.short_repeat = 1;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
@@ -166,7 +166,7 @@ void test_wide_windows(void) {
     corpus_make(&c, 60, 40, 150);
     struct example_source s = source_of(&c, EXAMPLE_WINDOW);
     s.window = 40, s.shrink = 0;
-    s.law = NEGATIVE_UNIFORM, s.negatives = 69, s.distinct = 1;
+    s.noise = NOISE_UNIFORM, s.negatives = 69, s.distinct = 1;
     if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
     tolerance = 1e-3;
     for (int r = 0; r < count; r += 3)
@@ -255,7 +255,7 @@ void test_blocks(void) {
     for (uint32_t contexts = 31; contexts <= 65; contexts += contexts < 33 ? 1 : contexts == 33 ? 31 : 1) {
         struct example_source s = source_of(&c, EXAMPLE_LIST);
         char name[64];
-        s.negatives = contexts - s.positives, s.short_repeat = 1, s.law = NEGATIVE_UNIFORM;
+        s.negatives = contexts - s.positives, s.short_repeat = 1, s.noise = NOISE_UNIFORM;
         snprintf(name, sizeof name, "blocks of %u contexts", contexts);
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)

@@ -41,7 +41,7 @@ static struct example_source corpus(void) {
                                    .positives = 3,
                                    .negatives = NEGATIVES,
                                    .exclude = 1,
-                                   .law = NEGATIVE_UNIFORM,
+                                   .noise = NOISE_UNIFORM,
                                    .seed = 11};
 }
 
@@ -85,7 +85,7 @@ static int variants(struct example_source out[16]) {
     out[n] = base, out[n].replacement = 1, out[n++].distinct = 1;
     base.mode = EXAMPLE_ADJACENCY;
     out[n++] = base;
-    out[n] = base, out[n].law = NEGATIVE_LOG_UNIFORM, out[n].log2_rows = 6.599912842187128, out[n++].shuffle = 1;
+    out[n] = base, out[n].noise = NOISE_LOG_UNIFORM, out[n].log2_rows = 6.599912842187128, out[n++].shuffle = 1;
     return n;
 }
 
@@ -262,8 +262,12 @@ static void train_model(struct model *m, const struct example_source *source, ui
     backend_cpu.source(m->backend, source);
     for (uint64_t first = 0, step = 0; first < end; first += batch, step++) {
         struct batch_request request = {0, first, end - first < batch ? end - first : batch, 0};
-        struct step_request go = {
-            .target = m->table[0], .context = m->table[1], .rule = &m->rule, .lr = 0.01, .behind = step, .mean = 1};
+        struct step_request go = {.target = m->table[0],
+                                  .context = m->table[1],
+                                  .rule = &m->rule,
+                                  .lr = 0.01,
+                                  .global_step = step,
+                                  .mean = 1};
         struct step_result result;
         unsigned stage = step % 3;
         assert_int_equal(backend_cpu.make_batch(m->backend, stage, &request), 0);

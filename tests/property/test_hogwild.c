@@ -57,7 +57,7 @@ static void make_corpus(struct trial *t, uint64_t rows, uint64_t tokens, uint64_
                                         .sentences = sentences,
                                         .rows = rows,
                                         .keep = coin() ? c->keep : NULL,
-                                        .law = NEGATIVE_UNIFORM,
+                                        .noise = NOISE_UNIFORM,
                                         .seed = (uint32_t)bits()};
 }
 
@@ -114,8 +114,8 @@ struct rows64 {
 static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t row, const double *gradient,
                      double rate, uint64_t example) {
     const struct rule_options *o = &t->rule;
-    uint64_t behind = o->count_rows ? r->updates[side][row]++ : t->request.global_step + example;
-    if (o->rule == RULE_ADAGRAD) rate /= 1 + (double)behind * o->lr_decay;
+    uint64_t updates = o->count_rows ? r->updates[side][row]++ : t->request.global_step + example;
+    if (o->rule == RULE_ADAGRAD) rate /= 1 + (double)updates * o->lr_decay;
     for (uint32_t i = 0; i < t->layout.dim; i++) {
         double *w = &r->weight[side][row][i], *sum = &r->sum[side][row][i], g = gradient[i] + o->weight_decay * *w;
         if (o->rule == RULE_ADAGRAD) {
@@ -291,7 +291,7 @@ static void no_negative_is_lost(void **state) {
                                        .window = 1,
                                        .negatives = 4,
                                        .exclude = 1,
-                                       .law = NEGATIVE_UNIFORM};
+                                       .noise = NOISE_UNIFORM};
     t.layout = layout_of(&t.rule, 4);
     t.request = (struct hogwild_request){.rule = &t.rule, .count = 1, .lr_first = 0.1, .lr_last = 0.1};
     for (uint32_t seed = 0; seed < 20; seed++) {

@@ -287,7 +287,7 @@ static int run_steps(struct run *run, const struct known *known) {
                                        .context = run->table[1],
                                        .rule = &known->rule,
                                        .lr = known->lr,
-                                       .behind = s,
+                                       .global_step = s,
                                        .mean = known->mean};
         struct step_result got;
         unsigned stage = (unsigned)(s % 3);

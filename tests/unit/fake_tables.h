@@ -1,4 +1,4 @@
-/* fake_tables: tables in plain memory behind the backend's interface, for tests of rooms that only read and write rows. */
+/* fake_tables: tables in plain memory behind the backend's interface, for tests of what only reads and writes rows. */
 #ifndef SPTX_TEST_FAKE_TABLES_H
 #define SPTX_TEST_FAKE_TABLES_H
 

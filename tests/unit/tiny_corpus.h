@@ -1,4 +1,4 @@
-/* tiny_corpus: a vocabulary and an id stream in plain memory, for tests of rooms that need counts and ids but no files. */
+/* tiny_corpus: a vocabulary and an id stream in plain memory, for tests of what needs counts and ids but no files. */
 #ifndef SPTX_TEST_TINY_CORPUS_H
 #define SPTX_TEST_TINY_CORPUS_H
 
@@ -67,7 +67,7 @@ __attribute__((unused)) static struct config tiny_config(int mode) {
         .examples_short = SHORT_SKIP,
         .negatives_count = 5,
         .negatives_per = mode == EXAMPLE_WINDOW ? PER_PAIR : PER_EXAMPLE,
-        .negatives_law = NEGATIVE_UNIGRAM,
+        .negatives_law = NOISE_UNIGRAM,
         .negatives_power = 0.75,
         .negatives_exclude = 1,
         .model_dim = 100,

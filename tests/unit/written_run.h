@@ -14,13 +14,13 @@ static void write_text(const char *path, const char *text) {
     if (file_replace(path, text, strlen(text))) abort();
 }
 
-/* What a file holds, in one of four rooms that take turns; "(none)" where it is not there. */
+/* What a file holds, in one of four buffers that take turns; "(none)" where it is not there. */
 static inline const char *text_of(const char *path) {
-    static char rooms[4][4096];
+    static char texts[4][4096];
     static int turn;
-    char *room = rooms[turn++ % 4];
-    int kind = file_head(path, room, sizeof *rooms);
-    return kind == 1 ? room : kind == 0 ? "(none)" : "(no file)";
+    char *text = texts[turn++ % 4];
+    int kind = file_head(path, text, sizeof *texts);
+    return kind == 1 ? text : kind == 0 ? "(none)" : "(no file)";
 }
 
 /* A vocabulary of two words, the second one `word`. */

@@ -92,7 +92,7 @@ static void make_examples(const struct idstream *s, const struct vocab *vocab, u
           "no configuration");
     if (fuzz_accepted(examples_init(&examples, &config, vocab, s))) {
         examples_expect(&examples);
-        examples_room(&examples, examples_batch(&examples, 1 + how / 16 % 8), 1);
+        examples_capacity(&examples, examples_batch(&examples, 1 + how / 16 % 8), 1);
     }
     examples_release(&examples);
     config_release(&config);

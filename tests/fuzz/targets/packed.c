@@ -20,12 +20,12 @@ static char *text_of(char *path, uint64_t block_bytes, uint64_t *length) {
     struct corpus *corpus = scratch_corpus(path, block_bytes);
     struct corpus_block block = {0};
     char *text = NULL;
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     int more = corpus ? 1 : -1;
     *length = 0;
     while (more > 0 && *length < TEXT_MOST && (more = corpus_next(corpus, &block)) > 0) {
         HOLDS(block.offset == *length, "a block begins elsewhere than the one before it ends");
-        HOLDS(!mem_grow(&text, &room, *length + block.length + 1, 1, "a text"), "no memory");
+        HOLDS(!mem_grow(&text, &capacity, *length + block.length + 1, 1, "a text"), "no memory");
         memcpy(text + *length, block.bytes, block.length);
         *length += block.length;
     }

@@ -13,7 +13,7 @@ enum { SIZE = 3 * 65536, MANY = 70 };
 static volatile char seen;
 
 /* What a child that does `work` writes to stderr, and how it ends (as waitpid() says). */
-static int in_a_child(void (*work)(void), char *said, size_t room) {
+static int in_a_child(void (*work)(void), char *said, size_t capacity) {
     int pipes[2], status;
     size_t length = 0;
     ssize_t n;
@@ -28,7 +28,7 @@ static int in_a_child(void (*work)(void), char *said, size_t room) {
         _exit(0);
     }
     close(pipes[1]);
-    while ((n = read(pipes[0], said + length, room - 1 - length)) > 0) length += (size_t)n;
+    while ((n = read(pipes[0], said + length, capacity - 1 - length)) > 0) length += (size_t)n;
     said[length] = 0;
     close(pipes[0]);
     assert_int_equal(waitpid(child, &status, 0), child);

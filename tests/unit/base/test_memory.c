@@ -48,21 +48,21 @@ static void what_is_asked_for_is_there(void **state) {
 
 static void growing_keeps_what_is_there(void **state) {
     uint32_t *items = NULL;
-    uint64_t room = 0, grown = 0;
+    uint64_t capacity = 0, grown = 0;
     for (uint64_t i = 0; i < 100000; i++) {
-        uint64_t before = room;
-        assert_int_equal(mem_grow(&items, &room, i + 1, sizeof *items, "items"), 0);
-        assert_true(room > i);
-        grown += room != before;
+        uint64_t before = capacity;
+        assert_int_equal(mem_grow(&items, &capacity, i + 1, sizeof *items, "items"), 0);
+        assert_true(capacity > i);
+        grown += capacity != before;
         items[i] = (uint32_t)i;
     }
     assert_true(grown < 20); /* doubles */
     for (uint64_t i = 0; i < 100000; i++) assert_int_equal(items[i], i);
     uint32_t *kept = items;
-    uint64_t kept_room = room;
-    assert_int_equal(mem_grow(&items, &room, UINT64_MAX / 2, sizeof *items, "items"), -1);
+    uint64_t kept_capacity = capacity;
+    assert_int_equal(mem_grow(&items, &capacity, UINT64_MAX / 2, sizeof *items, "items"), -1);
     assert_ptr_equal(items, kept);
-    assert_true(room == kept_room);
+    assert_true(capacity == kept_capacity);
     assert_non_null(strstr(report_sentence(), "items"));
     free(items);
 }

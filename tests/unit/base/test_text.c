@@ -140,7 +140,7 @@ static void truths(void **state) {
 }
 
 static void values_for_people(void **state) {
-    char out[TEXT_ROOM];
+    char out[TEXT_BYTES];
     assert_string_equal(text_of_bytes(out, 0), "0 B");
     assert_string_equal(text_of_bytes(out, 1023), "1023 B");
     assert_string_equal(text_of_bytes(out, 1024), "1.00 KiB");
@@ -163,14 +163,14 @@ static void values_for_people(void **state) {
     assert_string_equal(text_of_time(out, INFINITY), "?");
 }
 
-static void whatever_the_value_there_is_room(void **state) {
+static void whatever_the_value_there_is_capacity(void **state) {
     static const double values[] = {0, -1, 1, 9.95, 59.999, 3599.9, 1e9, 1e18, 1e300, -1e300, INFINITY};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        char out[TEXT_ROOM + 8];
+        char out[TEXT_BYTES + 8];
         memset(out, '#', sizeof out);
-        assert_true(strlen(text_of_time(out, values[i])) < TEXT_ROOM);
-        assert_true(strlen(text_of_rate(out, values[i])) < TEXT_ROOM);
-        for (int k = TEXT_ROOM; k < TEXT_ROOM + 8; k++) assert_int_equal(out[k], '#');
+        assert_true(strlen(text_of_time(out, values[i])) < TEXT_BYTES);
+        assert_true(strlen(text_of_rate(out, values[i])) < TEXT_BYTES);
+        for (int k = TEXT_BYTES; k < TEXT_BYTES + 8; k++) assert_int_equal(out[k], '#');
     }
 }
 
@@ -206,7 +206,7 @@ int main(void) {
                                        cmocka_unit_test(times),
                                        cmocka_unit_test(truths),
                                        cmocka_unit_test(values_for_people),
-                                       cmocka_unit_test(whatever_the_value_there_is_room),
+                                       cmocka_unit_test(whatever_the_value_there_is_capacity),
                                        cmocka_unit_test(stripping),
                                        cmocka_unit_test(nearest_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,21 +263,21 @@ static void the_fingerprint_knows_path_size_and_time(void **state) {
 
 /* ---- packed files ---- */
 
-static uint64_t gzip(char *out, uint64_t room, const char *bytes, uint64_t length) {
+static uint64_t gzip(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     z_stream stream = {0};
     deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
     stream.next_in = (unsigned char *)bytes;
     stream.avail_in = (unsigned)length;
     stream.next_out = (unsigned char *)out;
-    stream.avail_out = (unsigned)room;
+    stream.avail_out = (unsigned)capacity;
     assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
     uint64_t made = stream.total_out;
     deflateEnd(&stream);
     return made;
 }
 
-static uint64_t zstd(char *out, uint64_t room, const char *bytes, uint64_t length) {
-    return ZSTD_compress(out, room, bytes, length, 3);
+static uint64_t zstd(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
+    return ZSTD_compress(out, capacity, bytes, length, 3);
 }
 
 typedef uint64_t packer(char *, uint64_t, const char *, uint64_t);
@@ -293,19 +293,19 @@ static char *long_text(uint64_t *length) {
     return text;
 }
 
-static uint64_t pack_parts(packer *pack, char *out, uint64_t room, const char *text, uint64_t length) {
+static uint64_t pack_parts(packer *pack, char *out, uint64_t capacity, const char *text, uint64_t length) {
     uint64_t used = 0;
     for (uint64_t part = 0; part < PARTS; part++) {
         uint64_t from = length * part / PARTS, to = length * (part + 1) / PARTS;
-        used += pack(out + used, room - used, text + from, to - from);
+        used += pack(out + used, capacity - used, text + from, to - from);
     }
     return used;
 }
 
 static void packed_in_parts_is_the_same_text(packer *pack) {
-    uint64_t length, room = 2 << 20;
-    char *text = long_text(&length), *packed = malloc(room);
-    uint64_t n = pack_parts(pack, packed, room, text, length);
+    uint64_t length, capacity = 2 << 20;
+    char *text = long_text(&length), *packed = malloc(capacity);
+    uint64_t n = pack_parts(pack, packed, capacity, text, length);
     const uint64_t sizes[] = {1000, 70000, CORPUS_BLOCK};
     for (int i = 0; i < 3; i++) trace_agrees(text, length, sizes[i], scratch_file("packed", packed, n));
     free(text);
@@ -343,9 +343,9 @@ static int read_through(char *path) {
 }
 
 static void damaged_packing_is_refused(packer *pack, const char *kind) {
-    uint64_t length, room = 2 << 20;
-    char *text = long_text(&length), *packed = malloc(room);
-    uint64_t n = pack_parts(pack, packed, room, text, length);
+    uint64_t length, capacity = 2 << 20;
+    char *text = long_text(&length), *packed = malloc(capacity);
+    uint64_t n = pack_parts(pack, packed, capacity, text, length);
     const uint64_t cuts[] = {n - 1, n - 9, n / 2, 20};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(read_through(scratch_file("cut", packed, cuts[i])), -1);

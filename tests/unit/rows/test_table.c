@@ -136,41 +136,42 @@ static void test_file_place_names_its_file(void **state) {
 /* ---- laws ---- */
 
 static void test_laws(void **state) {
-    struct init_law law;
-    assert_int_equal(0, table_init_law(&law, "zeros", TABLE_TARGET, 8));
-    assert_int_equal(INIT_ZEROS, law.kind);
-    assert_int_equal(0, table_init_law(&law, " uniform  -0.25 1e-1 ", TABLE_TARGET, 8));
-    assert_int_equal(INIT_UNIFORM, law.kind);
-    assert_true(law.a == -0.25 && law.b == 0.1);
-    assert_int_equal(0, table_init_law(&law, "normal 0.5 2", TABLE_CONTEXT, 8));
-    assert_int_equal(INIT_NORMAL, law.kind);
-    assert_true(law.a == 0.5 && law.b == 2);
-    assert_int_equal(0, table_init_law(&law, "word2vec", TABLE_CONTEXT, 50));
-    assert_true(law.a == -0.01 && law.b == 0.01);
+    struct init_values values;
+    assert_int_equal(0, table_init_values(&values, "zeros", TABLE_TARGET, 8));
+    assert_int_equal(INIT_ZEROS, values.kind);
+    assert_int_equal(0, table_init_values(&values, " uniform  -0.25 1e-1 ", TABLE_TARGET, 8));
+    assert_int_equal(INIT_UNIFORM, values.kind);
+    assert_true(values.a == -0.25 && values.b == 0.1);
+    assert_int_equal(0, table_init_values(&values, "normal 0.5 2", TABLE_CONTEXT, 8));
+    assert_int_equal(INIT_NORMAL, values.kind);
+    assert_true(values.a == 0.5 && values.b == 2);
+    assert_int_equal(0, table_init_values(&values, "word2vec", TABLE_CONTEXT, 50));
+    assert_true(values.a == -0.01 && values.b == 0.01);
 }
 
 static void test_notebook_law(void **state) { /* the figures that RUNS gives: r = 8.41e-4, sd 0.0290 */
-    struct init_law law;
-    assert_int_equal(0, table_init_law(&law, "notebook 2829854", TABLE_TARGET, 400));
-    assert_int_equal(INIT_UNIFORM, law.kind);
-    assert_float_equal(8.41e-4, law.b, 1e-6);
-    assert_true(law.a == -law.b);
-    assert_int_equal(0, table_init_law(&law, "notebook 10000", TABLE_CONTEXT, 188));
-    assert_int_equal(INIT_NORMAL, law.kind);
-    assert_true(law.a == 0);
-    assert_float_equal(0.1184, law.b, 1e-4);
+    struct init_values values;
+    assert_int_equal(0, table_init_values(&values, "notebook 2829854", TABLE_TARGET, 400));
+    assert_int_equal(INIT_UNIFORM, values.kind);
+    assert_float_equal(8.41e-4, values.b, 1e-6);
+    assert_true(values.a == -values.b);
+    assert_int_equal(0, table_init_values(&values, "notebook 10000", TABLE_CONTEXT, 188));
+    assert_int_equal(INIT_NORMAL, values.kind);
+    assert_true(values.a == 0);
+    assert_float_equal(0.1184, values.b, 1e-4);
 }
 
 static void test_bad_laws(void **state) {
     static const char *const bad[] = {"",           "  ",       "zero",       "zeros 1",       "uniform",   "uniform 1",
                                       "uniform 2 1", "normal 0 -1", "normal 0 x", "uniform 0 1 2", "notebook", "notebook -1",
                                       "word2vec 3", "uniform nan 1"};
-    struct init_law law;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(-1, table_init_law(&law, bad[i], TABLE_TARGET, 8));
+    struct init_values values;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(-1, table_init_values(&values, bad[i], TABLE_TARGET, 8));
     char endless[1000];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = 0;
-    assert_int_equal(-1, table_init_law(&law, endless, TABLE_TARGET, 8));
+    assert_int_equal(-1, table_init_values(&values, endless, TABLE_TARGET, 8));
     assert_string_equal("", report_sentence());
 }
 
@@ -180,10 +181,10 @@ static void test_reach(void **state) {
         double reach;
     } laws[] = {{"zeros", 0},          {"uniform -3 2", 3},       {"uniform 2 3", 3},          {"normal 0 1", 6.7},
                 {"normal -2 1", 8.7}, {"uniform 1e39 1e39", 1e39}, {"uniform -1e300 0", 1e300}, {"notebook 0", 0.5}};
-    struct init_law law;
+    struct init_values values;
     for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
-        assert_int_equal(0, table_init_law(&law, laws[i].text, TABLE_TARGET, 8));
-        assert_float_equal(laws[i].reach, table_init_reach(&law), laws[i].reach * 1e-12);
+        assert_int_equal(0, table_init_values(&values, laws[i].text, TABLE_TARGET, 8));
+        assert_float_equal(laws[i].reach, table_init_reach(&values), laws[i].reach * 1e-12);
     }
 }
 

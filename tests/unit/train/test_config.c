@@ -68,14 +68,20 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     static const struct {
         const char *section, *key, *name;
         int value;
-    } all[] = {
-        {"corpus", "format", "pairs", FORMAT_PAIRS},          {"corpus", "order", "given", ORDER_GIVEN},
-        {"examples", "mode", "adjacency", EXAMPLE_ADJACENCY},    {"examples", "targets", "all", TARGETS_ALL},
-        {"examples", "short", "repeat", SHORT_REPEAT},        {"negatives", "per", "example", PER_EXAMPLE},
-        {"negatives", "law", "log-uniform", NEGATIVE_LOG_UNIFORM}, {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
-        {"optimizer", "bias_correction", "row", COUNT_ROW},   {"train", "update", "hogwild", UPDATE_HOGWILD},
-        {"train", "reduction", "mean", REDUCTION_MEAN},       {"device", "backend", "cuda", BACKEND_CUDA},
-        {"memory", "context", "auto", PLACE_AUTO},     {"memory", "target_state", "file", PLACE_FILE}};
+    } all[] = {{"corpus", "format", "pairs", FORMAT_PAIRS},
+               {"corpus", "order", "given", ORDER_GIVEN},
+               {"examples", "mode", "adjacency", EXAMPLE_ADJACENCY},
+               {"examples", "targets", "all", TARGETS_ALL},
+               {"examples", "short", "repeat", SHORT_REPEAT},
+               {"negatives", "per", "example", PER_EXAMPLE},
+               {"negatives", "law", "log-uniform", NOISE_LOG_UNIFORM},
+               {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
+               {"optimizer", "bias_correction", "row", COUNT_ROW},
+               {"train", "update", "hogwild", UPDATE_HOGWILD},
+               {"train", "reduction", "mean", REDUCTION_MEAN},
+               {"device", "backend", "cuda", BACKEND_CUDA},
+               {"memory", "context", "auto", PLACE_AUTO},
+               {"memory", "target_state", "file", PLACE_FILE}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_string_equal(config_choice_name(all[i].section, all[i].key, all[i].value), all[i].name);
     assert_string_equal(config_choice_name("train", "update", 3), "?");
@@ -154,7 +160,7 @@ static void blanks_take_nothing_away(void **state) {
     }
 }
 
-/* Nothing has a room of its own that a line could pass. */
+/* Nothing has a capacity of its own that a line could pass. */
 static void reads_lines_of_any_length(void **state) {
     for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
         char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);

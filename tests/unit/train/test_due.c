@@ -88,7 +88,7 @@ static void a_disk_without_room_is_left_for_the_end(void **state) {
     assert_true(at(2800));
     assert_string_equal(report_sentence(), "");
     start("auto", space);
-    due_written(&due, 55, 1, 1000); /* the first one found room: its kind takes the place of older ones */
+    due_written(&due, 55, 1, 1000); /* the first one found capacity: its kind takes the place of older ones */
     assert_true(at(2800));
 }
 

@@ -59,7 +59,7 @@ static int plan_run(struct run *run) {
     }
     assert_int_equal(0, planner_make(&run->plan, &run->config, &run->tiny.vocab, &run->examples, &machine));
     source->batch = examples_batch(&run->examples, run->plan.batch);
-    source->room = run->plan.room;
+    source->capacity = run->plan.capacity;
     run->rule = tables_rule(&run->config);
     struct estimate_request request = {.target = spec_of(run, 0),
                                        .context = spec_of(run, 1),
@@ -142,7 +142,7 @@ static struct config random_config(int hogwild) {
     c.examples_short = ONE_OF(SHORT_SKIP, SHORT_REPEAT);
     c.negatives_count = below(30);
     c.negatives_per = ONE_OF(PER_PAIR, PER_EXAMPLE);
-    c.negatives_law = ONE_OF(NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM);
+    c.negatives_law = ONE_OF(NOISE_UNIGRAM, NOISE_UNIFORM);
     c.model_dim = 1 + below(130);
     c.optimizer_rule = hogwild ? ONE_OF(RULE_SGD, RULE_ADAGRAD) : ONE_OF(RULE_SGD, RULE_ADAGRAD, RULE_ADAM, RULE_ADAMAX);
     c.optimizer_eps = 1e-8;

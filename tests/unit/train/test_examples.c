@@ -278,7 +278,7 @@ static void test_source_from_keys(void **state) {
     examples_release(&examples);
     examples_release(&examples);
 
-    config.negatives_law = NEGATIVE_LOG_UNIFORM;
+    config.negatives_law = NOISE_LOG_UNIFORM;
     config.examples_subsample = 0;
     assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
     assert_null(examples.source.alias);
@@ -332,11 +332,11 @@ static void test_refuses_laws(void **state) {
     config.negatives_per = PER_EXAMPLE;
     config.negatives_distinct = 1;
     config.negatives_count = 20;
-    config.negatives_law = NEGATIVE_UNIFORM;
+    config.negatives_law = NOISE_UNIFORM;
     refuse(config, "negatives.distinct asks for 20 different rows, and only 19");
     config.negatives_count = 19;
     accept(config);
-    config.negatives_law = NEGATIVE_LOG_UNIFORM;
+    config.negatives_law = NOISE_LOG_UNIFORM;
     refuse(config, "only 18");
     config.negatives_exclude = 0;
     accept(config);
@@ -356,7 +356,7 @@ static void test_refuses_laws(void **state) {
     config.examples_subsample = 0;
     accept(config);
     config.examples_positives = 19;
-    config.negatives_law = NEGATIVE_UNIFORM;
+    config.negatives_law = NOISE_UNIFORM;
     refuse(config, "negatives.exclude leaves nothing");
     config.negatives_count = 0;
     accept(config);
@@ -366,12 +366,12 @@ static void test_refuses_laws(void **state) {
     refuse(config, "negatives.");
     config.negatives_exclude = 0;
     refuse(config, "negatives.");
-    config.negatives_law = NEGATIVE_UNIFORM;
+    config.negatives_law = NOISE_UNIFORM;
     accept(config);
     tiny_free(&refused);
 
     tiny_make(&refused, 2, 10, 6, 0);
-    config.negatives_law = NEGATIVE_LOG_UNIFORM;
+    config.negatives_law = NOISE_LOG_UNIFORM;
     refuse(config, "needs three rows");
     tiny_free(&refused);
 }
@@ -473,8 +473,9 @@ static void sort_by_length(struct tiny *tiny) {
     free(lengths);
 }
 
-/* Every batch of two epochs fits, and the largest fills at least this share of the room. */
-static void check_room(const char *name, struct config config, const struct tiny *tiny, uint64_t batch, double filled) {
+/* Every batch of two epochs fits, and the largest fills at least this share of the capacity. */
+static void check_capacity(const char *name, struct config config, const struct tiny *tiny, uint64_t batch,
+                           double filled) {
     struct examples examples;
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
@@ -483,7 +484,7 @@ static void check_room(const char *name, struct config config, const struct tiny
     const struct example_source *source = &examples.source;
     int held_out = source->held_out > 0;
     uint64_t count = example_count(source);
-    struct example_sizes room = examples_room(&examples, batch, held_out ? config.train_held_out : 1);
+    struct example_sizes capacity = examples_capacity(&examples, batch, held_out ? config.train_held_out : 1);
     for (uint32_t epoch = 0; epoch < 2; epoch++)
         for (uint64_t first = 0; first < count; first += batch) {
             cpu_blocks_clear(&blocks);
@@ -493,19 +494,20 @@ static void check_room(const char *name, struct config config, const struct tiny
             if (blocks.contexts > most.contexts) most.contexts = blocks.contexts;
             if (blocks.logits > most.terms) most.terms = blocks.logits;
         }
-    print_message("%-32s %6llu: of %llu blocks %.3f, targets %.3f, contexts %.3f, terms %.3f\n", name, (unsigned long long)batch,
-                  (unsigned long long)room.blocks, (double)most.blocks / (double)room.blocks,
-                  (double)most.targets / (double)room.targets, (double)most.contexts / (double)room.contexts,
-                  (double)most.terms / (double)room.terms);
-    assert_true(most.blocks <= room.blocks && most.targets <= room.targets);
-    assert_true(most.contexts <= room.contexts && most.terms <= room.terms);
-    assert_true((double)most.contexts >= filled * (double)room.contexts && (double)most.terms >= filled * (double)room.terms);
+    print_message("%-32s %6llu: of %llu blocks %.3f, targets %.3f, contexts %.3f, terms %.3f\n", name,
+                  (unsigned long long)batch, (unsigned long long)capacity.blocks,
+                  (double)most.blocks / (double)capacity.blocks, (double)most.targets / (double)capacity.targets,
+                  (double)most.contexts / (double)capacity.contexts, (double)most.terms / (double)capacity.terms);
+    assert_true(most.blocks <= capacity.blocks && most.targets <= capacity.targets);
+    assert_true(most.contexts <= capacity.contexts && most.terms <= capacity.terms);
+    assert_true((double)most.contexts >= filled * (double)capacity.contexts &&
+                (double)most.terms >= filled * (double)capacity.terms);
     cpu_blocks_release(&blocks);
     cpu_piece_release(&piece);
     examples_release(&examples);
 }
 
-static void check_window_rooms(const char *order, const struct tiny *tiny) {
+static void check_window_capacities(const char *order, const struct tiny *tiny) {
     for (int variant = 0; variant < 16; variant++) {
         struct config config = tiny_config(EXAMPLE_WINDOW);
         char name[64];
@@ -515,21 +517,21 @@ static void check_window_rooms(const char *order, const struct tiny *tiny) {
         config.train_held_out = variant & 8 ? 0.1 : 0;
         snprintf(name, sizeof name, "%s%s%s%s%s", order, variant & 1 ? "" : ", per pair", variant & 2 ? ", subsample" : "",
                  variant & 4 ? ", shuffled" : "", variant & 8 ? ", held out" : "");
-        check_room(name, config, tiny, 500, variant & 8 ? 0.3 : 0.6);
-        check_room(name, config, tiny, 8192, variant & 8 ? 0.6 : 0.85);
+        check_capacity(name, config, tiny, 500, variant & 8 ? 0.3 : 0.6);
+        check_capacity(name, config, tiny, 8192, variant & 8 ? 0.6 : 0.85);
     }
 }
 
-static void the_largest_batch_of_windows_has_room(void **state) {
+static void the_largest_batch_of_windows_has_capacity(void **state) {
     struct tiny tiny;
     tiny_make(&tiny, 2000, 3000, 18, 1);
-    check_window_rooms("as it comes", &tiny);
+    check_window_capacities("as it comes", &tiny);
     sort_by_length(&tiny);
-    check_window_rooms("sorted", &tiny);
+    check_window_capacities("sorted", &tiny);
     tiny_free(&tiny);
 }
 
-static void the_largest_batch_of_lists_has_room(void **state) {
+static void the_largest_batch_of_lists_has_capacity(void **state) {
     struct tiny tiny;
     tiny_make(&tiny, 2000, 3000, 18, 0.5);
     sort_by_length(&tiny);
@@ -538,14 +540,14 @@ static void the_largest_batch_of_lists_has_room(void **state) {
         config.examples_positives = 0; /* all others: lists differ */
         config.examples_targets = variant & 2 ? TARGETS_ALL : TARGETS_ONE;
         config.examples_shuffle = (variant & 4) != 0;
-        check_room(variant & 1 ? "adjacency" : "list", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
+        check_capacity(variant & 1 ? "adjacency" : "list", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
     }
     tiny_free(&tiny);
 }
 
 /* One list in a hundred is a hundred times as long. Small batches that draw several of them are rare, but a run has very many
  * batches. */
-static void no_batch_of_a_long_run_is_larger_than_its_room(void **state) {
+static void no_batch_of_a_long_run_is_larger_than_its_capacity(void **state) {
     enum { LISTS = 4000, BATCH = 64, EPOCHS = 100 };
     struct tiny tiny;
     struct config config = tiny_config(EXAMPLE_LIST);
@@ -560,16 +562,16 @@ static void no_batch_of_a_long_run_is_larger_than_its_room(void **state) {
     config.examples_positives = 0;
     config.examples_shuffle = 1;
     assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
-    struct example_sizes room = examples_room(&examples, BATCH, 1);
+    struct example_sizes capacity = examples_capacity(&examples, BATCH, 1);
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++)
         for (uint64_t first = 0; first + BATCH <= LISTS; first += BATCH) {
             cpu_blocks_clear(&blocks);
             assert_int_equal(0, cpu_build(&examples.source, &piece, &blocks, epoch, first, BATCH, 0));
             if (blocks.contexts > most) most = blocks.contexts;
         }
-    print_message("the largest of %d batches has %llu contexts of %llu\n", LISTS / BATCH * EPOCHS, (unsigned long long)most,
-                  (unsigned long long)room.contexts);
-    assert_true(most <= room.contexts && most > room.contexts / 4);
+    print_message("the largest of %d batches has %llu contexts of %llu\n", LISTS / BATCH * EPOCHS,
+                  (unsigned long long)most, (unsigned long long)capacity.contexts);
+    assert_true(most <= capacity.contexts && most > capacity.contexts / 4);
     cpu_blocks_release(&blocks);
     cpu_piece_release(&piece);
     examples_release(&examples);
@@ -597,9 +599,9 @@ int main(void) {
         cmocka_unit_test(a_short_batch_is_bounded_as_a_whole_one_is),
         cmocka_unit_test(test_expected_windows),
         cmocka_unit_test(test_expected_rows),
-        cmocka_unit_test(the_largest_batch_of_windows_has_room),
-        cmocka_unit_test(the_largest_batch_of_lists_has_room),
-        cmocka_unit_test(no_batch_of_a_long_run_is_larger_than_its_room),
+        cmocka_unit_test(the_largest_batch_of_windows_has_capacity),
+        cmocka_unit_test(the_largest_batch_of_lists_has_capacity),
+        cmocka_unit_test(no_batch_of_a_long_run_is_larger_than_its_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,21 +22,21 @@ static int tear_down(void **state) {
 
 static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     static const struct { double first, most; /* a term */ } runs[] = {{0.7, 1e6}, {1, 1e6}, {3, 3e6}, {2e5, 2e11}};
-    char room[METRICS_ROOM];
+    char text[METRICS_BYTES];
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         metrics.began_term = 0;
-        assert_null(metrics_diverged(&metrics, 0, 0, room)); /* a batch without terms begins nothing */
-        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, room));
-        assert_null(metrics_diverged(&metrics, 1e-3, 64, room));
-        assert_null(metrics_diverged(&metrics, runs[i].most * 0.999 * 64, 64, room));
-        assert_non_null(metrics_diverged(&metrics, runs[i].most * 1.001 * 64, 64, room));
-        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, room)); /* the beginning is kept */
+        assert_null(metrics_diverged(&metrics, 0, 0, text)); /* a batch without terms begins nothing */
+        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text));
+        assert_null(metrics_diverged(&metrics, 1e-3, 64, text));
+        assert_null(metrics_diverged(&metrics, runs[i].most * 0.999 * 64, 64, text));
+        assert_non_null(metrics_diverged(&metrics, runs[i].most * 1.001 * 64, 64, text));
+        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text)); /* the beginning is kept */
     }
     metrics.began_term = 0.7;
-    assert_string_equal(metrics_diverged(&metrics, 4e7, 10, room), "the loss is 4e+06 a term (it began at 0.7)");
-    assert_string_equal(metrics_diverged(&metrics, NAN, 10, room), "the loss is not a number");
-    assert_string_equal(metrics_diverged(&metrics, INFINITY, 10, room), "the loss is infinite");
-    assert_string_equal(metrics_diverged(&metrics, NAN, 0, room), "the loss is not a number");
+    assert_string_equal(metrics_diverged(&metrics, 4e7, 10, text), "the loss is 4e+06 a term (it began at 0.7)");
+    assert_string_equal(metrics_diverged(&metrics, NAN, 10, text), "the loss is not a number");
+    assert_string_equal(metrics_diverged(&metrics, INFINITY, 10, text), "the loss is infinite");
+    assert_string_equal(metrics_diverged(&metrics, NAN, 0, text), "the loss is not a number");
 }
 
 /* What a run does beside training is not in its rates, and puts no report forward. */

@@ -33,11 +33,11 @@ static int fake_make(struct backend *b, unsigned stage, const struct batch_reque
     return advance(b, stage, FREE, MADE, "make_batch");
 }
 static int fake_gather(struct backend *b, unsigned stage, const struct step_request *request) {
-    if (request->behind != b->batch[stage]) b->wrong++;
+    if (request->global_step != b->batch[stage]) b->wrong++;
     return advance(b, stage, MADE, GATHERED, "gather");
 }
 static int fake_step(struct backend *b, unsigned stage, const struct step_request *request) {
-    if (request->behind != b->batch[stage]) b->wrong++;
+    if (request->global_step != b->batch[stage]) b->wrong++;
     return advance(b, stage, GATHERED, STEPPED, "step");
 }
 static int fake_scatter(struct backend *b, unsigned stage, const struct step_request *request) {
@@ -55,7 +55,7 @@ static const struct backend_ops ops = {.make_batch = fake_make, .gather = fake_g
 
 static int submit(struct pipeline *pipeline, uint64_t number, struct step_result *oldest, int *came) {
     struct batch_request batch = {.first = number, .count = 1};
-    struct step_request step = {.behind = number};
+    struct step_request step = {.global_step = number};
     return pipeline_submit(pipeline, &batch, &step, oldest, came);
 }
 

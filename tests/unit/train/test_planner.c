@@ -83,18 +83,18 @@ static void compare_with_built(const struct config *config, double within) {
 }
 
 static void test_distinct_rows(void **state) {
-    static const int laws[] = {NEGATIVE_UNIGRAM, NEGATIVE_UNIFORM, NEGATIVE_LOG_UNIFORM};
+    static const int laws[] = {NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM};
     tiny_make(&tiny, 20000, 4000, 30, 1);
     for (int i = 0; i < 3; i++) {
         struct config config = tiny_config(EXAMPLE_WINDOW);
         config.negatives_law = laws[i];
         config.examples_subsample = i == 1 ? 1e-3 : 0;
         config.negatives_per = i == 2 ? PER_EXAMPLE : PER_PAIR;
-        compare_with_built(&config, laws[i] == NEGATIVE_LOG_UNIFORM ? 0.05 : 0.03);
+        compare_with_built(&config, laws[i] == NOISE_LOG_UNIFORM ? 0.05 : 0.03);
         config = tiny_config(EXAMPLE_LIST);
         config.negatives_law = laws[i];
         config.negatives_count = 64;
-        compare_with_built(&config, laws[i] == NEGATIVE_LOG_UNIFORM ? 0.05 : 0.03);
+        compare_with_built(&config, laws[i] == NOISE_LOG_UNIFORM ? 0.05 : 0.03);
     }
 }
 
@@ -299,7 +299,7 @@ static void test_the_host_just_fits(void **state) {
 
 /* A budget of all that is needed, and one byte less; then one of a hot row more, and one byte less than that. */
 static void test_the_gpu_just_fits(void **state) {
-    struct config config = tiny_config(MODE_LIST);
+    struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 20000, 400000, 12, 1);
     config.train_batch = 256;
