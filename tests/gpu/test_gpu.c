@@ -35,6 +35,14 @@ static void random_on_gpu(void) {
     test_random(&backend_cuda);
 }
 
+/* Names as they begin; after --but, all that are not named. */
+static int is_wanted(const char *name, int count, char **names) {
+    int but = count > 0 && !strcmp(names[0], "--but");
+    for (int i = but; i < count; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return !but;
+    return count == 0 || but;
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -73,7 +81,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         int before = failed, sure = passed;
         double start = now();
-        if (argc > 1 && strncmp(tests[i].name, argv[1], strlen(argv[1]))) continue;
+        if (!is_wanted(tests[i].name, argc - 1, argv + 1)) continue;
         tests[i].run();
         printf("%s: %d passed, %d failed, %.1f s\n", tests[i].name, passed - sure, failed - before, now() - start);
     }
