@@ -17,6 +17,7 @@
 #include "draws.h"
 #include "examples.h"
 #include "optimizers.h"
+#include "record.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,21 +55,13 @@ FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
 
 /* ---- tables ----
  *
- * A row is a record: weights, then the optimizer's slots, each `span` floats, then (count_rows) one uint32 of updates.
- * Where weights and state have the same place they share a record; otherwise they are two stores with the same numbering.
+ * A row is a record (record.h). Where weights and state have the same place they share a record; otherwise they are two
+ * stores with the same numbering.
  *
  *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padded to a multiple of 128 bytes
  *   two stores  [weights span] padded | [slot 0 span]..[updates] padded
  */
 enum place { PLACE_PINNED, PLACE_GPU, PLACE_FILE };
-
-struct record_layout {
-    uint32_t dim;     /* columns that mean something */
-    uint32_t span;    /* floats of one array in memory: dim up to a multiple of 4, the rest zeros */
-    uint32_t slots;   /* 0..3 arrays beside the weights */
-    uint32_t counted; /* 1: ends with a uint32, the row's own updates */
-    uint64_t packed;  /* bytes of a record as read(), write() and a checkpoint have it: (1 + slots) x dim floats + counter */
-};
 
 struct table_spec {
     const char *name; /* "target", "context": for sentences */

@@ -49,24 +49,25 @@ static void move(char *record, char *packed, uint64_t bytes, int unpack) {
     else memcpy(packed, record, bytes);
 }
 
-/* A row's columns, and zeros behind them where they are filled up to `array` bytes. */
-static void move_array(char *record, char *packed, uint64_t row, uint64_t array, int unpack) {
-    move(record, packed, row, unpack);
-    if (unpack) memset(record + row, 0, array - row);
+/* A field's columns, and after them the zeros that fill them up. */
+static void move_field(const struct record_field *field, char *part, char *packed, int unpack) {
+    uint64_t bytes = field->columns * value_bytes(field->type);
+    char *values = part + field->offset;
+    move(values, packed + field->packed, bytes, unpack);
+    if (unpack) memset(values + bytes, 0, field->bytes - bytes);
 }
 
 static int pack(void *context, unsigned worker) {
     const struct packing *p = context;
     const struct record_layout *layout = p->layout;
-    uint64_t row = (uint64_t)layout->dim * 4, array = (uint64_t)layout->span * 4, first, end;
+    uint64_t first, end;
     pool_share(p->count, worker, p->threads, &first, &end);
     for (uint64_t i = first; i < end; i++) {
         char *packed = p->packed + i * layout->packed;
+        char *weights = p->records->weights + i * p->records->weights_stride;
         char *state = p->records->state + i * p->records->state_stride;
-        move_array(p->records->weights + i * p->records->weights_stride, packed, row, array, p->unpack);
-        for (uint32_t s = 0; s < layout->slots; s++)
-            move_array(state + s * array, packed + (s + 1) * row, row, array, p->unpack);
-        if (layout->counted) move(state + layout->slots * array, packed + (layout->slots + 1) * row, 4, p->unpack);
+        for (uint32_t f = 0; f < layout->fields; f++)
+            move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
     }
     return 0;
 }

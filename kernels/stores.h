@@ -37,8 +37,8 @@ FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     enum place weights = spec->weights, state = spec->state;
     if (!gpu && weights == PLACE_GPU) weights = PLACE_PINNED;
     if (!gpu && state == PLACE_GPU) state = PLACE_PINNED;
-    shape.weights = layout->span * sizeof(float);
-    shape.state = layout->slots * shape.weights + layout->counted * sizeof(uint32_t);
+    shape.weights = record_weights_bytes(layout);
+    shape.state = record_state_bytes(layout);
     shape.stores = shape.state && weights != state ? 2 : 1;
     shape.store[0] = store_shape(spec, weights, shape.weights + (shape.stores == 1 ? shape.state : 0), gpu);
     shape.store[1] = store_shape(spec, state, shape.state, gpu);

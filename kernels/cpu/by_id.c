@@ -127,6 +127,5 @@ int cpu_rows_update(struct backend *backend, const struct rows_request *request)
 
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, int slot) {
     if (slot < 0) return (struct rows_view){.data = cpu_weights(table, 0), .stride = table->weights.stride};
-    return (struct rows_view){.data = cpu_slots(table, 0) + (uint64_t)slot * table->spec.layout.span,
-                              .stride = table->state_stride};
+    return (struct rows_view){.data = cpu_slot(table, 0, (uint32_t)slot), .stride = table->state_stride};
 }

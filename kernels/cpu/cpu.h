@@ -24,7 +24,7 @@ struct cpu_store {
 struct backend_table {
     struct table_spec spec;
     struct cpu_store weights, state; /* state.base NULL where it shares the record or has no arrays */
-    char *state_base;                /* slot 0 of row 0, in whichever store */
+    char *state_base;                /* state of row 0, in whichever store */
     uint64_t state_stride;
     struct backend_table *next;
 };
@@ -32,12 +32,12 @@ struct backend_table {
 FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
     return (float *)(t->weights.base + row * t->weights.stride);
 }
-FN float *cpu_slots(const struct backend_table *t, uint32_t row) {
-    return (float *)(t->state_base + row * t->state_stride);
+FN float *cpu_slot(const struct backend_table *t, uint32_t row, uint32_t slot) {
+    return (float *)(t->state_base + row * t->state_stride + record_slot(&t->spec.layout, slot)->offset);
 }
-/* The row's own update count, behind its slots. Only where layout.counted. */
+/* The row's own update count. Only where layout.counted. */
 FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
-    return (uint32_t *)(cpu_slots(t, row) + (uint64_t)t->spec.layout.slots * t->spec.layout.span);
+    return (uint32_t *)(t->state_base + row * t->state_stride + record_updates(&t->spec.layout)->offset);
 }
 
 /* ---- blocks ---- */

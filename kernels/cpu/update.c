@@ -11,9 +11,9 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo) {
     struct rule_slot slots[RULE_SLOTS];
-    float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot}, *base = cpu_slots(table, row);
+    float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot};
     int count = rule_slots(rule, slots);
-    for (int i = 0; i < count; i++) role[slots[i].role] = base + (uint64_t)i * table->spec.layout.span;
+    for (int i = 0; i < count; i++) role[slots[i].role] = cpu_slot(table, row, (uint32_t)i);
     if (table->spec.layout.counted) updates = (*cpu_updates(table, row))++;
     unsigned entry = updates % 64;
     if (memo->updates[entry] != updates + 1) {

@@ -110,7 +110,7 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
 static int check_host_memory(const struct sptx_context *context, const struct table_options *o) {
     char free_text[32], row_text[32];
     struct table_spec spec = {
-        .rows = o->rows, .layout = table_layout(&o->rule, o->dim), .weights = o->weights, .state = o->state};
+        .rows = o->rows, .layout = record_layout_make(&o->rule, o->dim), .weights = o->weights, .state = o->state};
     struct table_shape shape = table_shape(&spec, 0);
     uint64_t row = 0, left = mem_available();
     if (context->ops != &backend_cpu || !left) return 0;
@@ -198,10 +198,9 @@ enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps) 
 }
 
 const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
-    struct rule_slot slots[RULE_SLOTS];
     if (!table) return NULL;
-    if (!index) return "weights";
-    return index <= (uint32_t)rule_slots(&table->table.rule, slots) ? slots[index - 1].name : NULL;
+    const struct record_layout *layout = &table->table.spec.layout;
+    return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
 static int find_slot(const struct sptx_table *table, const char *field, int *slot) {

@@ -18,16 +18,6 @@ const char *table_side_name(enum table_side side) {
     return side == TABLE_TARGET ? "target" : "context";
 }
 
-/* ---- layout ---- */
-
-struct record_layout table_layout(const struct rule_options *rule, uint32_t dim) {
-    struct rule_slot slots[RULE_SLOTS];
-    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .counted = rule->count_rows != 0};
-    layout.slots = (uint32_t)rule_slots(rule, slots);
-    layout.packed = 4 * ((uint64_t)(1 + layout.slots) * dim + layout.counted);
-    return layout;
-}
-
 uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state) {
     struct table_spec spec = {.rows = 1, .layout = *layout, .weights = weights, .state = state};
     struct table_shape shape = table_shape(&spec, 1);
@@ -51,7 +41,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
         .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
-    table->spec.layout = table_layout(&table->rule, options->dim);
+    table->spec.layout = record_layout_make(&table->rule, options->dim);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
@@ -142,31 +132,30 @@ struct filling {
     struct table *table;
     unsigned threads;
     uint64_t first, count;
-    float *records;
+    char *records; /* [count] packed */
 };
 
 /* A record with its first state and weights of zero, `count` times. */
-static void first_records(const struct table *table, float *records, uint64_t count) {
+static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
-    struct rule_slot slots[RULE_SLOTS];
-    int n = rule_slots(&table->rule, slots);
-    uint64_t width = layout->packed / 4;
-    for (uint64_t row = 0; row < count; row++) {
-        float *record = records + row * width;
-        memset(record, 0, layout->packed);
-        for (int s = 0; s < n; s++)
-            for (uint32_t i = 0; i < layout->dim; i++) record[(uint64_t)(1 + s) * layout->dim + i] = slots[s].initial;
-    }
+    memset(records, 0, count * layout->packed);
+    for (uint64_t row = 0; row < count; row++)
+        for (uint32_t s = 0; s < layout->slots; s++) {
+            const struct record_field *slot = record_slot(layout, s);
+            float *values = (float *)(void *)(records + row * layout->packed + slot->packed);
+            for (uint32_t i = 0; i < slot->columns; i++) values[i] = slot->initial;
+        }
 }
 
 static int draw_chunk(void *context, unsigned worker) {
     const struct filling *filling = context;
     const struct record_layout *layout = &filling->table->spec.layout;
-    uint64_t first, end, width = layout->packed / 4;
+    const struct record_field *weights = &layout->field[RECORD_WEIGHTS];
+    uint64_t first, end;
     pool_share(filling->count, worker, filling->threads, &first, &end);
     for (uint64_t i = first; i < end; i++)
-        draw_weights(&filling->table->init, filling->table->seed, filling->table->side, filling->first + i, layout->dim,
-                     filling->records + i * width);
+        draw_weights(&filling->table->init, filling->table->seed, filling->table->side, filling->first + i,
+                     weights->columns, (float *)(void *)(filling->records + i * layout->packed + weights->packed));
     return 0;
 }
 
@@ -214,21 +203,26 @@ int table_fill(struct table *table, struct pool *pool) {
 
 /* ---- disk ---- */
 
-static void add_field(struct npy *npy, const char *name, uint32_t columns, char kind) {
-    struct npy_field *field = &npy->field[npy->fields++];
-    snprintf(field->name, sizeof field->name, "%s", name);
-    field->columns = columns;
-    field->kind = kind;
+static char kind_of(enum value_type type) {
+    switch (type) {
+    case VALUE_FLOAT32:
+        return 'f';
+    case VALUE_UINT32:
+        return 'u';
+    }
+    return 0;
 }
 
 /* What the file of this table is made of. */
 static struct npy describe(const struct table *table) {
-    struct rule_slot slots[RULE_SLOTS];
-    struct npy npy = {.rows = table->spec.rows};
-    int n = rule_slots(&table->rule, slots);
-    add_field(&npy, "weights", table->spec.layout.dim, 'f');
-    for (int s = 0; s < n; s++) add_field(&npy, slots[s].name, table->spec.layout.dim, 'f');
-    if (table->spec.layout.counted) add_field(&npy, "updates", 1, 'u');
+    const struct record_layout *layout = &table->spec.layout;
+    struct npy npy = {.rows = table->spec.rows, .fields = layout->fields};
+    for (uint32_t i = 0; i < layout->fields; i++) {
+        const struct record_field *field = &layout->field[i];
+        snprintf(npy.field[i].name, sizeof npy.field[i].name, "%s", field->name);
+        npy.field[i].columns = field->columns;
+        npy.field[i].kind = kind_of(field->type);
+    }
     return npy;
 }
 
@@ -242,15 +236,24 @@ struct saving {
     int not_finite;                   /* a row holds infinity or NaN, and that is said */
 };
 
-/* All floats of the chunk that is read. A counter at a record's end is looked at as one too, which only says that a closer
- * look is due: its bits are a number's up to two thousand million updates. */
+static int record_finite(const struct record_layout *layout, const char *record) {
+    for (uint32_t i = 0; i < layout->fields; i++) {
+        const struct record_field *field = &layout->field[i];
+        const float *values = (const float *)(const void *)(record + field->packed);
+        if (field->type == VALUE_FLOAT32 && !floats_finite(values, field->columns)) return 0;
+    }
+    return 1;
+}
+
+/* The chunk that is read: first all of its bytes as floats, at the speed of memory. A count among them only says that a
+ * closer look is due; its bits are those of a finite float up to two thousand million updates. */
 static int check_finite(struct saving *saving) {
     const struct table *table = saving->table;
-    const float *records = (const float *)(const void *)saving->next;
-    uint64_t width = table->spec.layout.packed / 4, floats = width - (table->spec.layout.counted != 0);
-    if (floats_finite(records, saving->reading * width)) return 0;
+    const struct record_layout *layout = &table->spec.layout;
+    const float *all = (const float *)(const void *)saving->next;
+    if (floats_finite(all, saving->reading * layout->packed / value_bytes(VALUE_FLOAT32))) return 0;
     for (uint64_t row = 0; row < saving->reading; row++)
-        if (!floats_finite(records + row * width, floats)) {
+        if (!record_finite(layout, saving->next + row * layout->packed)) {
             saving->not_finite = 1;
             return fail("row %" PRIu64 " of the %s table holds infinity or NaN", saving->first + row, table->spec.name);
         }

@@ -51,8 +51,7 @@ struct table {
 
 const char *table_side_name(enum table_side side); /* "target", "context" */
 
-/* The record of `dim` columns under this rule; whole bytes a row takes in memory by place (one store or two). */
-struct record_layout table_layout(const struct rule_options *rule, uint32_t dim);
+/* Bytes that a row takes in memory by place (one store or two). */
 uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state);
 
 /* Opens the store; its rows hold nothing yet. 0, or -1 after fail(). */

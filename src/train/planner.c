@@ -309,7 +309,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->tokens = p->source.tokens;
     plan->sentences = p->source.sentences;
     plan->dim = (uint32_t)p->config->model_dim;
-    plan->layout = table_layout(&p->rule, plan->dim);
+    plan->layout = record_layout_make(&p->rule, plan->dim);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->stream_bytes = idstream_bytes(plan->tokens, plan->sentences);

@@ -217,11 +217,9 @@ int rule_cases(struct rule_case cases[32]) {
 }
 
 struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
-    struct rule_slot slots[RULE_SLOTS];
-    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .slots = (uint32_t)rule_slots(rule, slots)};
-    layout.counted = rule->count_rows && rule_counts(rule);
-    layout.packed = (uint64_t)(1 + layout.slots) * dim * 4 + layout.counted * 4;
-    return layout;
+    struct rule_options counted = *rule;
+    counted.count_rows = rule->count_rows && rule_counts(rule);
+    return record_layout_make(&counted, dim);
 }
 
 int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,

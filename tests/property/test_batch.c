@@ -233,10 +233,7 @@ struct model {
 
 static struct model open_model(unsigned threads, struct rule_options rule, enum place place, enum place state_place) {
     struct model m = {.backend = open_cpu(threads), .rule = rule};
-    struct rule_slot slots[RULE_SLOTS];
-    m.layout = (struct record_layout){
-        .dim = DIM, .span = DIM, .slots = (uint32_t)rule_slots(&rule, slots), .counted = (uint32_t)rule.count_rows};
-    m.layout.packed = (1 + m.layout.slots) * DIM * 4 + m.layout.counted * 4;
+    m.layout = record_layout_make(&rule, DIM);
     char *packed = calloc(ROWS, m.layout.packed);
     srand(3);
     for (int side = 0; side < 2; side++) {

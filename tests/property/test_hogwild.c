@@ -85,14 +85,6 @@ static void choose_rule(struct trial *t) {
     o->count_rows = coin() && rule_counts(o);
 }
 
-static struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
-    struct rule_slot slots[RULE_SLOTS];
-    struct record_layout layout = {.dim = dim, .span = (dim + 3) / 4 * 4, .slots = (uint32_t)rule_slots(rule, slots)};
-    layout.counted = (uint32_t)rule->count_rows;
-    layout.packed = (uint64_t)(1 + layout.slots) * dim * 4 + layout.counted * 4;
-    return layout;
-}
-
 static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
@@ -257,7 +249,7 @@ static void trains_as_it_says(void **state) {
         choose_examples(&t);
         if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
         choose_rule(&t);
-        t.layout = layout_of(&t.rule, 1 + (uint32_t)below(MOST_DIM));
+        t.layout = record_layout_make(&t.rule, 1 + (uint32_t)below(MOST_DIM));
         int linear = hogwild_is_linear(&t.rule);
         uint64_t examples = example_count(&t.source), first = below(examples);
         t.request = (struct hogwild_request){.rule = &t.rule,
@@ -292,7 +284,7 @@ static void no_negative_is_lost(void **state) {
                                        .negatives = 4,
                                        .exclude = 1,
                                        .noise = NOISE_UNIFORM};
-    t.layout = layout_of(&t.rule, 4);
+    t.layout = record_layout_make(&t.rule, 4);
     t.request = (struct hogwild_request){.rule = &t.rule, .count = 1, .lr_first = 0.1, .lr_last = 0.1};
     for (uint32_t seed = 0; seed < 20; seed++) {
         struct hogwild_result result;
@@ -328,7 +320,7 @@ static void the_sample_is_of_the_request(void **state) {
         choose_examples(&t);
         t.source.mode = EXAMPLE_WINDOW, t.source.held_out = 0, t.source.shuffle = 0;
         t.rule = (struct rule_options){.rule = RULE_SGD};
-        t.layout = layout_of(&t.rule, 8);
+        t.layout = record_layout_make(&t.rule, 8);
         t.request = (struct hogwild_request){.rule = &t.rule, .lr_first = 1e-3, .lr_last = 1e-3};
         for (unsigned workers = 0; workers < 2; workers++) {
             static struct rows64 first;

@@ -316,7 +316,7 @@ static int run_known(const char *path, const struct backend_ops *ops, enum place
     int made = !fresh_directory(directory, sizeof directory, "reference"), result = -1;
     if (!made) fail("cannot make a directory for files in $TMPDIR or /tmp");
     if (!made || read_known(&known, path)) goto out;
-    run.layout = table_layout(&known.rule, (uint32_t)known.dim);
+    run.layout = record_layout_make(&known.rule, (uint32_t)known.dim);
     struct backend_options options = {
         .threads = threads, .depth = 3, .gpu_budget = UINT64_MAX};
     if (ops->open(&run.backend, &options) || open_table(&run, &known, 0, directory) ||

@@ -48,8 +48,7 @@ static struct table small_table(struct small_store *store, const char *name, uin
     struct table table = {.ops = &small_ops, .store = (struct backend_table *)(void *)store};
     table.rule = (struct rule_options){.rule = RULE_ADAGRAD};
     table.spec = (struct table_spec){.name = name, .rows = rows};
-    table.spec.layout = (struct record_layout){.dim = store->dim, .span = store->dim, .slots = 1};
-    table.spec.layout.packed = 2 * (uint64_t)store->dim * sizeof(float);
+    table.spec.layout = record_layout_make(&table.rule, store->dim);
     return table;
 }
 

@@ -78,7 +78,7 @@ static void test_rule_order(void **state) {
 static void test_layout(void **state) {
     struct config config = plain_config();
     struct rule_options rule = tables_rule(&config);
-    struct record_layout layout = table_layout(&rule, 10);
+    struct record_layout layout = record_layout_make(&rule, 10);
     assert_int_equal(12, layout.span);
     assert_int_equal(0, layout.slots);
     assert_int_equal(0, layout.counted); /* sgd has no bias to correct */
@@ -88,7 +88,7 @@ static void test_layout(void **state) {
     config.optimizer_rule = RULE_ADAM;
     config.optimizer_amsgrad = 1;
     rule = tables_rule(&config);
-    layout = table_layout(&rule, 400);
+    layout = record_layout_make(&rule, 400);
     assert_int_equal(3, layout.slots);
     assert_int_equal(1, layout.counted);
     assert_int_equal(4 * 1600 + 4, layout.packed);
@@ -97,7 +97,40 @@ static void test_layout(void **state) {
 
     config.optimizer_bias_correction = COUNT_GLOBAL;
     rule = tables_rule(&config);
-    assert_int_equal(0, table_layout(&rule, 400).counted);
+    assert_int_equal(0, record_layout_make(&rule, 400).counted);
+}
+
+/* Each field where it is said to lie, by name; columns that are no whole groups of four are filled up in memory only.
+ */
+static void test_fields(void **state) {
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ADAM;
+    struct rule_options rule = tables_rule(&config);
+    struct record_layout layout = record_layout_make(&rule, 10);
+    static const struct {
+        const char *name;
+        enum value_type type;
+        uint64_t columns, offset, bytes, packed;
+    } wanted[] = {{"weights", VALUE_FLOAT32, 10, 0, 48, 0},
+                  {"exp_avg", VALUE_FLOAT32, 10, 0, 48, 40},
+                  {"exp_avg_sq", VALUE_FLOAT32, 10, 48, 48, 80},
+                  {"updates", VALUE_UINT32, 1, 96, 4, 120}};
+    assert_int_equal(4, layout.fields);
+    assert_int_equal(124, layout.packed);
+    assert_int_equal(48, record_weights_bytes(&layout));
+    assert_int_equal(100, record_state_bytes(&layout));
+    for (uint32_t i = 0; i < layout.fields; i++) {
+        const struct record_field *field = record_field(&layout, wanted[i].name);
+        assert_ptr_equal(field, &layout.field[i]);
+        assert_int_equal(wanted[i].type, field->type);
+        assert_int_equal(wanted[i].columns, field->columns);
+        assert_int_equal(wanted[i].offset, field->offset);
+        assert_int_equal(wanted[i].bytes, field->bytes);
+        assert_int_equal(wanted[i].packed, field->packed);
+    }
+    assert_null(record_field(&layout, "max_exp_avg_sq"));
+    assert_ptr_equal(record_slot(&layout, 1), &layout.field[2]);
+    assert_ptr_equal(record_updates(&layout), &layout.field[3]);
 }
 
 static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest row: 400 columns with Adamax */
@@ -105,7 +138,7 @@ static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest r
     config.optimizer_rule = RULE_ADAMAX;
     config.optimizer_bias_correction = COUNT_GLOBAL;
     struct rule_options rule = tables_rule(&config);
-    struct record_layout layout = table_layout(&rule, 400);
+    struct record_layout layout = record_layout_make(&rule, 400);
     assert_int_equal(4800, layout.packed);
     assert_int_equal(4864, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
 }
@@ -387,6 +420,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rule_order),
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_fields),
         cmocka_unit_test(test_layout_lit2vec),
         cmocka_unit_test_setup_teardown(test_unsettled_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),

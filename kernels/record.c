@@ -1,0 +1,29 @@
+#include "record.h"
+
+enum { GRAIN = 4 }; /* columns */
+
+/* Fields are added in their order: each begins where the one before it in its part ends. */
+static void add(struct record_layout *layout, const char *name, enum value_type type, uint32_t columns, float initial) {
+    struct record_field *field = &layout->field[layout->fields];
+    uint32_t filled = type == VALUE_FLOAT32 ? (columns + GRAIN - 1) / GRAIN * GRAIN : columns;
+    *field = (struct record_field){.name = name,
+                                   .type = type,
+                                   .columns = columns,
+                                   .initial = initial,
+                                   .offset = record_state_bytes(layout),
+                                   .bytes = filled * value_bytes(type),
+                                   .packed = layout->packed};
+    layout->packed += columns * value_bytes(type);
+    layout->fields++;
+}
+
+struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim) {
+    struct rule_slot slots[RULE_SLOTS];
+    struct record_layout layout = {
+        .dim = dim, .span = (dim + GRAIN - 1) / GRAIN * GRAIN, .counted = rule->count_rows != 0};
+    layout.slots = (uint32_t)rule_slots(rule, slots);
+    add(&layout, "weights", VALUE_FLOAT32, dim, 0);
+    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, VALUE_FLOAT32, dim, slots[i].initial);
+    if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
+    return layout;
+}

@@ -1,0 +1,80 @@
+/* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
+ * where it lies in the two forms that a record has:
+ *
+ *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Arrays
+ *               are filled up with zeros to whole groups of four columns, the grain that kernels read
+ *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
+ *
+ *   field    0        1 .. slots                              last, where rows keep a count
+ *   name     weights  the rule's slots, by PyTorch's names    updates
+ *   type     float32  float32                                 uint32
+ */
+#ifndef SPTX_RECORD_H
+#define SPTX_RECORD_H
+
+#include "optimizers.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum value_type { VALUE_FLOAT32, VALUE_UINT32 };
+
+FN uint64_t value_bytes(enum value_type type) {
+    switch (type) {
+    case VALUE_FLOAT32:
+        return 4;
+    case VALUE_UINT32:
+        return 4;
+    }
+    return 0;
+}
+
+struct record_field {
+    const char *name; /* a literal */
+    enum value_type type;
+    uint32_t columns; /* that mean something */
+    float initial;    /* first value of every column; weights are drawn instead */
+    uint64_t offset;  /* in memory: bytes from where its part begins; the weights' is 0 */
+    uint64_t bytes;   /* in memory, filled up */
+    uint64_t packed;  /* bytes from where a packed record begins */
+};
+
+enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 /* the first field of the state */ };
+
+struct record_layout {
+    struct record_field field[RECORD_FIELDS];
+    uint32_t fields;
+    uint32_t dim;     /* columns of the weights, and of every slot */
+    uint32_t span;    /* the same filled up */
+    uint32_t slots;   /* 0..3 */
+    uint32_t counted; /* 1: the last field is `updates`, the row's own count of them */
+    uint64_t packed;  /* bytes of a packed record */
+};
+
+struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
+
+/* The field, or NULL where the record has none of that name. */
+FN const struct record_field *record_field(const struct record_layout *layout, const char *name) {
+    for (uint32_t i = 0; i < layout->fields; i++)
+        if (!strcmp(layout->field[i].name, name)) return &layout->field[i];
+    return NULL;
+}
+FN const struct record_field *record_slot(const struct record_layout *layout, uint32_t slot) {
+    return &layout->field[RECORD_STATE + slot];
+}
+/* Only where layout->counted. */
+FN const struct record_field *record_updates(const struct record_layout *layout) {
+    return &layout->field[layout->fields - 1];
+}
+
+/* Bytes of the two parts in memory. */
+FN uint64_t record_weights_bytes(const struct record_layout *layout) {
+    return layout->field[RECORD_WEIGHTS].bytes;
+}
+FN uint64_t record_state_bytes(const struct record_layout *layout) {
+    const struct record_field *last = &layout->field[layout->fields - 1];
+    return layout->fields > RECORD_STATE ? last->offset + last->bytes : 0;
+}
+
+#endif
