@@ -20,10 +20,10 @@ RULES(RULE_LOOP)
 #define RULE_ENTRY(name, enumerator) [enumerator] = row_##name,
 static update *const updates[RULE_COUNT] = {RULES(RULE_ENTRY)};
 
-void rules64_update(const struct rule_options *options, double lr, uint64_t updates, uint64_t places, uint64_t dim,
+void rules64_update(const struct rule_options *options, double lr, uint64_t before, uint64_t places, uint64_t dim,
                     const double *g, double *w, double *slots) {
     struct rule_slot kinds[RULE_SLOTS];
-    struct rule_step k = rule_prepare(options, lr, updates);
+    struct rule_step k = rule_prepare(options, lr, before);
     int count = rule_slots(options, kinds);
     double squares = 0, *role[RULE_SLOTS] = {w, w, w}; /* a rule without a slot does not look at it */
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
