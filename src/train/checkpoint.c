@@ -175,7 +175,7 @@ static int fill_directory(const char *directory, const struct checkpoint *what) 
 /* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
  * before the new one stands. */
 static int put_in_place(char *const paths[], uint64_t step) {
-    const struct checkpoint_entry aside = {paths[CHECKPOINT_ASIDE], step, CHECKPOINT_ASIDE, 1};
+    const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
     if (there == 1 && (checkpoint_remove(&aside) ||
                        file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE])))
@@ -237,7 +237,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
         result = paths[kind] ? checkpoint_make_way(paths[kind], (enum checkpoint_kind)kind) : -1;
     }
     if (result) goto out;
-    const struct checkpoint_entry partial = {paths[CHECKPOINT_PARTIAL], step, CHECKPOINT_PARTIAL, 1};
+    const struct checkpoint_entry partial = {.path = paths[CHECKPOINT_PARTIAL], .step = step, .kind = CHECKPOINT_PARTIAL, .own = 1};
     result = fill_directory(partial.path, what);
     if (!result) result = put_in_place(paths, step);
     if (result)

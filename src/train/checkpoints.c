@@ -66,12 +66,17 @@ static int holds_contents_only(const char *path) {
     return only;
 }
 
-/* 1, 0, or -1 after fail() where it cannot be told. */
-static int is_own(const char *path, enum checkpoint_kind kind) {
+enum owner { OWNER_OTHER, OWNER_SELF, OWNER_LINK };
+
+/* One of enum owner, or -1 after fail() where it cannot be told. */
+static int owner_of(const char *path, enum checkpoint_kind kind) {
     struct stat about;
-    if (lstat(path, &about)) return errno == ENOENT ? 0 : fail("cannot look at '%s': %s", path, strerror(errno));
-    if (!S_ISDIR(about.st_mode)) return 0;
-    return kind == CHECKPOINT_PARTIAL ? holds_contents_only(path) : state_is_own(path);
+    if (lstat(path, &about))
+        return errno == ENOENT ? OWNER_OTHER : fail("cannot look at '%s': %s", path, strerror(errno));
+    int link = S_ISLNK(about.st_mode);
+    if (!S_ISDIR(about.st_mode) && (!link || kind == CHECKPOINT_PARTIAL)) return OWNER_OTHER;
+    int own = kind == CHECKPOINT_PARTIAL ? holds_contents_only(path) : state_is_own(path);
+    return own != 1 ? own : link ? OWNER_LINK : OWNER_SELF;
 }
 
 /* ---- finding ---- */
@@ -87,8 +92,10 @@ static int take_name(struct checkpoints *all, const char *run, const char *name)
     if (!parse_name(name, &one)) return 0;
     one.path = file_join(run, name);
     int there = one.path ? directory_exists(one.path) : -1;
-    one.own = there == 1 ? is_own(one.path, one.kind) : 0;
-    if (there == 1 && one.own >= 0 &&
+    int owner = there == 1 ? owner_of(one.path, one.kind) : OWNER_OTHER;
+    one.own = owner == OWNER_SELF;
+    one.linked = owner == OWNER_LINK;
+    if (there == 1 && owner >= 0 &&
         !mem_grow(&all->list, &all->capacity, all->count + 1, sizeof one, "the list of checkpoints")) {
         all->list[all->count++] = one;
         return 0;
@@ -150,18 +157,9 @@ int checkpoint_remove(const struct checkpoint_entry *one) {
     return result;
 }
 
-int checkpoints_remove(const char *run) {
-    struct checkpoints all;
-    int result = checkpoints_find(run, &all);
-    for (uint64_t i = 0; i < all.count && !result; i++)
-        if (all.list[i].own) result = checkpoint_remove(&all.list[i]);
-    checkpoints_release(&all);
-    return result;
-}
-
-int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
-    int there = file_exists(path), own = there == 1 ? is_own(path, kind) : 0, taken = 1;
-    if (there != 1 || own) return there < 0 || own < 0 ? -1 : 0;
+/* Gives it a name that no checkpoint has; `what` says in a warning what it is. */
+static int move_aside(const char *path, const char *what) {
+    int taken = 1;
     uint64_t capacity = strlen(path) + 16;
     char *kept = mem_alloc(capacity, 1, "a path");
     for (int i = 1; kept && taken == 1 && i < KEPT_MOST; i++) {
@@ -169,8 +167,25 @@ int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
         taken = file_exists(kept);
     }
     int result = kept && !taken ? file_rename(path, kept) : -1;
-    if (taken == 1) fail("'%s' is in the way of a checkpoint, and has no state.ini of this program", path);
-    if (!result) warn("'%s' is none of this program's checkpoints: it is kept as '%s'", path, kept);
+    if (taken == 1) fail("'%s' is %s, and in the way of a checkpoint", path, what);
+    if (!result) warn("'%s' is %s: it is kept as '%s'", path, what, kept);
     free(kept);
+    return result;
+}
+
+int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
+    int there = file_exists(path), owner = there == 1 ? owner_of(path, kind) : OWNER_SELF;
+    if (there < 0 || owner < 0) return -1;
+    if (owner == OWNER_SELF) return 0;
+    return move_aside(path, owner == OWNER_LINK ? "a link to a checkpoint" : "none of this program's checkpoints");
+}
+
+int checkpoints_remove(const char *run) {
+    struct checkpoints all;
+    int result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++)
+        if (all.list[i].own) result = checkpoint_remove(&all.list[i]);
+        else if (all.list[i].linked) result = checkpoint_make_way(all.list[i].path, all.list[i].kind);
+    checkpoints_release(&all);
     return result;
 }

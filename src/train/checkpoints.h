@@ -20,7 +20,8 @@ struct checkpoint_entry {
     char *path; /* RUN/name, owned */
     uint64_t step;
     enum checkpoint_kind kind;
-    int own; /* 1: this program's own */
+    int own;    /* 1: this program's own */
+    int linked; /* 1: a link to such: read like one of our own, but never removed, only moved out of the way */
 };
 struct checkpoints {
     struct checkpoint_entry *list; /* by falling step; of one step the one in place, the one aside, the partial one */
@@ -35,7 +36,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_
 
 /* Removes one of our own; not an error where it is absent. What is not a checkpoint's stays in it, after a warning. */
 int checkpoint_remove(const struct checkpoint_entry *one);
-/* All of RUN's own. */
+/* All of RUN's own; links to such get other names (PATH.kept-1), after a warning. */
 int checkpoints_remove(const char *run);
 
 /* Where something that is not our own has this path, gives it another name (PATH.kept-1), after a warning. */

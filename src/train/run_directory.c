@@ -38,7 +38,7 @@ static int is_run(const char *path) {
     struct checkpoints all;
     if (!result) result = checkpoints_find(path, &all);
     else return result;
-    for (uint64_t i = 0; i < all.count; i++) result |= all.list[i].own;
+    for (uint64_t i = 0; i < all.count; i++) result |= all.list[i].own || all.list[i].linked;
     checkpoints_release(&all);
     return result;
 }
@@ -106,7 +106,8 @@ int run_directory_has_run(const struct run_directory *run) {
     struct checkpoints all;
     int has = 0;
     if (checkpoints_find(run->path, &all)) return -1;
-    for (uint64_t i = 0; i < all.count; i++) has |= all.list[i].own && all.list[i].kind != CHECKPOINT_PARTIAL;
+    for (uint64_t i = 0; i < all.count; i++)
+        has |= (all.list[i].own || all.list[i].linked) && all.list[i].kind != CHECKPOINT_PARTIAL;
     checkpoints_release(&all);
     return has;
 }

@@ -161,6 +161,22 @@ def test_other_files_in_a_run_stay(sptx, how):
     assert set(os.listdir(sptx.checkpoint())) == {"target.npy", "context.npy", "state.ini"}
 
 
+def test_a_checkpoint_on_another_disk_is_an_older_run_too(trained):
+    """It was moved, and a link has its name: a new run that fails takes nothing from it, and one that works keeps the link."""
+    last = trained.checkpoint()
+    elsewhere = trained.path("elsewhere")
+    last.rename(elsewhere)
+    last.symlink_to("../elsewhere")
+    before, data = snapshot(trained.path("run")), snapshot(elsewhere)
+    trained("train", "run.ini", OTHER, "--overwrite", "--optimizer.lr=1e6", "--examples.subsample=0", "--train.epochs=200",
+            "--train.batch=64", expect=1)
+    assert snapshot(trained.path("run")) == before
+    done = trained("train", "run.ini", OTHER, "--overwrite")
+    assert f"'run/{last.name}' is a link to a checkpoint: it is kept as 'run/{last.name}.kept-1'" in done.stderr
+    assert snapshot(elsewhere) == data and trained.path("run", f"{last.name}.kept-1").is_symlink()
+    trained("nearest", "run", "t3w1")
+
+
 @pytest.mark.parametrize("name", ["config.ini", "metrics.jsonl", "vocab.tsv", "latest"])
 @pytest.mark.parametrize("kind", ["file", "directory", "link"])
 @pytest.mark.parametrize("how", ["--overwrite", "--overwrite=now"])

@@ -38,7 +38,7 @@ static void finds_by_name_and_says_whose(void **state) {
     assert_int_equal(directory_make("run/checkpoint-9"), 0); /* empty */
     assert_int_equal(directory_make("run/checkpoint-8"), 0);
     write_text("run/checkpoint-8/state.ini", "[state]\nof another program\n");
-    assert_int_equal(symlink("checkpoint-20", "run/checkpoint-7"), 0); /* read through, but never removed */
+    assert_int_equal(symlink("checkpoint-20", "run/checkpoint-7"), 0); /* read through, never removed */
     write_text("run/checkpoint-6", "a file");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         snprintf(path, sizeof path, "run/%s", others[i]);
@@ -54,8 +54,8 @@ static void finds_by_name_and_says_whose(void **state) {
     }
     checkpoints_release(&all);
     assert_int_equal(checkpoints_remove("run"), 0);
-    assert_names("run", "checkpoint- checkpoint--1 checkpoint-007 checkpoint-30.partial checkpoint-6 checkpoint-7 "
-                        "checkpoint-7.Partial checkpoint-7.kept-1 checkpoint-8 checkpoint-9 checkpoint-best latest "
+    assert_names("run", "checkpoint- checkpoint--1 checkpoint-007 checkpoint-30.partial checkpoint-6 "
+                        "checkpoint-7.Partial checkpoint-7.kept-1 checkpoint-7.kept-2 checkpoint-8 checkpoint-9 checkpoint-best latest "
                         "mycheckpoint-7");
     assert_int_equal(checkpoints_find("absent", &all), 0);
     assert_int_equal(all.count, 0);
@@ -63,7 +63,7 @@ static void finds_by_name_and_says_whose(void **state) {
 
 /* What a kill leaves of one that is being removed has no checkpoint's name; the user's files in it keep their path. */
 static void goes_by_another_name(void **state) {
-    struct checkpoint_entry one = {"run/checkpoint-5", 5, CHECKPOINT_IN_PLACE, 1};
+    struct checkpoint_entry one = {.path = "run/checkpoint-5", .step = 5, .kind = CHECKPOINT_IN_PLACE, .own = 1};
     write_checkpoint("run", 5, "a", "a");
     write_text("run/checkpoint-5/notes.txt", "the user's");
     assert_int_equal(checkpoint_remove(&one), 0);
