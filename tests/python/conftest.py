@@ -51,6 +51,10 @@ def known_rows(rows, dim):
     return (numpy.arange(rows)[:, None] + 0.25 * numpy.arange(dim)).astype(numpy.float32)
 
 
+def floats(*shape):
+    return numpy.ones(shape, numpy.float32)
+
+
 @pytest.fixture(scope="session")
 def program():
     """The sptx-w2v program, for runs to open."""

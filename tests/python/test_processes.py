@@ -12,10 +12,7 @@ import numpy
 import pytest
 
 import sptx
-
-
-def ones(*shape):
-    return numpy.ones(shape, numpy.float32)
+from conftest import floats
 
 
 def run_in_threads(work, count):
@@ -40,7 +37,7 @@ def test_threads_take_turns_in_a_table(cpu):
 
     def work(number):
         for _ in range(200):
-            table.update(numpy.arange(100), ones(100, 8))
+            table.update(numpy.arange(100), floats(100, 8))
             table.fetch(numpy.arange(100))
 
     run_in_threads(work, 4)
@@ -64,7 +61,7 @@ def test_contexts_run_at_once():
         context = sptx.Context("cpu", threads=1)
         for seed in range(20):
             with sptx.Table(50, 4, "adam", device=context, seed=seed) as table:
-                table.update([1, 1, 2], ones(3, 4))
+                table.update([1, 1, 2], floats(3, 4))
                 assert table.fetch([3]).shape == (1, 4)
 
     run_in_threads(work, 4)
@@ -137,7 +134,7 @@ def in_child(work):
 def test_a_child_is_refused(cpu):
     table = sptx.Table(10, 2, device=cpu)
     weights = table.weights
-    calls = [lambda: table.fetch([1]), lambda: table.update([1], ones(1, 2)), lambda: table.store([1], ones(1, 2)),
+    calls = [lambda: table.fetch([1]), lambda: table.update([1], floats(1, 2)), lambda: table.store([1], floats(1, 2)),
              lambda: table.prefetch([1]), table.wait, lambda: table.view("weights"), lambda: table.save("/tmp/never.npy"),
              table.close, lambda: sptx.Table(3, 3, device=cpu), lambda: table.lr, lambda: table.steps,
              lambda: setattr(table, "lr", 1), cpu.wait]
@@ -154,7 +151,7 @@ def test_a_child_opens_its_own(cpu):
     def work():
         own = sptx.Table(10, 2, "sgd", lr=1.0, device="cpu")
         assert own.context is not shared.context
-        own.update([1], ones(1, 2))
+        own.update([1], floats(1, 2))
         own.close()
 
     assert in_child(work) == ""
