@@ -78,7 +78,7 @@ struct sptx_run;
 struct sptx_context_options {
     uint64_t size;       /* sizeof (struct sptx_context_options) */
     const char *device;  /* "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1" */
-    uint32_t threads;    /* of the host; 0: all cores that the process may use */
+    uint32_t threads;    /* of the host, up to 4096; 0: all cores that the process may use */
     uint32_t reserved;   /* 0 */
     uint64_t gpu_budget; /* bytes of the GPU that may be taken; 0: what is free less a reserve */
     void (*warning)(void *user, const char *text); /* or NULL: warnings are dropped. Called by the thread that calls */
@@ -159,7 +159,7 @@ enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
  * `stream` is a cudaStream_t (NULL: the default stream): the call takes its place in that stream's order, as if it were a
  * kernel launched on it, and returns before it is done where everything it was given lies in the GPU's memory. Memory of
  * the host may be used again as soon as the call returns. Without a GPU `stream` is ignored and every call is done when it
- * returns.
+ * returns. Ids and values lie outside of the table's own memory (sptx_table_view), and nobody changes them during a call.
  */
 struct sptx_ids {
     const void *data; /* [count] int32 or int64 */

@@ -255,6 +255,21 @@ def test_state_takes_turns_with_the_rows(kind, options):
     assert set(states[0].optVarList) == set(plain[0].state)
 
 
+@pytest.mark.parametrize("ids, kind", [([TOTAL], IndexError), ([1, -1], IndexError), ([2 * TOTAL], IndexError),
+                                       ([1 << 62], IndexError), ([0.5], TypeError), ([True], TypeError)])
+def test_indexes_that_are_no_class_have_no_state(ids, kind):
+    """The state's names lie one behind the other: an index past the classes is not the next one's."""
+    model = SkipGram(4, 4)
+    state = SpeedTorch.OptimizerFactory(torch.optim.Adam(model.parameters()), TOTAL, DIM, model, "u_embeddings")
+    state.optInit()
+    for given in (numpy.array(ids), torch.tensor(ids)):
+        for call in (state.beforeForwardPass, state.afterOptimizerStep):
+            with pytest.raises(kind):
+                call(given)
+    state.beforeForwardPass(numpy.array([], numpy.int64))
+    assert not state.getNumpyVersion()["exp_avg"].any()
+
+
 @pytest.mark.parametrize("make", KINDS)
 def test_state_can_be_saved(make, tmp_path):
     model = SkipGram(4, 4)

@@ -109,6 +109,28 @@ def test_torch_takes_the_rows_in_place(table):
     gc.collect()
 
 
+def test_tensors_in_the_tables_own_memory_are_those_of_before(cpu):
+    table = sptx.Table(8, 32, "sgd", lr=1.0, device=cpu)
+    rows = torch.from_dlpack(table.weights)
+    before = rows.clone()
+    table.store(torch.tensor([1, 2, 3]), rows[:3])
+    assert torch.equal(rows[1:4], before[:3])
+    table.update(torch.tensor([5, 6]), rows[4:6])
+    assert torch.equal(rows[5:7], before[5:7] - before[4:6])
+    before = rows.clone()
+    assert table.fetch(torch.tensor([0, 1]), out=rows[1:3]) is not None and torch.equal(rows[1:3], before[:2])
+
+
+def test_tensors_without_memory_of_their_own_are_refused(table):
+    for ids in (torch.tensor(1).expand(1 << 40), torch.tensor(1, dtype=torch.int8).expand(1 << 33)):
+        with pytest.raises(ValueError, match="more than 4294967295"):
+            table.fetch(ids)
+    with pytest.raises(ValueError, match="shape"):
+        table.store(torch.tensor([1]), torch.tensor(1.0).expand(1 << 40, 3))
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        table.fetch(torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([1, 2])]))
+
+
 # ---- Embedding beside torch's own ----
 
 SPARSE = {  # optimizers of PyTorch that take sparse gradients: only the rows of the batch move

@@ -18,9 +18,14 @@ import warnings
 import weakref
 from typing import Any, Callable, Optional, Union
 
+import numpy
+
 from . import _library
 from ._errors import SptxWarning, raise_for
 from ._library import library
+
+
+_process = os.getpid()  # kept, since calls ask for it: a fork changes it below
 
 
 class Context:
@@ -31,7 +36,7 @@ class Context:
     one context take turns.
 
     device      "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1"; a torch.device
-    threads     of the host; 0: all cores that the process may use
+    threads     of the host, up to 4096; 0: all cores that the process may use
     gpu_budget  bytes of the GPU that may be taken; 0: what is free less a reserve
 
     Raises ValueError for a device that is none, sptx.Error with the reason where it cannot be used ("cuda" without a GPU).
@@ -39,12 +44,12 @@ class Context:
 
     def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
         self._handle: Optional[int] = None
-        self._pid = os.getpid()
+        self._pid = _process
         self._lock = threading.Lock()
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said: list = []
         self._hear = _library.WarningFunction(lambda _, text: self._said.append(text.decode("utf-8", "replace")))
-        options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), str(device).encode(),
+        options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
                                           count_of(threads, "threads", 32), 0, count_of(gpu_budget, "gpu_budget", 64),
                                           self._hear, None)
         handle = ctypes.c_void_p()
@@ -63,19 +68,23 @@ class Context:
         return self._device
 
     def check_process(self) -> None:
-        if self._pid != os.getpid():
+        if self._pid != _process:
             raise RuntimeError("this was opened by process %d, before a fork; process %d must open its own, and that before "
-                               "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, os.getpid()))
+                               "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, _process))
 
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
         """One call of the library, in turn; raises what its status means, and returns the others (OK, STOPPED)."""
         self.check_process()
+        said: Optional[list] = None
         with self._lock:
             status = function(*arguments)
-            sentence = library.sptx_error(self._handle).decode("utf-8", "replace") if status else ""
-            said, self._said[:] = self._said[:], []
-        self._close_what_waits()
-        for text in said:
+            if status:
+                sentence = library.sptx_error(self._handle).decode("utf-8", "replace")
+            if self._said:
+                said, self._said[:] = self._said[:], []
+        if self._leaving:
+            self._close_what_waits()
+        for text in said or ():
             warnings.warn(text, SptxWarning, stacklevel=3)
         if status in (_library.FAILED, _library.USAGE):
             raise_for(status, sentence, usage)
@@ -91,7 +100,7 @@ class Context:
     def leave(self, close: Callable[[], None]) -> None:
         """Runs `close` now where the context is idle, otherwise once it is. Of a context and its tables that are collected
         together the context may go first: it has closed them then."""
-        if self._handle is None or self._pid != os.getpid() or sys.is_finalizing():
+        if self._handle is None or self._pid != _process or sys.is_finalizing():
             return
         self._leaving.append(close)
         self._close_what_waits()
@@ -105,9 +114,9 @@ class Context:
             finally:
                 self._lock.release()
 
-    def __del__(self, getpid: Callable[[], int] = os.getpid) -> None:
+    def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
-        if handle is not None and self._pid == getpid() and not sys.is_finalizing():
+        if handle is not None and not sys.is_finalizing() and self._pid == _process:
             self._handle = None
             library.sptx_close(handle)  # with the tables that were in line
 
@@ -131,14 +140,15 @@ class Handle:
         self.context.leave(lambda: close(pointer))
 
 
-# ---- the process's own contexts, one a device ----
+# ---- this process, and its own contexts, one a device ----
 
 _shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
 _shared_lock = threading.RLock()
 
 
 def _forget_the_parents() -> None:
-    global _shared, _shared_lock
+    global _process, _shared, _shared_lock
+    _process = os.getpid()
     _shared, _shared_lock = weakref.WeakValueDictionary(), threading.RLock()
 
 
@@ -162,7 +172,7 @@ def context_for(device: Union[str, Context, Any]) -> Context:
 def count_of(value: Any, what: str, bits: int) -> int:
     """A count that the library takes in `bits` bits: refuses what is no whole number from 0."""
     try:
-        number = value.__index__() if not isinstance(value, bool) else None
+        number = value.__index__() if not isinstance(value, (bool, numpy.bool_)) else None
     except AttributeError:
         number = None
     if number is None:
@@ -170,3 +180,21 @@ def count_of(value: Any, what: str, bits: int) -> int:
     if not 0 <= number < 1 << bits:
         raise ValueError("%s = %d is not between 0 and %d" % (what, number, (1 << bits) - 1))
     return number
+
+
+def number_of(value: Any, what: str) -> float:
+    """A number, of Python's or NumPy's."""
+    if isinstance(value, (bool, numpy.bool_)) or not hasattr(value, "__float__"):
+        raise TypeError("%s = %r is not a number" % (what, value))
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("%s = %.20s.. is more than a float holds" % (what, value)) from None
+
+
+def text_of(text: Any, what: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError("%s = %r is not a str" % (what, text))
+    if "\0" in text:
+        raise ValueError("%s = %r holds a NUL" % (what, text))
+    return text.encode("utf-8", "surrogateescape")

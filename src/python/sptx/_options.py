@@ -4,7 +4,10 @@ import ctypes
 import math
 from typing import Any, Dict, Optional
 
+import numpy
+
 from . import _library
+from ._context import number_of
 from ._library import library
 
 # What each optimizer has beside lr: the numbers and flags of sptx.h. Defaults are the library's.
@@ -65,15 +68,13 @@ def _spelled_out(given: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise TypeError("%s = %r is not a number" % (what, value))
-    number = float(value)
+    number = number_of(value, what)
     if math.isnan(number):
         raise ValueError("%s is NaN" % what)
     return number
 
 
 def _flag(value: Any, what: str) -> int:
-    if value not in (0, 1, False, True):
+    if not isinstance(value, (int, numpy.integer, numpy.bool_)) or value not in (0, 1):
         raise TypeError("%s = %r is not True or False" % (what, value))
     return int(value)

@@ -4,8 +4,8 @@ import ctypes
 import os
 import queue
 import threading
-from collections.abc import Sequence
-from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
@@ -271,6 +271,8 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Opt
 
     Raises ValueError and TypeError for settings that are none, sptx.Error with the reason where training failed.
     """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise TypeError("settings are a %s, wanted a dict of 'section.key': value" % type(settings).__name__)
     texts = [_setting(key, value) for key, value in (settings or {}).items()]
     if progress is not None and not callable(progress):
         raise TypeError("progress = %r cannot be called" % (progress,))

@@ -2,12 +2,12 @@
 
 import ctypes
 import os
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy
 
 from . import _arrays, _library
-from ._context import Context, Handle, context_for, count_of
+from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
 from ._library import PLACES, library
 from ._options import read_options
@@ -73,6 +73,7 @@ class Table:
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places = (weights, state)
         self._fields = tuple(_fields(pointer))
+        self._own = self._own_memory()
 
     # ---- what it is ----
 
@@ -126,7 +127,7 @@ class Table:
     @lr.setter
     def lr(self, lr: float) -> None:
         handle = self._open()
-        self._context.call(library.sptx_table_set_lr, handle.pointer, real_of(lr, "lr"))
+        self._context.call(library.sptx_table_set_lr, handle.pointer, number_of(lr, "lr"))
 
     @property
     def steps(self) -> int:
@@ -136,7 +137,7 @@ class Table:
     @steps.setter
     def steps(self, steps: int) -> None:
         handle = self._open()
-        self._context.call(library.sptx_table_set_steps, handle.pointer, count_of(steps, "steps", 64))
+        self._context.call(library.sptx_table_set_steps, handle.pointer, count_of(steps, "steps", 63))
 
     # ---- rows ----
 
@@ -151,8 +152,14 @@ class Table:
         gpu = self._context.gpu
         which = _arrays.take_ids(ids, gpu)
         rows = _arrays.take_out(out, which, gpu, which.shape + (self._dim,))
-        self._ask(library.sptx_fetch, handle, which, rows)
-        return out if out is not None else rows.library.result(rows, which)
+        if out is None:
+            self._ask(library.sptx_fetch, handle, which, rows)
+            return rows.library.result(rows, which)
+        apart = self._apart(rows, "out")
+        self._ask(library.sptx_fetch, handle, which, apart)
+        if apart is not rows:
+            out[...] = apart.keep
+        return out
 
     def prefetch(self, ids: Any) -> None:
         """Announces a fetch of these ids in this order: their rows start on their way now.
@@ -185,17 +192,39 @@ class Table:
         handle = self._open()
         gpu = self._context.gpu
         which = _arrays.take_ids(ids, gpu)
-        self._ask(function, handle, which, _arrays.take_floats(values, gpu, what, which.shape + (self._dim,)))
+        floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
+        self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, *values: _arrays.Operand) -> None:
-        count = 1
-        for length in which.shape:
-            count *= length
-        ids = _library.Ids(which.pointer, count, which.bits, which.memory)
-        places = [item for operand in values for item in (operand.pointer, operand.memory)]
-        self._context.call(function, handle.pointer, ctypes.byref(ids), *places, _arrays.stream_of(which, *values))
-        if _arrays.must_wait(which, *values):
-            self._context.wait()
+        """One call of the library: of ids, and of the values [ids x dim] that they have where the call has any."""
+        which = self._apart(which, "ids")
+        context = self._context
+        ids = ctypes.byref(_library.Ids(which.pointer, which.count, which.bits, which.memory))
+        stream = _arrays.stream_of(which, *values) if context.gpu is not None else None
+        if values:
+            context.call(function, handle.pointer, ids, values[0].pointer, values[0].memory, stream)
+        else:
+            context.call(function, handle.pointer, ids, stream)
+        if context.gpu is not None and _arrays.must_wait(which, *values):
+            context.wait()
+
+    def _own_memory(self) -> List[Tuple[int, int]]:
+        """The addresses of the fields that lie on the host, as ranges: one where weights and state share records."""
+        ranges: List[Tuple[int, int]] = []
+        for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
+            low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # to the end of the last record
+            if low and ranges and low < ranges[-1][1]:
+                ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
+            elif low:
+                ranges.append((low, high))
+        return ranges
+
+    def _apart(self, operand: _arrays.Operand, what: str) -> _arrays.Operand:
+        """The operand, or a copy of one that lies in the table's own memory (a view of it): the rows change under way."""
+        for low, high in self._own:
+            if _arrays.overlaps(operand, low, high):
+                return _arrays.copied(operand, what)
+        return operand
 
     # ---- in place ----
 
@@ -217,11 +246,15 @@ class Table:
         handle = self._open()
         if not isinstance(field, str) or field not in self._fields:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
-        view = _library.View(size=ctypes.sizeof(_library.View))
-        self._context.call(library.sptx_table_view, handle.pointer, field.encode(), ctypes.byref(view))
+        view = self._look(field)
         if not view.data:
             raise ValueError("no row's %s lie on the host (weights=%r, state=%r): fetch them" % ((field,) + self._places))
         return rows_of(handle, view, self._context.gpu, whole=field == "weights")
+
+    def _look(self, field: str) -> _library.View:
+        view = _library.View(size=ctypes.sizeof(_library.View))
+        self._context.call(library.sptx_table_view, self._open().pointer, field.encode(), ctypes.byref(view))
+        return view
 
     # ---- disk ----
 
@@ -246,6 +279,7 @@ class Table:
 
         Raises OSError where the file cannot be read, sptx.Error where it holds something else.
         """
+        where = path_of(path)
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")
         options.setdefault("count_rows", "updates" in fields or not fields)
@@ -256,7 +290,7 @@ class Table:
             elif optimizer == "none":
                 table._store_all(_mapped(path)["weights"])
             else:
-                table._context.call(library.sptx_table_load, table._open().pointer, path_of(path))
+                table._context.call(library.sptx_table_load, table._open().pointer, where)
         except BaseException:
             table.close()
             raise
@@ -336,17 +370,9 @@ def _mapped(path: Any) -> Any:
 
 
 def place_of(place: Any, what: str) -> int:
-    if place not in PLACES:
+    if not isinstance(place, str) or place not in PLACES:
         raise ValueError("%s = %r is none of %s" % (what, place, ", ".join(PLACES)))
     return PLACES.index(place)
-
-
-def text_of(text: Any, what: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError("%s = %r is not a str" % (what, text))
-    if "\0" in text:
-        raise ValueError("%s = %r holds a NUL" % (what, text))
-    return text.encode("utf-8", "surrogateescape")
 
 
 def path_of(path: Any) -> bytes:
@@ -356,9 +382,3 @@ def path_of(path: Any) -> bytes:
     if not name:
         raise ValueError("the path is empty")
     return name
-
-
-def real_of(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise TypeError("%s = %r is not a number" % (what, value))
-    return float(value)

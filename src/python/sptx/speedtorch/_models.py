@@ -24,8 +24,9 @@ class Switcher:
     embed_dimension: int
     datatype: Any
 
-    def _rows(self, init: str = "zeros") -> Rows:
-        return Rows(self.total_classes, (self.embed_dimension,), self.datatype, self._place, self._device, self._directory, init)
+    def _rows(self, init: str = "zeros", names: int = 1) -> Rows:
+        return Rows(self.total_classes * names, (self.embed_dimension,), self.datatype, self._place, self._device,
+                    self._directory, init)
 
 
 class Kept(Switcher):

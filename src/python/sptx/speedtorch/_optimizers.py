@@ -57,7 +57,8 @@ class Factory(Switcher):
         self.model = model
         self.variable_name = variable_name
         self.datatype = self.dtype = dtype
-        self.rows: Optional[List[Rows]] = None
+        self.rows: Optional[Rows] = None  # row k * total_classes + r: of class r, what optVarList[k] names
+        self._fetched: Optional[torch.Tensor] = None  # the state of the last batch, [names x ids, embed_dimension]
         self._parameter = dict(model.named_parameters()).get(variable_name + ".weight")
         if self._parameter is None:
             raise ValueError("the model has no variable '%s' with a weight; it has %s" %
@@ -79,27 +80,60 @@ class Factory(Switcher):
 
     def optInit(self) -> None:
         """The state of all rows begins as it is before the first step."""
-        self.rows = [self._rows("zeros" if self._first[name] == 0 else "uniform %r %r" % ((self._first[name],) * 2))
-                     for name in self.optVarList]
+        self._begin()
+        for name in self.optVarList:
+            if self._first[name]:
+                first = numpy.full((1, self.embed_dimension), self._first[name])
+                self._take(name, numpy.broadcast_to(first, (self.total_classes, self.embed_dimension)))
 
-    def _kept(self) -> List[Rows]:
+    def _begin(self) -> None:
+        self.rows = self._rows(names=max(1, len(self.optVarList)))
+
+    def _kept(self) -> Rows:
         if self.rows is None:
             raise ValueError("the state is not there yet: call optInit() or loadCupy() first")
         return self.rows
 
+    def _places(self, positives: Any, negatives: Any) -> Any:
+        """The rows that hold the state of a batch: all indexes by the first name, then all by the second, .. One call of the
+        library moves them, and each name's part is dense."""
+        ids, count = flat(positives, negatives), self.total_classes
+        if isinstance(ids, torch.Tensor) and ids.is_cuda:  # what is no row must stay none: it is told by the next wait
+            ids = ids.where((ids >= 0) & (ids < count), ids.new_full((), -1)).long()
+            return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(len(self.optVarList))])
+        which = numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
+        if which.dtype.kind not in "iu":
+            raise TypeError("indexes are %s, wanted whole numbers" % which.dtype)
+        which = which.astype(numpy.int64, copy=False)
+        if which.size and int(which.view(numpy.uint64).max()) >= count:
+            at = int(which.view(numpy.uint64).argmax())
+            raise IndexError("indexes[%d] = %d is no class of %d" % (at, which[at], count))
+        return numpy.concatenate([which + k * count for k in range(len(self.optVarList))])
+
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The state of these indexes' rows becomes the optimizer's."""
-        ids = flat(retrievedPosIndexes, retrievedNegIndexes)
-        state = self.given_optimizer.state[self._parameter]
-        for name, rows in zip(self.optVarList, self._kept()):
-            state[name] = rows.get(ids)
+        rows, state = self._kept(), self.given_optimizer.state[self._parameter]
+        if self.optVarList:
+            self._fetched = fetched = rows.get(self._places(retrievedPosIndexes, retrievedNegIndexes))
+            for name, part in zip(self.optVarList, fetched.chunk(len(self.optVarList))):
+                state[name] = part
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The optimizer's state goes back to the rows of these indexes."""
-        ids = flat(retrievedPosIndexes, retrievedNegIndexes)
-        state = self.given_optimizer.state[self._parameter]
-        for name, rows in zip(self.optVarList, self._kept()):
-            rows.put(ids, state[name])
+        rows, state = self._kept(), self.given_optimizer.state[self._parameter]
+        if self.optVarList:
+            parts = [state[name] for name in self.optVarList]
+            rows.put(self._places(retrievedPosIndexes, retrievedNegIndexes), self._together(parts))
+
+    def _together(self, parts: List[torch.Tensor]) -> torch.Tensor:
+        """All parts as one tensor: what was fetched, where the optimizer has worked in place, otherwise a copy."""
+        fetched = self._fetched
+        if fetched is not None and sum(map(len, parts)) == len(fetched):
+            size = fetched.numel() // len(parts) * fetched.element_size()
+            if all(part.data_ptr() == fetched.data_ptr() + k * size and part.dtype == fetched.dtype and part.is_contiguous()
+                   for k, part in enumerate(parts)):
+                return fetched
+        return torch.cat(parts)
 
     def getNumpyVersion(self) -> Any:
         """A copy of the whole state as a NumPy array with a field for each of `optVarList`: [total_classes] records of
@@ -114,8 +148,9 @@ class Factory(Switcher):
         save(saveFileName, self._record(), (self.total_classes,), self._fill)
 
     def _fill(self, out: Any) -> None:
-        for name, rows in zip(self.optVarList, self._kept()):
-            rows.copy_to(out[name])
+        rows = self._kept()
+        for k, name in enumerate(self.optVarList):
+            rows.copy_to(out[name], k * self.total_classes)
 
     def loadCupy(self, loadFileName: Any) -> None:
         """Takes the whole state from a file of saveCupy()."""
@@ -123,9 +158,12 @@ class Factory(Switcher):
         if values.dtype != self._record() or values.shape != (self.total_classes,):
             raise ValueError("'%s' holds %s of the shape %s, wanted %s of the shape (%d,)" %
                              (os.fspath(loadFileName), values.dtype, values.shape, self._record(), self.total_classes))
-        self.rows = [self._rows() for _ in self.optVarList]
-        for name, rows in zip(self.optVarList, self.rows):
-            rows.take(values[name])
+        self._begin()
+        for name in self.optVarList:
+            self._take(name, values[name])
+
+    def _take(self, name: str, values: Any) -> None:
+        self._kept().take(values, self.optVarList.index(name) * self.total_classes)
 
     def _record(self) -> Any:
         return numpy.dtype([(name, numpy_dtype(self.datatype), (self.embed_dimension,)) for name in self.optVarList])

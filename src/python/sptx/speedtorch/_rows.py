@@ -8,6 +8,7 @@ import numpy
 import torch
 
 from .._errors import Error
+from .._libraries import torch_device
 from .._table import Table
 
 MOST_COLUMNS = 4096  # of a Table
@@ -34,16 +35,17 @@ class Rows:
     def __init__(self, count: int, shape: Tuple[int, ...], dtype: Any, place: str, device: Any = "auto",
                  directory: Optional[str] = None, init: str = "zeros") -> None:
         self.count, self.shape, self.dtype = int(count), tuple(shape), numpy_dtype(dtype)
-        size = int(numpy.prod(self.shape, dtype=numpy.int64)) * self.dtype.itemsize
+        self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # elements of a row
+        self._type = _torch_dtype(self.dtype)
         self.place = place
-        self._parts, self._columns = _split(size, "rows of the shape %s and type %s" % (self.shape, self.dtype))
+        self._parts, self._columns = _split(self._width * self.dtype.itemsize,
+                                            "rows of the shape %s and type %s" % (self.shape, self.dtype))
         seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides
         drawn = init if self.dtype == numpy.float32 else "zeros"
         self.table = Table(self.count * self._parts, self._columns, "none", weights=place, init=drawn, seed=seed, device=device,
                            directory=directory)
-        gpu = self.table.context.gpu
-        on_gpu = gpu is not None and torch.cuda.is_available()
-        self.device = torch.device("cuda", gpu) if on_gpu else torch.device("cpu")
+        self.device = torch_device(self.table.context.gpu)
+        self._as_table = self._type == torch.float32 and self.shape == (self._columns,)  # rows are the table's own
         if init != drawn:
             self._draw(init)
 
@@ -54,18 +56,20 @@ class Rows:
         length = len(ids)
         rows = torch.empty((length * self._parts, self._columns), dtype=torch.float32, device=self.device)
         self.table.fetch(self._parts_of(ids), out=rows)
-        return rows.view(_torch_dtype(self.dtype)).view((length,) + self.shape)
+        return rows if self._as_table else rows.view(self._type).view((length,) + self.shape)
 
     def put(self, ids: Any, values: torch.Tensor) -> None:
         """Overwrites the rows of flat ids; of ids that repeat the last stays."""
         length = len(ids)
-        if values.numel() != length * int(numpy.prod(self.shape, dtype=numpy.int64)):
+        if values.numel() != length * self._width:
             raise ValueError("%d rows of the shape %s do not fit %d ids and rows of the shape %s" %
                              (len(values), tuple(values.shape[1:]), length, self.shape))
         if values.is_cuda and not self.device.type == "cuda":
             values = values.cpu()
-        flat = values.detach().to(_torch_dtype(self.dtype)).contiguous().view(-1)
-        self.table.store(self._parts_of(ids), flat.view(torch.float32).view(length * self._parts, self._columns))
+        if not (self._as_table and values.dtype == torch.float32 and values.dim() == 2):
+            flat = values.detach().to(self._type).contiguous().view(-1)
+            values = flat.view(torch.float32).view(length * self._parts, self._columns)
+        self.table.store(self._parts_of(ids), values)
 
     def _parts_of(self, ids: Any) -> Any:
         if self._parts == 1:
@@ -74,10 +78,11 @@ class Rows:
             return (ids.long().view(-1, 1) * self._parts + torch.arange(self._parts, device=ids.device)).view(-1)
         return (numpy.asarray(ids, numpy.int64).reshape(-1, 1) * self._parts + numpy.arange(self._parts)).reshape(-1)
 
-    def _chunks(self) -> Any:
+    def _chunks(self, count: Optional[int] = None) -> Any:
+        count = self.count if count is None else count
         step = max(1, (16 << 20) // (4 * self._columns * self._parts))
-        for first in range(0, self.count, step):
-            yield first, min(first + step, self.count)
+        for first in range(0, count, step):
+            yield first, min(first + step, count)
 
     def _draw(self, init: str) -> None:
         law, a, b = init.split()
@@ -99,14 +104,15 @@ class Rows:
         self.copy_to(out)
         return out
 
-    def copy_to(self, out: Any) -> None:
-        for first, end in self._chunks():
-            out[first:end] = self.get(numpy.arange(first, end)).cpu().numpy()
+    def copy_to(self, out: Any, start: int = 0) -> None:
+        """The rows from `start` on, as many as the host array `out` has."""
+        for first, end in self._chunks(len(out)):
+            out[first:end] = self.get(numpy.arange(start + first, start + end)).cpu().numpy()
 
-    def take(self, values: Any) -> None:
-        """All rows from a host array of their shape."""
-        for first, end in self._chunks():
-            self.put(numpy.arange(first, end), torch.from_numpy(numpy.array(values[first:end], self.dtype)))
+    def take(self, values: Any, start: int = 0) -> None:
+        """The rows from `start` on from a host array of theirs."""
+        for first, end in self._chunks(len(values)):
+            self.put(numpy.arange(start + first, start + end), torch.from_numpy(numpy.array(values[first:end], self.dtype)))
 
     def whole(self) -> torch.Tensor:
         """All rows as one tensor: the table's own memory where it lies on the host, otherwise a copy on the GPU."""
@@ -165,6 +171,8 @@ def _torch_dtype(dtype: Any) -> torch.dtype:
 
 def flat(positives: Any, negatives: Any = None) -> Any:
     """The indexes of a batch in the order of its rows: the positives, then the negatives, each flattened."""
+    if type(positives) is numpy.ndarray and (negatives is None or type(negatives) is numpy.ndarray):
+        return positives.reshape(-1) if negatives is None else numpy.concatenate((positives, negatives), axis=None)
     parts = [part for part in (positives, negatives) if part is not None]
     torches = [isinstance(part, torch.Tensor) for part in parts]
     if all(torches):
@@ -191,7 +199,7 @@ class Duplicates:
         rows = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids.get() if hasattr(ids, "get") else numpy.asarray(ids)
         places = numpy.arange(len(rows), dtype=numpy.uint32)
         marks[rows] = places
-        if numpy.array_equal(marks[rows], places):
+        if (marks[rows] == places).all():
             return False
         self._marks = None
         return True
