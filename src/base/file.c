@@ -216,9 +216,20 @@ static int open_partial(struct file_writer *writer, const struct stat *old) {
     return old ? keep_rights(writer, old) : 0;
 }
 
+/* -1 with errno; not every file system can. */
+static int make_unnamed(const char *path) {
+    char *parent = path_parent(path);
+    int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
+    free(parent);
+    return fd;
+}
+
 int file_open_unnamed(const char *path) {
+    int fd = make_unnamed(path);
+    if (fd >= 0) return fd;
+    report_clear();
     char *name;
-    int fd = make_own(path, O_RDWR, &name);
+    fd = make_own(path, O_RDWR, &name);
     if (fd < 0) refuse("make a file beside", path);
     else if (unlink(name)) {
         refuse("remove", name);

@@ -92,11 +92,15 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* A killed process leaves the lock's file, which keeps nobody away. Who may write here takes it along. */
-static void remove_dead_lock(const struct cache *c) {
+/* A killed process leaves the lock's file, which keeps nobody away, and what it had half written. Who may write here takes
+ * them along. */
+static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;
-    if (file_exists(c->lock) == 1 && !lock_try(&lock, c->lock, holder)) lock_give(&lock);
+    if (file_exists(c->lock) == 1 && !lock_try(&lock, c->lock, holder)) {
+        remove_leftovers(c);
+        lock_give(&lock);
+    }
     report_clear();
 }
 
@@ -131,7 +135,7 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
                      : 0;
     else if (c.ids && c.words && c.lock)
         result = find(&c) ? 0 : find_or_make(&c, reused);
-    if (!result && *reused && !given) remove_dead_lock(&c);
+    if (!result && *reused && !given) tidy(&c);
     free(place);
     free(c.ids);
     free(c.words);

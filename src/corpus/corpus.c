@@ -292,9 +292,18 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     }
 }
 
+/* A failure is told to one thread. To the others, who may ask before they hear of it, the corpus is at its end: what was
+ * half read is not gone on with. */
+static void end_early(struct corpus *corpus) {
+    reader_close(&corpus->reader);
+    corpus->next = corpus->count;
+    corpus->carried = 0;
+}
+
 int corpus_next(struct corpus *corpus, struct corpus_block *block) {
     pthread_mutex_lock(&corpus->lock);
     int result = next_locked(corpus, block);
+    if (result < 0) end_early(corpus);
     pthread_mutex_unlock(&corpus->lock);
     return result;
 }

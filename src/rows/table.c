@@ -26,10 +26,23 @@ uint64_t table_row_bytes(const struct record_layout *layout, enum place weights,
 
 /* ---- opening ---- */
 
+enum { WORKING_NAME = 32 };
+
+static void name_of_working_file(enum table_side side, char name[WORKING_NAME]) {
+    snprintf(name, WORKING_NAME, "%s.working", table_side_name(side));
+}
+
+int table_left(const char *file) {
+    char target[WORKING_NAME], context[WORKING_NAME];
+    name_of_working_file(TABLE_TARGET, target);
+    name_of_working_file(TABLE_CONTEXT, context);
+    return file_is_partial(file, target) || file_is_partial(file, context);
+}
+
 static int name_working_file(struct table *table, const char *directory) {
     if (table->spec.weights != PLACE_FILE && table->spec.state != PLACE_FILE) return 0;
-    char name[32];
-    snprintf(name, sizeof name, "%s.working", table->spec.name);
+    char name[WORKING_NAME];
+    name_of_working_file(table->side, name);
     table->file_path = file_join(directory, name);
     table->spec.file_path = table->file_path;
     return table->file_path ? 0 : -1;

@@ -58,6 +58,8 @@ uint64_t table_row_bytes(const struct record_layout *layout, enum place weights,
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend);
 void table_release(struct table *table); /* harmless on a zeroed one */
+/* Whether a file of that name is a working file that a process could not remove when it had made it. */
+int table_left(const char *file);
 
 /* First weights from draws alone (seed, row, column), first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);

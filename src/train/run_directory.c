@@ -22,10 +22,7 @@ static const char lock_name[] = "train.lock";
 
 /* What does not tell whose a directory is: made on the way to a run, or by the file system. */
 static int tells_nothing(const char *name) {
-    if (cache_owns(name) || !strcmp(name, lock_name)) return 1;
-    for (int file = 0; file < RUN_FILES; file++)
-        if (file_is_partial(name, run_file_names[file])) return 1;
-    return !strncmp(name, ".nfs", 4);
+    return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
 }
 
 /* 1 where the directory has something of a run's own, otherwise 0 or -1 after fail(). */

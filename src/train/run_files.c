@@ -5,6 +5,7 @@
 #include "base/file_map.h"
 #include "base/report.h"
 #include "checkpoints.h"
+#include "rows/table.h"
 #include "state.h"
 
 #include <inttypes.h>
@@ -113,13 +114,18 @@ int run_files_remove(const char *run) {
     return result;
 }
 
+int run_file_is_piece(const char *name) {
+    for (int file = 0; file < RUN_FILES; file++)
+        if (file_is_partial(name, run_file_names[file])) return 1;
+    return table_left(name);
+}
+
 int run_files_remove_pieces(const char *run) {
     char **names;
     int64_t count = directory_list(run, &names);
     int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count; i++)
-        for (int file = 0; file < RUN_FILES && !result; file++)
-            if (file_is_partial(names[i], run_file_names[file])) result = file_remove_in(run, names[i]);
+    for (int64_t i = 0; i < count && !result; i++)
+        if (run_file_is_piece(names[i])) result = file_remove_in(run, names[i]);
     directory_list_free(names, count);
     return result;
 }

@@ -26,7 +26,9 @@ int run_files_check(const char *run, int resumed);
 
 /* Removes a run's own files. */
 int run_files_remove(const char *run);
-/* Removes what a killed process left of one that it wrote. Only who has the run directory's lock writes such. */
+/* Whether a file of that name is what a killed process left of one that it wrote, or of a table's working file. */
+int run_file_is_piece(const char *name);
+/* Removes such. Only who has the run directory's lock writes them. */
 int run_files_remove_pieces(const char *run);
 
 /* Writes config.ini and vocab.tsv: a foreign config.ini stays, and a vocab.tsv that has the words already. */

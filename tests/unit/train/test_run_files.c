@@ -98,11 +98,13 @@ static void pieces_of_a_killed_process_go(void **state) {
     write_run("run", "a");
     write_text("run/latest.7-0123456789abcdef.partial", "half");
     write_text("run/vocab.tsv.7-0123456789abcdef.partial", "half");
+    write_text("run/target.working.7-0123456789abcdef.partial", "rows");
+    write_text("run/target.working", "the user's");
     write_text("run/vocab.tsv.partial", "the user's");
     write_text("run/corpus.ids.7-0123456789abcdef.partial", "another process'");
     assert_int_equal(run_files_remove_pieces("run"), 0);
     assert_string_equal(names_in("run"), "checkpoint-5 config.ini corpus.ids.7-0123456789abcdef.partial latest metrics.jsonl "
-                                         "vocab.tsv vocab.tsv.partial");
+                                         "target.working vocab.tsv vocab.tsv.partial");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_enter, scratch_leave)
