@@ -1,28 +1,44 @@
 #!/usr/bin/env python3
-"""Rows from PyTorch: what sptx.Table and sptx.torch.Embedding take, beside PyTorch's own ways, on this GPU.
+"""Rows from Python: what sptx takes beside its peers, on this GPU, in one run of about two minutes.
 
-  PYTHONPATH=src/python SPTX_LIBRARY=build/libsptx.so scripts/bench_rows.py [--small] [PART..]
+  PYTHONPATH=src/python SPTX_LIBRARY=build/libsptx.so python3 scripts/bench_rows.py [--only=NAME,..] [--smoke]
 
-Parts: large (16 GiB of pinned rows), million (SpeedTorch's own table), update (Adamax over 2,829,853 x 400), train (skip-gram
-through Embedding, batches of 512 and 16,384). --small takes a thousandth of the rows, to see that it runs; it runs without a
-GPU then. Times are medians of 11 after 3, waited for at both ends. GB/s count a row's bytes once.
+  large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB pinned; torch index_select and index_copy_, mapped rows
+  million     131,072 rows x 128 out of 1,000,000 pinned to the GPU and back; SpeedTorch
+  update      Adamax over 262,144 ids of 2,829,853 x 400 pinned; what the link carries, PyTorch's SparseAdam on the GPU
+  speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch
+  embedding   skip-gram through sptx.torch.Embedding, batches of 512 and 16,384, next ids announced; PyTorch on the GPU
+
+--smoke takes a thousandth of the rows and two rounds, and runs without a GPU: it shows that everything runs, and its figures mean
+nothing. Needs PyTorch for CUDA. SpeedTorch and CuPy are asked where they are there; in their place otherwise stands the same
+work by PyTorch's indexing of the mapped rows. Times are medians, waited for at both ends; GB/s count a row's bytes once.
 """
+import gc
+import importlib
 import statistics
 import sys
 import time
+import traceback
+import warnings
 
+import numpy
 import torch
 import torch.nn.functional as functional
 
 import sptx
+import sptx.speedtorch
 
-small = "--small" in sys.argv
 cuda = torch.cuda.is_available()
 device = "cuda" if cuda else "cpu"
+smoke = "--smoke" in sys.argv
+ROUNDS, WARM = (2, 1) if smoke else (11, 3)
+told_at = time.perf_counter()
 
+
+# ---- measuring and telling ----
 
 def scaled(count):
-    return max(64, count // 1000) if small else count
+    return max(32, count // 1000) if smoke else count
 
 
 def wait():
@@ -30,7 +46,17 @@ def wait():
         torch.cuda.synchronize()
 
 
-def median(call, rounds=11, warm=3):
+def give_back():
+    """GPU memory that PyTorch and CuPy keep for later is another part's now."""
+    gc.collect()
+    if cuda:
+        torch.cuda.empty_cache()
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def median(call, rounds=ROUNDS, warm=WARM):
+    """Seconds of a call that is waited for."""
     times = []
     for i in range(rounds + warm):
         wait()
@@ -42,111 +68,302 @@ def median(call, rounds=11, warm=3):
     return statistics.median(times)
 
 
-def show(what, seconds, rows_bytes=None):
-    speed = "" if rows_bytes is None else "%8.1f GB/s" % (rows_bytes / seconds / 1e9)
-    print("  %-58s %9.3f ms%s" % (what, seconds * 1e3, speed), flush=True)
+def a_step(step, steps=60, warm=10):
+    """Seconds of one of many steps, waited for at the end only: as training goes."""
+    steps, warm = (2, 1) if smoke else (steps, warm)
+    for i in range(steps + warm):
+        if i == warm:
+            wait()
+            started = time.perf_counter()
+        step(i)
+    wait()
+    return (time.perf_counter() - started) / steps
 
 
-def moves(rows, dim, count, orders):
-    """fetch and store of `count` rows, and PyTorch's index_select and index_copy_ over the same memory, mapped."""
-    table = sptx.Table(rows, dim, "none", init="zeros", device=device)
-    in_place = torch.from_dlpack(table.weights)
-    values, bytes_of = torch.ones(count, dim, device=device), count * dim * 4
-    for order in orders:
-        lists = [torch.randint(rows, (count,), device=device) for _ in range(4)]
-        lists = [ids.sort()[0] for ids in lists] if order == "sorted" else lists
-        show("fetch, %s ids" % order, median(lambda i: table.fetch(lists[i % 4], out=values)), bytes_of)
-        show("store, %s ids" % order, median(lambda i: table.store(lists[i % 4], values)), bytes_of)
-        show("torch index_select of mapped rows, %s ids" % order,
-             median(lambda i: torch.index_select(in_place, 0, lists[i % 4], out=values)), bytes_of)
-        show("torch index_copy_ to mapped rows, %s ids" % order,
-             median(lambda i: in_place.index_copy_(0, lists[i % 4], values)), bytes_of)
+def tell(work, ours, peer=None, who="", unit="ms"):
+    """One line: the work, ours, the peer's, how many times the peer ours is, and the seconds that the line has taken."""
+    global told_at
+    now = time.perf_counter()
+    figures = "%9.3f" % ours
+    if peer is not None:
+        times = peer / ours if unit == "ms" else ours / peer
+        figures += " %9.3f %-10s %5.2f x  %s" % (peer, unit, times, who)
+    else:
+        figures += " %9s %-10s %8s %s" % ("-", unit, "", who)
+    print("  %-62s %s  [%.1f s]" % (work, figures, now - told_at), flush=True)
+    told_at = now
 
+
+def said_of(error):
+    return "%s: %s" % (type(error).__name__, (str(error) or "no reason given").splitlines()[0])
+
+
+# ---- the same by PyTorch's indexing of mapped rows: what stands where there is no SpeedTorch ----
+
+def mapped_rows(rows, dim):
+    """[rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
+    return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=device).weights)
+
+
+class Indexing:
+    """SpeedTorch's two factories, as far as a skip-gram needs them."""
+
+    class ModelFactory:
+        def __init__(self, variable, total, dim, CPUPinn=False):
+            self.variable = variable
+            self.rows = mapped_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
+
+        def zerosInit(self):
+            pass
+
+        def uniformDistributionInit(self, low, high):
+            self.rows.uniform_(low, high)
+
+        def beforeForwardPass(self, positives, negatives=None):
+            self.variable.weight.data = self.rows.index_select(0, Indexing.ids(positives, negatives))
+
+        def afterOptimizerStep(self, positives, negatives=None):
+            self.rows.index_copy_(0, Indexing.ids(positives, negatives), self.variable.weight.data)
+
+    class OptimizerFactory:
+        def __init__(self, optimizer, total, dim, model, name, CPUPinn=False):
+            self.state = optimizer.state[dict(model.named_parameters())[name + ".weight"]]
+            self.rows = {slot: mapped_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
+                         for slot in ("exp_avg", "exp_inf")}  # Adamax
+
+        def optInit(self):
+            pass
+
+        def beforeForwardPass(self, positives, negatives=None):
+            for slot, rows in self.rows.items():
+                self.state[slot] = rows.index_select(0, Indexing.ids(positives, negatives))
+
+        def afterOptimizerStep(self, positives, negatives=None):
+            for slot, rows in self.rows.items():
+                rows.index_copy_(0, Indexing.ids(positives, negatives), self.state[slot])
+
+    @staticmethod
+    def ids(positives, negatives):
+        both = positives if negatives is None else numpy.concatenate((positives, negatives), axis=None)
+        return torch.from_numpy(both.reshape(-1)).to(device)
+
+
+INDEXING = "PyTorch's indexing of mapped rows, in SpeedTorch's place"
+
+
+def beside_speedtorch(measure):
+    """What `measure` gives for SpeedTorch, where it is there and runs, otherwise for PyTorch's indexing; and whose it is."""
+    if speedtorch is not None:
+        try:
+            return measure(speedtorch), "SpeedTorch"
+        except Exception as error:
+            print("  SpeedTorch failed: %s" % said_of(error), flush=True)
+    return measure(Indexing), INDEXING
+
+
+def optional(name):
+    """A module that may be there, or None with a line that says why not."""
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever a package of another time raises
+        print("%s is left out: %s" % (name, said_of(error)))
+        return None
+
+
+# ---- the parts ----
 
 def large():
-    print("1,048,576 rows of 512 B out of 16 GiB, pinned")
-    moves(scaled(1 << 25), 128, scaled(1 << 20), ["random", "sorted"])
+    rows, dim, count = scaled(1 << 25), 128, scaled(1 << 20)
+    table = sptx.Table(rows, dim, "none", init="zeros", device=device)
+    in_place = torch.from_dlpack(table.weights)
+    values, gigabytes = torch.ones(count, dim, device=device), count * dim * 4 / 1e9
+    for order in ("random", "sorted"):
+        lists = [torch.randint(rows, (count,), device=device) for _ in range(4)]
+        lists = [ids.sort()[0] for ids in lists] if order == "sorted" else lists
+        tell("fetch of %s ids" % order, gigabytes / median(lambda i: table.fetch(lists[i % 4], out=values)),
+             gigabytes / median(lambda i: torch.index_select(in_place, 0, lists[i % 4], out=values)), "index_select", "GB/s")
+        tell("store of %s ids" % order, gigabytes / median(lambda i: table.store(lists[i % 4], values)),
+             gigabytes / median(lambda i: in_place.index_copy_(0, lists[i % 4], values)), "index_copy_", "GB/s")
 
 
 def million():
-    print("131,072 rows x 128 out of 1,000,000, pinned")
-    moves(scaled(1_000_000), 128, scaled(131_072), ["random"])
+    rows, dim, count = scaled(1_000_000), 128, scaled(131_072)
+
+    def by_factory(package):
+        model = torch.nn.Embedding(count, dim).to(device)
+        factory = package.ModelFactory(model, rows, dim, CPUPinn=True)
+        factory.zerosInit()
+        ids = numpy.random.default_rng(1).permutation(rows)[:count]
+        return 1e3 * (median(lambda i: factory.beforeForwardPass(ids)) + median(lambda i: factory.afterOptimizerStep(ids)))
+
+    theirs, who = beside_speedtorch(by_factory)
+    give_back()
+    tell("sptx.speedtorch, there and back, ids of NumPy", by_factory(sptx.speedtorch), theirs, who)
+    table = sptx.Table(rows, dim, "none", init="zeros", device=device)
+    ids, values = torch.randperm(rows, device=device)[:count], torch.ones(count, dim, device=device)
+    fetch = median(lambda i: table.fetch(ids, out=values))
+    tell("sptx.Table, fetch and store, ids on the GPU", 1e3 * (fetch + median(lambda i: table.store(ids, values))), theirs, who)
+
+
+def link():
+    """GB/s of plain copies from pinned memory to the GPU and back at once, each way."""
+    size = 1 << (20 if smoke else 29)
+    host = [torch.ones(size // 4, pin_memory=cuda) for _ in range(2)]
+    there = [torch.ones(size // 4, device=device) for _ in range(2)]
+    side = torch.cuda.Stream() if cuda else None
+
+    def both(_):
+        there[0].copy_(host[0], non_blocking=True)
+        with torch.cuda.stream(side):
+            host[1].copy_(there[1], non_blocking=True)
+
+    return size / median(both) / 1e9
 
 
 def update():
     rows, dim, count = scaled(2_829_853), 400, scaled(262_144)
-    print("update with Adamax, %d ids of %d x %d" % (count, rows, dim))
     lists = [torch.randint(rows, (count,), device=device) for _ in range(4)]
     gradients = torch.randn(count, dim, device=device)
-    distinct = sum(len(ids.unique()) for ids in lists) / 4
-    for place in ("pinned", "gpu"):
-        table = sptx.Table(rows, dim, "adamax", weights=place, state=place, device=device)
-        show("sptx, weights and state %s (both ways)" % place, median(lambda i: table.update(lists[i % 4], gradients)),
-             distinct * dim * 3 * 4 * 2)
-        del table
     weight = torch.nn.Parameter(torch.zeros(rows, dim, device=device))
     optimizer = torch.optim.SparseAdam([weight])
 
-    def step(i):
+    def theirs(i):
         weight.grad = torch.sparse_coo_tensor(lists[i % 4][None], gradients, weight.shape)
         optimizer.step()
 
-    show("PyTorch SparseAdam, all on the GPU", median(step))
+    pytorch = median(theirs)
+    del weight, optimizer
+    give_back()
+    carried = sum(len(ids.unique()) for ids in lists) / 4 * dim * 3 * 4 / 1e9  # distinct rows with both their slots, one way
+    for place in ("pinned", "gpu"):
+        table = sptx.Table(rows, dim, "adamax", weights=place, state=place, device=device)
+        ours = median(lambda i: table.update(lists[i % 4], gradients))
+        tell("update, weights and state %s" % place, ours * 1e3, pytorch * 1e3, "SparseAdam, all on the GPU")
+        if place == "pinned":
+            tell("the same, rows each way at once", carried / ours, link(), "the link, plain copies each way at once", "GB/s")
+        del table
 
 
 class SkipGram(torch.nn.Module):
-    def __init__(self, targets, contexts):
+    """The positives stand first among the contexts; the loss is a target's."""
+
+    def __init__(self, u_embeddings, v_embeddings):
         super().__init__()
-        self.targets, self.contexts = targets, contexts
+        self.u_embeddings, self.v_embeddings = u_embeddings, v_embeddings
 
     def forward(self, target, context, positives):
-        scores = torch.bmm(self.contexts(context), self.targets(target).transpose(1, 2)).squeeze(2)
-        signs = torch.ones_like(scores)
-        signs[:, positives:] = -1
-        return functional.softplus(-signs * scores).sum() / len(scores)
+        scores = torch.bmm(self.v_embeddings(context), self.u_embeddings(target).transpose(1, 2)).squeeze(2)
+        losses = functional.softplus(-scores[:, :positives]).sum() + functional.softplus(scores[:, positives:]).sum()
+        return losses / len(scores)
 
 
-def train():
-    rows, dim, positives, negatives = scaled(2_829_853), 400, 4, 64
+ROWS, DIM, POSITIVES, NEGATIVES = 2_829_853, 400, 4, 64
 
-    def batches(size, count=24):
-        return [(torch.randint(rows, (size, 1), device=device), torch.randint(rows, (size, positives + negatives), device=device))
-                for _ in range(count)]
 
-    def pairs(what, size, step):
-        lists = batches(size)
-        seconds = median(lambda i: step(lists[i % 24], lists[(i + 1) % 24]), rounds=20, warm=4)
-        print("  %-58s %9.3f ms %8.3f M pairs/s" % (what, seconds * 1e3, size * positives / seconds / 1e6), flush=True)
+def speedtorch_script():
+    """The step of a script that was written for SpeedTorch: targets pinned, contexts on the GPU."""
+    rows, batch = scaled(ROWS), scaled(512)
 
-    for size in (scaled(512), scaled(16384)):
-        print("skip-gram, batches of %d, %d positives and %d negatives, %d x %d" % (size, positives, negatives, rows, dim))
-        tables = [sptx.Table(rows, dim, "adamax", weights=place, state=place, device=device) for place in ("pinned", "gpu")]
-        model = SkipGram(*(sptx.torch.Embedding(table) for table in tables))
+    def trained(package, kind, with_state):
+        random = numpy.random.default_rng(7)
+        model = SkipGram(torch.nn.Embedding(batch, DIM), torch.nn.Embedding(batch * (POSITIVES + NEGATIVES), DIM)).to(device)
+        optimizer = kind(model.parameters(), lr=1e-3)
+        u_switcher = package.ModelFactory(model.u_embeddings, rows, DIM, CPUPinn=True)
+        v_switcher = package.ModelFactory(model.v_embeddings, rows, DIM)
+        v_switcher.uniformDistributionInit(-1e-3, 1e-3)
+        switchers = [(u_switcher, v_switcher)]
+        if with_state:
+            v_state = package.OptimizerFactory(optimizer, rows, DIM, model, "v_embeddings")
+            u_state = package.OptimizerFactory(optimizer, rows, DIM, model, "u_embeddings", CPUPinn=True)
+            v_state.optInit()
+            u_state.optInit()
+            switchers.append((u_state, v_state))
+            for parameter in model.parameters():
+                optimizer.state[parameter]["step"] = torch.tensor(0.0)
+        u_switcher.zerosInit()
+        targets = torch.arange(batch, device=device).reshape(batch, 1)
+        contexts = torch.arange(batch * (POSITIVES + NEGATIVES), device=device)
+        contexts = torch.cat([part.reshape(batch, -1) for part in contexts.split([batch * POSITIVES, batch * NEGATIVES])], 1)
 
-        def ours(batch, following):
-            model.targets.prefetch(following[0])
-            model(*batch, positives).backward()
-
-        pairs("sptx.torch.Embedding, targets pinned, next announced", size, ours)
-        del tables, model
-        model = SkipGram(*(torch.nn.Embedding(rows, dim, sparse=True, device=device) for _ in range(2)))
-        optimizer = torch.optim.SparseAdam(model.parameters(), lr=1e-3)
-
-        def theirs(batch, following):
+        def step(_):
+            u, p, n = (random.integers(0, rows, (batch, count)) for count in (1, POSITIVES, NEGATIVES))
+            for of_u, of_v in switchers:
+                of_u.beforeForwardPass(u)
+                of_v.beforeForwardPass(p, n)
             optimizer.zero_grad()
-            model(*batch, positives).backward()
+            model(targets, contexts, POSITIVES).backward()
             optimizer.step()
+            for of_u, of_v in switchers:
+                of_u.afterOptimizerStep(u)
+                of_v.afterOptimizerStep(p, n)
 
-        pairs("PyTorch, everything on the GPU, SparseAdam", size, theirs)
-        del model, optimizer
-        if cuda:
-            torch.cuda.empty_cache()
+        return batch * POSITIVES / a_step(step) / 1e6
+
+    for kind, with_state, what in ((torch.optim.Adamax, True, "Adamax, targets and their state pinned"),
+                                   (torch.optim.SGD, False, "SGD, targets pinned")):
+        theirs, who = beside_speedtorch(lambda package: trained(package, kind, with_state))
+        give_back()
+        tell("%s, batch %d" % (what, batch), trained(sptx.speedtorch, kind, with_state), theirs, who, "M pairs/s")
+        give_back()
 
 
-parts = {"large": large, "million": million, "update": update, "train": train}
-wanted = [name for name in sys.argv[1:] if name != "--small"] or list(parts)
-if set(wanted) - set(parts) or not (cuda or small):
-    sys.exit(__doc__)
-print(torch.cuda.get_device_name() if cuda else "no GPU", "PyTorch", torch.__version__, "sptx", sptx.__version__)
+def embedding():
+    rows, sizes = scaled(ROWS), (scaled(512), scaled(16384))
+    batches = {size: [(torch.randint(rows, (size, 1), device=device),
+                       torch.randint(rows, (size, POSITIVES + NEGATIVES), device=device)) for _ in range(8)] for size in sizes}
+
+    def pairs(size, step):
+        lists = batches[size]
+        return size * POSITIVES / a_step(lambda i: step(lists[i % 8], lists[(i + 1) % 8]), steps=40) / 1e6
+
+    model = SkipGram(*(torch.nn.Embedding(rows, DIM, sparse=True, device=device) for _ in range(2)))
+    optimizer = torch.optim.SparseAdam(list(model.parameters()), lr=1e-3)
+
+    def by_pytorch(batch, _):
+        optimizer.zero_grad()
+        model(*batch, POSITIVES).backward()
+        optimizer.step()
+
+    theirs = {size: pairs(size, by_pytorch) for size in sizes}
+    del model, optimizer
+    give_back()
+    tables = [sptx.Table(rows, DIM, "adamax", weights=place, state=place, device=device) for place in ("pinned", "gpu")]
+    model = SkipGram(*(sptx.torch.Embedding(table) for table in tables))
+
+    def by_embedding(batch, following):
+        model.u_embeddings.prefetch(following[0])
+        model(*batch, POSITIVES).backward()
+
+    for size in sizes:
+        tell("batch %d, targets and their state pinned, next announced" % size, pairs(size, by_embedding), theirs[size],
+             "nn.Embedding and SparseAdam, all on the GPU", "M pairs/s")
+
+
+PARTS = {
+    "large": ("1,048,576 rows of 512 B out of 16 GiB pinned", large),
+    "million": ("131,072 rows x 128 out of 1,000,000 pinned, and back", million),
+    "update": ("Adamax over 262,144 ids of 2,829,853 x 400", update),
+    "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives", speedtorch_script),
+    "embedding": ("The same model through sptx.torch.Embedding", embedding),
+}
+wanted = [name for word in sys.argv[1:] if word.startswith("--only=") for name in word[7:].split(",")] or list(PARTS)
+strange = [word for word in sys.argv[1:] if word != "--smoke" and not word.startswith("--only=")]
+if strange or set(wanted) - set(PARTS):
+    sys.exit("bench_rows: what is %s?\n\n%s" % (", ".join(strange) or "--only=" + ",".join(wanted), __doc__))
+if not (cuda or smoke):
+    sys.exit("bench_rows: PyTorch sees no GPU here; --smoke runs without one")
+warnings.simplefilter("ignore", sptx.SptxWarning)  # random batches name indexes twice
+print("%s, PyTorch %s, sptx %s%s" % (torch.cuda.get_device_name() if cuda else "no GPU", torch.__version__, sptx.__version__,
+                                     ", a thousandth of the work" if smoke else ""))
+cupy, speedtorch = optional("cupy"), optional("SpeedTorch")  # SpeedTorch needs CuPy
+print("  %-62s %9s %9s" % ("", "ours", "beside"))
+failed = 0
 for name in wanted:
-    parts[name]()
+    print("%s: %s" % (name, PARTS[name][0]), flush=True)
+    try:
+        PARTS[name][1]()
+    except Exception:
+        traceback.print_exc()
+        failed = 1
+    give_back()
+sys.exit(failed)

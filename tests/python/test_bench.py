@@ -1,0 +1,37 @@
+"""scripts/bench_rows.py on a thousandth of its work: every part runs to its end, and says what it has left out."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from conftest import TOP
+
+pytestmark = pytest.mark.torch
+
+
+def bench(*arguments):
+    return subprocess.run([sys.executable, TOP / "scripts" / "bench_rows.py", *arguments], capture_output=True, text=True)
+
+
+def test_every_part_runs():
+    ended = bench("--smoke")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    for line in ("fetch of random ids", "store of sorted ids", "sptx.speedtorch, there and back",
+                 "update, weights and state pinned", "Adamax, targets and their state pinned, batch 32", "SGD, targets pinned, batch 32",
+                 "targets and their state pinned, next announced"):
+        assert line in ended.stdout, line
+    for name in ("cupy", "SpeedTorch"):
+        assert importlib.util.find_spec(name) or name + " is left out: " in ended.stdout
+
+
+def test_one_part_runs_alone():
+    ended = bench("--smoke", "--only=million")
+    assert ended.returncode == 0 and "million: " in ended.stdout and "large: " not in ended.stdout
+
+
+@pytest.mark.parametrize("argument", ["--only=most", "--small", "large"])
+def test_what_is_no_argument_is_refused(argument):
+    ended = bench("--smoke", argument)
+    assert ended.returncode == 1 and argument.split("=")[-1] in ended.stderr and "--only=NAME" in ended.stderr
