@@ -4,6 +4,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,10 @@ int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, cons
 
 int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what) {
     return need <= *capacity ? 0 : resize(block, capacity, need, size, what);
+}
+
+void mem_give_back(void) {
+    malloc_trim(0);
 }
 
 char *mem_text(const char *bytes, uint64_t length, const char *what) {

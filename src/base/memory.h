@@ -21,6 +21,10 @@ int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, cons
 /* The same for exactly `need` items: where that is the most that will ever be needed. */
 int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);
 
+/* Returns what was freed to the system. free() alone keeps blocks of up to 32 MiB for later ones of their size: call this
+ * where many are freed and a few large ones come next. */
+void mem_give_back(void);
+
 /* A copy of `length` bytes with a NUL behind them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
 

@@ -20,6 +20,11 @@ char *text_of_count(char *out, uint64_t count);    /* 14,886,545 */
 char *text_of_rate(char *out, double per_second);  /* 2.63 M */
 char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
 
+/* Bytes that a sentence shows of a text of the user's, however long: for printf's "%.*s". */
+static inline int text_shown(uint64_t length) {
+    return length < 60 ? (int)length : 60;
+}
+
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 

@@ -69,8 +69,8 @@ struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
     int given, adjacency;
-    struct vocab_query queries[VOCAB_BATCH];
-    uint32_t ids[VOCAB_BATCH];
+    struct word_query queries[WORDS_BATCH];
+    uint32_t ids[WORDS_BATCH];
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
     int line_began;      /* in this block, not in an earlier one */
@@ -79,14 +79,14 @@ struct encoder {
 
 static void look_up(struct encoder *encoder) {
     if (!encoder->given) {
-        vocab_find_batch(encoder->vocab, encoder->queries, encoder->waiting, encoder->ids);
+        words_find_batch(&encoder->vocab->words, encoder->queries, encoder->waiting, encoder->ids);
         return;
     }
     for (unsigned i = 0; i < encoder->waiting; i++) {
         uint64_t id;
         int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) &&
                     id < encoder->vocab->size && encoder->vocab->counts[id];
-        encoder->ids[i] = known ? (uint32_t)id : VOCAB_ABSENT;
+        encoder->ids[i] = known ? (uint32_t)id : WORDS_ABSENT;
     }
 }
 
@@ -111,13 +111,13 @@ static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
     encoder->has_target = 1;
-    if (target && id == VOCAB_ABSENT) out->target_lost = 1;
-    if (id != VOCAB_ABSENT && !out->target_lost) out->ids[out->count++] = id;
+    if (target && id == WORDS_ABSENT) out->target_lost = 1;
+    if (id != WORDS_ABSENT && !out->target_lost) out->ids[out->count++] = id;
 }
 
 static int flush(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    if (mem_grow(&out->ids, &out->ids_capacity, out->count + VOCAB_BATCH, sizeof *out->ids, "the ids of a block"))
+    if (mem_grow(&out->ids, &out->ids_capacity, out->count + WORDS_BATCH, sizeof *out->ids, "the ids of a block"))
         return -1;
     look_up(encoder);
     for (unsigned i = 0; i < encoder->waiting; i++)
@@ -130,8 +130,9 @@ static int flush(struct encoder *encoder) {
 }
 
 static int ask(struct encoder *encoder, const char *word, uint64_t length) {
-    vocab_ask(encoder->vocab, &encoder->queries[encoder->waiting++], word, length);
-    return encoder->waiting == VOCAB_BATCH ? flush(encoder) : 0;
+    uint64_t hash = word ? words_hash(word, length) : 0;
+    words_ask(&encoder->vocab->words, &encoder->queries[encoder->waiting++], hash, word, length);
+    return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
 static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
@@ -173,8 +174,7 @@ static int encode_pairs(struct encoder *encoder, double min_rating) {
     int more;
     corpus_cursor_start(&cursor, &out->block);
     while ((more = pairs_next(&cursor, &out->block, min_rating, &pair)) > 0) {
-        vocab_ask(encoder->vocab, &encoder->queries[0], pair.item, pair.item_length);
-        encoder->waiting = 1;
+        ask(encoder, pair.item, pair.item_length); /* the only one: no batch is full */
         uint64_t before = out->count;
         if (flush(encoder)) return -1;
         if (out->count == before) continue;
@@ -187,6 +187,12 @@ static int encode_pairs(struct encoder *encoder, double min_rating) {
 
 /* ---- committing blocks in order ---- */
 
+/* A list of pairs, under its name's number. */
+struct list {
+    uint64_t items;
+    uint64_t next; /* grouping: where its next item goes */
+};
+
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
@@ -197,7 +203,9 @@ struct encoding {
     int line_lost;       /* adjacency: the open line has no target */
     int held;            /* adjacency: the open line is its target alone, and that is not written yet */
     uint32_t held_id;
-    struct word_set lists;     /* pairs: the lists' names; a count is a list's items */
+    struct words names;        /* pairs: of the lists */
+    struct list *lists;        /* [names.size] */
+    uint64_t lists_capacity;
     struct file_writer places; /* pairs: (list, id), to be put together by list */
 
     pthread_mutex_t lock;
@@ -263,13 +271,23 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
     return idstream_put(&encoding->writer, block->ids + from, end - from);
 }
 
+/* The number of a list that is new where it was not met before; -1 after fail(). */
+static int64_t list_named(struct encoding *encoding, const char *name, uint64_t length) {
+    uint64_t before = encoding->names.size;
+    if (mem_grow(&encoding->lists, &encoding->lists_capacity, before + 1, sizeof *encoding->lists, "the lists"))
+        return -1;
+    encoding->lists[before] = (struct list){0};
+    return words_add(&encoding->names, words_hash(name, length), name, length);
+}
+
 static int commit_pairs(struct encoding *encoding, const struct encoded *block) {
     for (uint64_t i = 0; i < block->count; i++) {
         const char *name = block->block.bytes + block->names[i].at;
         uint64_t length = block->names[i].length;
-        int64_t list = word_set_add(&encoding->lists, word_hash(name, length), name, length, 1, 0);
+        int64_t list = list_named(encoding, name, length);
         struct place place = {(uint32_t)list, block->ids[i]};
         if (list < 0 || file_write(&encoding->places, &place, sizeof place)) return -1;
+        encoding->lists[list].items++;
     }
     return 0;
 }
@@ -347,36 +365,36 @@ static int encode_blocks(void *context, unsigned worker) {
 
 enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
 
-/* Lists first..*end: as many as fit, and one at least. Each list's `first` becomes where its next item goes. */
-static uint64_t choose_lists(struct word_set *lists, uint64_t first, uint64_t *end) {
+/* Lists first..*end: as many as fit, and one at least. How many ids they have. */
+static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
-    for (*end = first; *end < lists->size; ++*end) {
-        struct word_entry *list = &lists->entries[*end];
-        if (*end > first && ids + list->count > GROUP_IDS) break;
-        list->first = ids;
-        ids += list->count;
+    for (*end = first; *end < encoding->names.size; ++*end) {
+        struct list *list = &encoding->lists[*end];
+        if (*end > first && ids + list->items > GROUP_IDS) break;
+        list->next = ids;
+        ids += list->items;
     }
     return ids;
 }
 
 /* A counting sort in as many passes over the working file as memory makes necessary. */
 static int group_pairs(struct encoding *encoding, const char *path) {
-    struct word_set *lists = &encoding->lists;
+    struct list *lists = encoding->lists;
     struct file_map map;
     uint32_t *ids = NULL;
     uint64_t capacity = 0, end;
     int result = -1;
     if (file_map_open(&map, path)) return -1;
     const struct place *places = (const struct place *)map.data;
-    for (uint64_t first = 0; first < lists->size; first = end) {
-        uint64_t count = choose_lists(lists, first, &end);
+    for (uint64_t first = 0; first < encoding->names.size; first = end) {
+        uint64_t count = choose_lists(encoding, first, &end);
         if (mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
         for (uint64_t i = 0; i < map.size / sizeof *places; i++)
-            if (places[i].list - first < end - first) ids[lists->entries[places[i].list].first++] = places[i].id;
+            if (places[i].list - first < end - first) ids[lists[places[i].list].next++] = places[i].id;
         if (idstream_put(&encoding->writer, ids, count)) goto out;
         uint64_t at = encoding->writer.tokens - count;
         for (uint64_t list = first; list < end; list++)
-            if (idstream_end_sentence(&encoding->writer, at += lists->entries[list].count)) goto out;
+            if (idstream_end_sentence(&encoding->writer, at += lists[list].items)) goto out;
     }
     result = 0;
 out:
@@ -450,7 +468,8 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
 out:
     for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
     free(encoding.ring);
-    word_set_release(&encoding.lists);
+    words_release(&encoding.names);
+    free(encoding.lists);
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);
     free(places);

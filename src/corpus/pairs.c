@@ -71,7 +71,7 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
             return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
         if (fields.count > 2 && read_rating(fields.word[2], fields.length[2], &rating))
             return fail("'%s' line %" PRIu64 ": the rating '%.*s' is not a number%s", block->path, line,
-                        (int)(fields.length[2] < 60 ? fields.length[2] : 60), fields.word[2],
+                        text_shown(fields.length[2]), fields.word[2],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
         if (fields.count > 2 && rating < min_rating) continue;
         *pair = (struct pair_line){fields.word[0], fields.word[1], fields.length[0], fields.length[1], line};

@@ -428,7 +428,7 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
 
 static int begin(struct trainer *t, const struct trainer_options *options) {
     const struct vocab *vocab = &t->session.vocab;
-    uint64_t beside = vocab->offsets[vocab->size] + 8 * vocab->size + BESIDE_BYTES;
+    uint64_t beside = vocab->words.used + 8 * vocab->size + BESIDE_BYTES;
     if (table_fill(t->target, t->session.pool) || table_fill(t->context, t->session.pool)) return -1;
     return run_directory_begin(&t->run, options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
                    metrics_move(&t->metrics, t->run.place)

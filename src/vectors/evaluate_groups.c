@@ -69,7 +69,7 @@ static int read_groups(struct lines *lines, struct groups_job *job) {
 
 static int count_members(struct groups_job *job) {
     for (int column = 0; column < job->columns; column++) {
-        uint64_t *size = mem_zalloc(job->labels[column].set.size + 1, sizeof *size, "the sizes of groups");
+        uint64_t *size = mem_zalloc(job->labels[column].words.size + 1, sizeof *size, "the sizes of groups");
         if (!(job->size[column] = size)) return -1;
         for (uint64_t row = 0; row < job->rows; row++)
             if (job->group[column][row]) size[job->group[column][row] - 1]++;

@@ -202,9 +202,9 @@ static int score_lists(struct lists_job *job, struct lists_score *sums, uint64_t
 
 /* Lists that have held-out items and a line in the training file. */
 static int choose_lists(struct lists_job *job, const struct names *lists, uint64_t *count) {
-    job->scored = mem_alloc(lists->set.size, sizeof *job->scored, "lists");
+    job->scored = mem_alloc(lists->words.size, sizeof *job->scored, "lists");
     if (!job->scored) return -1;
-    for (uint64_t list = 0; list < lists->set.size; list++)
+    for (uint64_t list = 0; list < lists->words.size; list++)
         if (!lists->row[list] && job->held_out.starts[list + 1] > job->held_out.starts[list])
             job->scored[(*count)++] = list;
     return 0;
@@ -220,7 +220,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if (!result) result = take_file(&train, request->train, &request->reading);
     names_release(&unknown);
     if (result) return -1;
-    return items_group(&job->held_out, lists->set.size) || items_group(&job->train, lists->set.size) ? -1 : 0;
+    return items_group(&job->held_out, lists->words.size) || items_group(&job->train, lists->words.size) ? -1 : 0;
 }
 
 int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view,

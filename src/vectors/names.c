@@ -5,20 +5,20 @@
 #include <stdlib.h>
 
 void names_release(struct names *names) {
-    word_set_release(&names->set);
+    words_release(&names->words);
     free(names->row);
     *names = (struct names){.capacity = 0};
 }
 
 int64_t names_find(const struct names *names, const char *text, uint64_t length) {
-    return word_set_find(&names->set, word_hash(text, length), text, length);
+    return words_find(&names->words, words_hash(text, length), text, length);
 }
 
 int64_t names_add(struct names *names, const char *text, uint64_t length) {
-    uint64_t before = names->set.size;
+    uint64_t before = names->words.size;
     if (mem_grow(&names->row, &names->capacity, before + 1, sizeof *names->row, "the names of a file")) return -1;
-    int64_t number = word_set_add(&names->set, word_hash(text, length), text, length, 1, 0);
-    if (names->set.size > before) names->row[before] = -1;
+    int64_t number = words_add(&names->words, words_hash(text, length), text, length);
+    if (names->words.size > before) names->row[before] = -1;
     return number;
 }
 
@@ -35,8 +35,8 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
 /* One pass over the vocabulary and no copy of it: a file of questions has few words. */
 int names_locate(struct names *names, const struct model *model, uint64_t rows) {
     uint64_t longest = 0, length;
-    for (uint64_t i = 0; i < names->set.size; i++) {
-        word_set_word(&names->set, &names->set.entries[i], &length);
+    for (uint64_t i = 0; i < names->words.size; i++) {
+        words_get(&names->words, i, &length);
         if (length > longest) longest = length;
     }
     char *lower = mem_alloc(longest, 1, "a word");

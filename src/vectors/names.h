@@ -5,8 +5,8 @@
 #include "model.h"
 
 struct names {
-    struct word_set set;
-    int64_t *row; /* [set.size] of the model, or -1 */
+    struct words words;
+    int64_t *row; /* [words.size] of the model, or -1 */
     uint64_t capacity;
 };
 void names_release(struct names *names); /* harmless on a zeroed one */

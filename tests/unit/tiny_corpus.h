@@ -23,7 +23,6 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     tiny->ids = calloc(sentences * (length + length / 3 + 1), sizeof *tiny->ids);
     tiny->starts = calloc(sentences + 1, sizeof *tiny->starts);
     tiny->vocab.counts = calloc(rows, sizeof *tiny->vocab.counts);
-    tiny->vocab.offsets = calloc(rows + 1, sizeof *tiny->vocab.offsets);
     for (uint64_t i = 0; i < rows; i++) sums[i + 1] = sums[i] + pow((double)(i + 1), -s);
     for (uint64_t i = 0; i < sentences; i++) {
         uint64_t count = length - length / 3 + draw_below(draw_pair(draw_at(9, DRAW_GENERATE, i, 1, 0), 0), 2 * (length / 3) + 1);
@@ -44,8 +43,7 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     free(sums);
     tiny->vocab.size = tiny->vocab.distinct = rows;
     tiny->vocab.tokens = tiny->vocab.kept = at;
-    for (uint64_t i = 0; i <= rows; i++) tiny->vocab.offsets[i] = 8 * i;
-    tiny->vocab.slot_count = 2 * rows;
+    tiny->vocab.words = (struct words){.size = rows, .used = 8 * rows, .slot_count = 2 * rows}; /* for vocab_bytes() */
     tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
 }
 
@@ -53,7 +51,6 @@ static void tiny_free(struct tiny *tiny) {
     free(tiny->ids);
     free(tiny->starts);
     free(tiny->vocab.counts);
-    free(tiny->vocab.offsets);
 }
 
 /* A resolved configuration for it. */

@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/plain_options.h"
 
-enum { THREADS = 2, WORDS_MOST = 4096 };
+enum { THREADS = 2, TOKENS_MOST = 4096 };
 static struct pool *pools[THREADS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -54,8 +54,8 @@ static void check_bounds(const struct encoded *e) {
 /* ---- a plain reading of text, lists and adjacency ---- */
 
 struct plain {
-    uint32_t ids[WORDS_MOST];
-    uint64_t starts[WORDS_MOST + 1], tokens, sentences, words; /* words: all that count, left out ones too */
+    uint32_t ids[TOKENS_MOST];
+    uint64_t starts[TOKENS_MOST + 1], tokens, sentences, words; /* words: all that count, left out ones too */
 };
 
 static int is_white(uint8_t byte) {
@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     uint64_t block = fuzz_byte(&input);
     unsigned rest = fuzz_byte(&input);
     if (options.format == FORMAT_PAIRS && rest & 4) options.min_rating = rest >> 4;
-    if (input.left / 2 >= WORDS_MOST || is_special(input.at, input.left)) return 0;
+    if (input.left / 2 >= TOKENS_MOST || is_special(input.at, input.left)) return 0;
     if (options.order == ORDER_GIVEN && has_giant_id(input.at, input.left)) return 0;
     char *path = scratch_file("corpus", input.at, input.left), *ids = in_scratch("ids"),
          *other_ids = in_scratch("other");

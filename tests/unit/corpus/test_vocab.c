@@ -176,45 +176,6 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
     free(longest);
 }
 
-static void a_batch_of_look_ups_finds_what_single_ones_find(void **state) {
-    struct corpus_options options = plain_options(FORMAT_TEXT);
-    struct vocab vocab;
-    struct vocab_query queries[VOCAB_BATCH];
-    char words[VOCAB_BATCH][24];
-    uint32_t ids[VOCAB_BATCH];
-    assert_int_equal(build(&vocab, &options, many_words(), 2, 0), 0);
-    for (int round = 0; round < 500; round++) {
-        unsigned count = 1 + scratch_random(VOCAB_BATCH);
-        for (unsigned i = 0; i < count; i++)
-            vocab_ask(&vocab, &queries[i], words[i], (uint64_t)sprintf(words[i], "w%u", scratch_random(2 * MANY)));
-        vocab_find_batch(&vocab, queries, count, ids);
-        for (unsigned i = 0; i < count; i++) {
-            int64_t id = vocab_find(&vocab, words[i], strlen(words[i]));
-            assert_int_equal(ids[i], id < 0 ? VOCAB_ABSENT : id);
-            assert_int_equal(id < 0, atoi(words[i] + 1) >= MANY);
-        }
-    }
-    vocab_release(&vocab);
-}
-
-static void a_word_set_numbers_words_as_they_come(void **state) {
-    struct word_set set = {0};
-    char word[400];
-    memset(word, 'x', sizeof word);
-    for (int pass = 0; pass < 2; pass++)
-        for (uint64_t length = 0; length < sizeof word; length++)
-            assert_int_equal(word_set_add(&set, 7, word, length, length, 100 - (uint64_t)pass),
-                             length); /* one hash for all */
-    for (uint64_t i = 0; i < sizeof word; i++) {
-        uint64_t length;
-        assert_memory_equal(word_set_word(&set, &set.entries[i], &length), word, i);
-        assert_int_equal(length, i);
-        assert_int_equal(set.entries[i].count, 2 * i);
-        assert_int_equal(set.entries[i].first, 99);
-    }
-    word_set_release(&set);
-}
-
 /* ---- nothing to count ---- */
 
 static void an_empty_corpus_says_why(void **state) {
@@ -389,8 +350,6 @@ int main(void) {
         IN_SCRATCH(given_numbers_are_the_ids),
         IN_SCRATCH(bytes_of_words_are_kept),
         IN_SCRATCH(many_words_are_ranked_alike_by_any_threads),
-        IN_SCRATCH(a_batch_of_look_ups_finds_what_single_ones_find),
-        IN_SCRATCH(a_word_set_numbers_words_as_they_come),
         IN_SCRATCH(an_empty_corpus_says_why),
         IN_SCRATCH(a_bad_line_of_pairs_is_named),
         IN_SCRATCH(parts_of_lines_are_named_by_format),

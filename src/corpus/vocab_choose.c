@@ -1,0 +1,202 @@
+/* One list over all shards, sorted by count; the front of it becomes the vocabulary. */
+#include "vocab_choose.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A word of any shard. */
+struct candidate {
+    uint64_t count, first; /* as in struct word_count */
+    uint64_t position;     /* the shard (top bits) and the word's number in it */
+};
+
+struct candidates {
+    struct candidate *words;
+    uint64_t size;
+};
+
+static uint64_t position_of(uint64_t shard, uint64_t number) {
+    return shard << WORD_SHARD_SHIFT | number;
+}
+
+static const char *candidate_word(const struct word_counts *counts, const struct candidate *candidate, uint64_t *length) {
+    const struct word_shard *shard = &counts->shards[candidate->position >> WORD_SHARD_SHIFT];
+    return words_get(&shard->words, candidate->position & (((uint64_t)1 << WORD_SHARD_SHIFT) - 1), length);
+}
+
+/* ---- sorting ---- */
+
+static int by_count(const struct candidate *a, const struct candidate *b) {
+    return a->count != b->count ? a->count > b->count : a->first < b->first;
+}
+static int by_first(const struct candidate *a, const struct candidate *b) {
+    return a->first < b->first;
+}
+typedef int before(const struct candidate *a, const struct candidate *b);
+
+static inline __attribute__((always_inline)) void swap(struct candidate *a, struct candidate *b) {
+    struct candidate kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Quicksort in place, because qsort() may take as much memory again. A hash picks the pivot, so that no order of words is
+ * a bad one. All keys differ: no two words stand first at one place. */
+static void sort(struct candidate *words, uint64_t size, before *less) {
+    while (size > 16) {
+        uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
+        swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
+        struct candidate pivot = words[0];
+        for (;;) { /* Hoare's: both ends stop at the pivot itself, so neither runs out */
+            while (less(&words[i], &pivot)) i++;
+            while (less(&pivot, &words[j])) j--;
+            if (i >= j) break;
+            swap(&words[i++], &words[j--]);
+        }
+        uint64_t left = j + 1;
+        if (left < size - left) {
+            sort(words, left, less);
+            words += left;
+            size -= left;
+        } else {
+            sort(words + left, size - left, less);
+            size = left;
+        }
+    }
+    for (uint64_t i = 1; i < size; i++) {
+        struct candidate word = words[i];
+        uint64_t j = i;
+        for (; j > 0 && less(&word, &words[j - 1]); j--) words[j] = words[j - 1];
+        words[j] = word;
+    }
+}
+
+/* ---- which words stay ---- */
+
+/* Sums over all words; and the most frequent one, for the sentence where none stays. */
+static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, uint64_t *staying,
+                   struct candidate *top) {
+    *staying = 0;
+    *top = (struct candidate){0};
+    for (uint64_t s = 0; s < WORD_SHARDS; s++) {
+        const struct word_shard *shard = &counts->shards[s];
+        vocab->distinct += shard->words.size;
+        for (uint64_t n = 0; n < shard->words.size; n++) {
+            struct candidate word = {shard->counts[n].count, shard->counts[n].first, position_of(s, n)};
+            vocab->tokens += word.count;
+            *staying += word.count >= least;
+            if (!top->count || by_count(&word, top)) *top = word;
+        }
+    }
+}
+
+static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
+                   uint64_t corpus_bytes, const struct candidate *top) {
+    const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[options->format];
+    uint64_t length;
+    if (!vocab->tokens && !isinf(options->min_rating))
+        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
+                    " bytes",
+                    options->path, options->min_rating, corpus_bytes);
+    if (!vocab->tokens)
+        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
+                    format, corpus_bytes);
+    const char *word = candidate_word(counts, top, &length);
+    return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
+                ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
+                options->min_count, vocab->distinct, text_shown(length), word, top->count);
+}
+
+/* The words that come `least` times. Frees what the shards hold beside their words as it goes. */
+static int gather(struct word_counts *counts, uint64_t least, uint64_t staying, struct candidates *candidates) {
+    candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");
+    if (!candidates->words) return -1;
+    for (uint64_t s = 0; s < WORD_SHARDS; s++) {
+        struct word_shard *shard = &counts->shards[s];
+        words_drop_index(&shard->words);
+        for (uint64_t n = 0; n < shard->words.size; n++) {
+            struct word_count word = shard->counts[n];
+            if (word.count < least) continue;
+            candidates->words[candidates->size++] = (struct candidate){word.count, word.first, position_of(s, n)};
+        }
+        free(shard->counts);
+        shard->counts = NULL;
+    }
+    mem_give_back(); /* 2.5 million words: 44 of 208 MB at the peak, which comes when the vocabulary is filled */
+    return 0;
+}
+
+/* ---- filling the vocabulary ---- */
+
+static int fill(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
+    uint64_t bytes = 0, length;
+    for (uint64_t i = 0; i < candidates->size; i++) {
+        candidate_word(counts, &candidates->words[i], &length);
+        bytes += length + 1;
+    }
+    if (vocab_reserve(vocab, candidates->size, bytes)) return -1;
+    for (uint64_t id = 0; id < candidates->size; id++) {
+        const char *word = candidate_word(counts, &candidates->words[id], &length);
+        vocab_append(vocab, word, length, candidates->words[id].count);
+        vocab->kept += vocab->counts[id];
+    }
+    return 0;
+}
+
+/* Bytes of the numbers 0 .. highest in decimal digits, each with a NUL. */
+static uint64_t bytes_of_numbers(uint64_t highest) {
+    uint64_t bytes = highest + 1 + 1; /* the NULs, and the 0 */
+    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* those with a digit there */
+    return bytes;
+}
+
+/* corpus.order = given: a row for every number up to the highest. Numbers that do not stay, or were never met, have a
+ * row that counts 0. */
+static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
+    uint64_t highest = 0, length, id = 0;
+    char digits[24];
+    for (uint64_t i = 0; i < candidates->size; i++) {
+        const char *word = candidate_word(counts, &candidates->words[i], &length);
+        vocab_given_id(word, length, &id);
+        if (id > highest) highest = id;
+    }
+    if (vocab_reserve(vocab, highest + 1, bytes_of_numbers(highest))) return -1;
+    for (id = 0; id <= highest; id++)
+        vocab_append(vocab, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, id), 0);
+    for (uint64_t i = 0; i < candidates->size; i++) {
+        const char *word = candidate_word(counts, &candidates->words[i], &length);
+        vocab_given_id(word, length, &id);
+        vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are one number */
+        vocab->kept += candidates->words[i].count;
+    }
+    return 0;
+}
+
+int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options,
+                 uint64_t corpus_bytes) {
+    uint64_t least = options->min_count ? options->min_count : 1, staying;
+    struct candidates candidates = {0};
+    struct candidate top;
+    int given = options->order == ORDER_GIVEN, result = -1;
+    add_up(counts, vocab, least, &staying, &top);
+    if (!staying) return no_word(counts, vocab, options, corpus_bytes, &top);
+    if (gather(counts, least, staying, &candidates)) goto out;
+    sort(candidates.words, candidates.size, by_count);
+    if (options->max_vocab && candidates.size > options->max_vocab) candidates.size = options->max_vocab;
+    if (candidates.size > WORDS_MOST) {
+        fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
+             candidates.size, WORDS_MOST);
+        goto out;
+    }
+    if (options->order == ORDER_FIRST_SEEN) sort(candidates.words, candidates.size, by_first);
+    result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
+out:
+    free(candidates.words);
+    return result;
+}

@@ -1,0 +1,138 @@
+/* vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB, CR LF, no last LF. */
+#include "vocab.h"
+
+#include "base/file.h"
+#include "base/file_map.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* ---- reading ---- */
+
+/* One line as it stands in the file: its word and its count. */
+struct line {
+    const char *word;
+    uint64_t length, count;
+};
+
+static int is_blank(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* A line without its LF, as "word TAB count" or "word blank count". */
+static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
+    uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
+    while (stop && (is_blank(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
+    for (digits = stop; digits && !is_blank(text[digits - 1]); digits--) continue;
+    for (end = digits; end && is_blank(text[end - 1]); end--) continue;
+    if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
+    if (is_blank(*text))
+        return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
+    if (!end)
+        return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number,
+                    text_shown(stop), text);
+    *out = (struct line){text, end, 0};
+    for (uint64_t i = digits; i < stop; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(out->count, 10, &out->count) ||
+            __builtin_add_overflow(out->count, digit, &out->count))
+            return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path,
+                        number, text_shown(stop - digits), text + digits);
+    }
+    for (uint64_t i = 0; i < end; i++)
+        if (is_blank(text[i]))
+            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count",
+                        path, number, text_shown(end), text);
+    return 0;
+}
+
+/* The words of all lines; there is memory for them. */
+static int take_lines(struct vocab *vocab, const char *path, const struct file_map *map) {
+    const char *at = map->data, *end = at + map->size;
+    for (uint64_t id = 0; at < end; id++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        struct line line = {0};
+        if (read_line(&line, path, id + 1, at, (uint64_t)((newline ? newline : end) - at))) return -1;
+        vocab_append(vocab, line.word, line.length, line.count);
+        if (__builtin_add_overflow(vocab->tokens, line.count, &vocab->tokens))
+            return fail("vocabulary '%s' line %" PRIu64 ": the counts add up to more than 2^64", path, id + 1);
+        at = newline ? newline + 1 : end;
+    }
+    vocab->kept = vocab->tokens;
+    vocab->distinct = vocab->size;
+    return 0;
+}
+
+static uint64_t count_lines(const struct file_map *map) {
+    uint64_t lines = 0;
+    for (const char *at = map->data, *end = at + map->size; at < end; lines++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        at = newline ? newline + 1 : end;
+    }
+    return lines;
+}
+
+int vocab_read(struct vocab *vocab, const char *path) {
+    struct file_map map;
+    int result = -1;
+    *vocab = (struct vocab){0};
+    if (file_map_open(&map, path)) return -1;
+    uint64_t lines = map.size ? count_lines(&map) : 0; /* an empty file has no place in memory to count from */
+    if (!lines)
+        fail("vocabulary '%s' is empty; wanted lines of word TAB count", path);
+    else if (lines > WORDS_MOST)
+        fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", path, lines, WORDS_MOST);
+    /* A word and its NUL take no more bytes than its line, but for a last one without a newline. */
+    else if (!vocab_reserve(vocab, lines, map.size + 1) && !take_lines(vocab, path, &map))
+        result = vocab_index(vocab, path);
+    file_map_close(&map);
+    if (result) vocab_release(vocab);
+    return result;
+}
+
+/* ---- writing ---- */
+
+/* "TAB count LF": its length. */
+static unsigned tail_of(char out[24], uint64_t count) {
+    unsigned at = 24;
+    out[--at] = '\n';
+    do out[--at] = (char)('0' + count % 10);
+    while (count /= 10);
+    out[--at] = '\t';
+    memmove(out, out + at, 24 - at);
+    return 24 - at;
+}
+
+int vocab_write(const struct vocab *vocab, const char *path) {
+    struct file_writer writer;
+    char tail[24];
+    uint64_t length;
+    int result = 0;
+    if (file_writer_open(&writer, path)) return -1;
+    for (uint64_t id = 0; id < vocab->size && !result; id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        result = file_write(&writer, word, length);
+        if (!result) result = file_write(&writer, tail, tail_of(tail, vocab->counts[id]));
+    }
+    if (!result) return file_commit(&writer);
+    file_abandon(&writer);
+    return -1;
+}
+
+uint64_t vocab_fingerprint(const struct vocab *vocab) {
+    XXH3_state_t state;
+    char tail[24];
+    uint64_t length;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    for (uint64_t id = 0; id < vocab->size; id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        XXH3_64bits_update(&state, word, length);
+        XXH3_64bits_update(&state, tail, tail_of(tail, vocab->counts[id]));
+    }
+    return XXH3_64bits_digest(&state);
+}

@@ -1,0 +1,185 @@
+#include "word_counts.h"
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "pairs.h"
+#include "vocab.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
+
+/* The words of one worker's block, as many as its cache holds. The arrays go by a word's number in `words`. */
+struct tally {
+    struct words words;
+    struct word_count counts[TALLY_MOST];
+    uint64_t hashes[TALLY_MOST];
+    uint32_t by_shard[TALLY_MOST]; /* numbers in the order of their shards */
+    struct corpus_block block;
+};
+
+struct counting {
+    struct word_counts *counts;
+    struct corpus *corpus;
+    const struct corpus_options *options;
+    struct progress progress;
+    _Atomic int failed; /* 1: the other workers stop too */
+};
+
+/* ---- from the tally to the shards ---- */
+
+/* The batch's words into the shard that has those numbered `known` already. */
+static int add_batch(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, unsigned count,
+                     const struct word_query *queries, const uint32_t *known) {
+    for (unsigned i = 0; i < count; i++) {
+        struct word_count met = tally->counts[numbers[i]];
+        if (known[i] != WORDS_ABSENT) {
+            struct word_count *word = &shard->counts[known[i]];
+            word->count += met.count;
+            if (met.first < word->first) word->first = met.first;
+            continue;
+        }
+        int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
+        if (added < 0 || mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size, sizeof *shard->counts,
+                                  "the words' counts"))
+            return -1;
+        shard->counts[added] = met;
+    }
+    return 0;
+}
+
+static int flush_shard(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, uint64_t count) {
+    struct word_query queries[WORDS_BATCH];
+    uint32_t known[WORDS_BATCH];
+    int result = 0;
+    pthread_mutex_lock(&shard->lock);
+    for (uint64_t at = 0; at < count && !result; at += WORDS_BATCH) {
+        unsigned batch = count - at < WORDS_BATCH ? (unsigned)(count - at) : WORDS_BATCH;
+        for (unsigned i = 0; i < batch; i++) {
+            uint64_t length;
+            const char *word = words_get(&tally->words, numbers[at + i], &length);
+            words_ask(&shard->words, &queries[i], tally->hashes[numbers[at + i]], word, length);
+        }
+        words_find_batch(&shard->words, queries, batch, known);
+        result = add_batch(shard, tally, numbers + at, batch, queries, known);
+    }
+    pthread_mutex_unlock(&shard->lock);
+    return result;
+}
+
+/* Brings the tally into the shards, each locked once, and empties it. */
+static int tally_flush(struct counting *counting, struct tally *tally) {
+    uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
+    for (uint64_t n = 0; n < size; n++) starts[(tally->hashes[n] >> WORD_SHARD_SHIFT) + 1]++;
+    for (int s = 0; s < WORD_SHARDS; s++) {
+        next[s] = starts[s];
+        starts[s + 1] += starts[s];
+    }
+    for (uint64_t n = 0; n < size; n++) tally->by_shard[next[tally->hashes[n] >> WORD_SHARD_SHIFT]++] = (uint32_t)n;
+    for (unsigned i = 0; i < WORD_SHARDS; i++) {
+        unsigned s = (i + (unsigned)tally->block.number * 17) % WORD_SHARDS; /* workers begin at different shards */
+        const uint32_t *numbers = tally->by_shard + starts[s];
+        if (flush_shard(&counting->counts->shards[s], tally, numbers, starts[s + 1] - starts[s])) return -1;
+    }
+    words_clear(&tally->words);
+    return 0;
+}
+
+/* ---- from a block to the tally ---- */
+
+/* Counts one token. 1 where the tally had it not yet, 0 where it had, -1 after fail(). */
+static int tally_add(struct counting *counting, struct tally *tally, const char *word, uint64_t length) {
+    uint64_t hash = words_hash(word, length), before = tally->words.size;
+    int64_t number = before < TALLY_MOST ? words_add(&tally->words, hash, word, length)
+                                         : words_find(&tally->words, hash, word, length);
+    if (number < 0 && before == TALLY_MOST)
+        return tally_flush(counting, tally) ? -1 : tally_add(counting, tally, word, length);
+    if (number < 0) return -1;
+    if ((uint64_t)number < before) {
+        tally->counts[number].count++;
+        return 0;
+    }
+    tally->counts[number] = (struct word_count){1, tally->block.offset + (uint64_t)(word - tally->block.bytes)};
+    tally->hashes[number] = hash;
+    return 1;
+}
+
+static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
+                      uint64_t line) {
+    int added = tally_add(counting, tally, word, length);
+    uint64_t id;
+    if (added > 0 && counting->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
+        return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
+                    tally->block.path, line, text_shown(length), word, WORDS_MOST - 1);
+    return added < 0 ? -1 : 0;
+}
+
+static int count_tokens(struct counting *counting, struct tally *tally) {
+    int format = counting->options->format, kind;
+    uint64_t index = (uint64_t)tally->block.continues, length;
+    struct corpus_cursor cursor;
+    const char *word;
+    corpus_cursor_start(&cursor, &tally->block);
+    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
+        if (kind == TOKEN_NEWLINE)
+            index = 0;
+        else if (vocab_part(format, index++) == PART_WORD && count_word(counting, tally, word, length, cursor.line))
+            return -1;
+    }
+    return 0;
+}
+
+static int count_pairs(struct counting *counting, struct tally *tally) {
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    int more;
+    corpus_cursor_start(&cursor, &tally->block);
+    while ((more = pairs_next(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
+        if (count_word(counting, tally, pair.item, pair.item_length, pair.line)) return -1;
+    return more;
+}
+
+static int count_blocks(void *context, unsigned worker) {
+    struct counting *counting = context;
+    struct tally *tally = mem_zalloc(1, sizeof *tally, "counting");
+    int more = -1;
+    if (!tally) return -1;
+    while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
+        int pairs = counting->options->format == FORMAT_PAIRS;
+        more = pairs ? count_pairs(counting, tally) : count_tokens(counting, tally);
+        if (!more) more = tally_flush(counting, tally);
+        if (more) break;
+        progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");
+    }
+    if (more) counting->failed = 1;
+    words_release(&tally->words);
+    corpus_block_release(&tally->block);
+    free(tally);
+    return more;
+}
+
+/* ---- the whole corpus ---- */
+
+int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
+                     struct pool *pool) {
+    struct counting counting = {.counts = counts, .corpus = corpus, .options = options};
+    *counts = (struct word_counts){0};
+    for (int s = 0; s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
+    corpus_read_as(corpus, options);
+    if (corpus_rewind(corpus)) return -1;
+    progress_start(&counting.progress, "counting", options->report_seconds);
+    int result = pool_run(pool, count_blocks, &counting);
+    progress_end(&counting.progress);
+    return result;
+}
+
+void word_counts_release(struct word_counts *counts) {
+    for (int s = 0; s < WORD_SHARDS; s++) {
+        words_release(&counts->shards[s].words);
+        free(counts->shards[s].counts);
+        pthread_mutex_destroy(&counts->shards[s].lock);
+    }
+}

@@ -1,0 +1,41 @@
+/* word_counts: every word of a corpus, with how often it stands there and where first.
+ *
+ *   block -> a worker's tally: the words of that block, in its cache -> 64 shards by hash, each under its own lock
+ *
+ * Memory stays near that of the different words, whatever the number of threads. Counts add and first positions are
+ * minima, so neither the order of blocks nor their size shows in the result.
+ */
+#ifndef SPTX_WORD_COUNTS_H
+#define SPTX_WORD_COUNTS_H
+
+#include "base/pool.h"
+#include "corpus.h"
+#include "words.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* a word's shard is the top bits of its hash */
+
+struct word_count {
+    uint64_t count;
+    uint64_t first; /* byte of the corpus where the word stands first */
+};
+
+struct word_shard {
+    pthread_mutex_t lock;
+    struct words words;
+    struct word_count *counts; /* [words.size], by the word's number */
+    uint64_t counts_capacity;
+};
+
+struct word_counts {
+    struct word_shard shards[WORD_SHARDS];
+};
+
+/* Counts the corpus from its beginning, as the options have it (format, min_rating; order = given wants numbers). */
+int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
+                     struct pool *pool);
+void word_counts_release(struct word_counts *counts); /* after an init that failed, too */
+
+#endif

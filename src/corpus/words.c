@@ -1,0 +1,187 @@
+#include "words.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { FIRST_SLOTS = 1024 };
+
+uint64_t words_hash(const char *word, uint64_t length) {
+    return XXH3_64bits(word, length);
+}
+
+/* ---- slots ---- */
+
+/* Where a tag belongs: tags keep their order, so any number of slots will do, and a table that grows is read and written
+ * from front to end. */
+static inline uint64_t home_of(const struct words *words, uint32_t tag) {
+    return (uint64_t)((unsigned __int128)tag * words->slot_count >> 32);
+}
+
+static inline uint64_t slot_after(const struct words *words, uint64_t i) {
+    return i + 1 < words->slot_count ? i + 1 : 0;
+}
+
+/* The first slot from i on that is free or has this tag. */
+static inline uint64_t probe(const struct words *words, uint32_t tag, uint64_t i) {
+    while (words->slots[i].number && words->slots[i].tag != tag) i = slot_after(words, i);
+    return i;
+}
+
+static inline int is_word(const struct words *words, uint64_t number, const char *word, uint64_t length) {
+    uint64_t known_length;
+    const char *known = words_get(words, number, &known_length);
+    return known_length == length && !memcmp(known, word, length);
+}
+
+/* The slot that holds the word, or the free one where it would go. */
+static struct word_slot *find_slot(const struct words *words, uint64_t hash, const char *word, uint64_t length) {
+    uint32_t tag = (uint32_t)hash;
+    uint64_t i = probe(words, tag, home_of(words, tag));
+    while (words->slots[i].number && !is_word(words, words->slots[i].number - 1, word, length))
+        i = probe(words, tag, slot_after(words, i));
+    return &words->slots[i];
+}
+
+static int open_slots(struct words *words, uint64_t count) {
+    words->slots = mem_zalloc(count, sizeof *words->slots, "the index of words");
+    words->slot_count = words->slots ? count : 0;
+    return words->slots ? 0 : -1;
+}
+
+static int grow_slots(struct words *words) {
+    struct words old = *words;
+    if (open_slots(words, old.slot_count ? old.slot_count * 2 : FIRST_SLOTS)) {
+        *words = old;
+        return -1;
+    }
+    for (uint64_t i = 0; i < old.slot_count; i++) {
+        if (!old.slots[i].number) continue;
+        uint64_t to = home_of(words, old.slots[i].tag);
+        while (words->slots[to].number) to = slot_after(words, to);
+        words->slots[to] = old.slots[i];
+    }
+    free(old.slots);
+    return 0;
+}
+
+/* ---- one word ---- */
+
+void words_append(struct words *words, const char *word, uint64_t length) {
+    words->offsets[words->size++] = words->used;
+    memcpy(words->bytes + words->used, word, length);
+    words->bytes[words->used + length] = 0;
+    words->used += length + 1;
+    words->offsets[words->size] = words->used;
+}
+
+static int64_t put_word(struct words *words, struct word_slot *slot, uint64_t hash, const char *word, uint64_t length) {
+    if (words->size >= WORDS_MOST) return fail("more than %u different words fall together", WORDS_MOST);
+    if (mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, sizeof *words->offsets, "the words' places") ||
+        mem_grow(&words->bytes, &words->bytes_capacity, words->used + length + 1, 1, "the words"))
+        return -1;
+    words_append(words, word, length);
+    *slot = (struct word_slot){(uint32_t)hash, (uint32_t)words->size};
+    return (int64_t)words->size - 1;
+}
+
+int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length) {
+    if (words->size * 4 >= words->slot_count * 3 && grow_slots(words)) return -1;
+    struct word_slot *slot = find_slot(words, hash, word, length);
+    return slot->number ? (int64_t)slot->number - 1 : put_word(words, slot, hash, word, length);
+}
+
+int64_t words_find(const struct words *words, uint64_t hash, const char *word, uint64_t length) {
+    return words->slot_count ? (int64_t)find_slot(words, hash, word, length)->number - 1 : -1;
+}
+
+/* ---- many look-ups side by side ---- */
+
+void words_ask(const struct words *words, struct word_query *query, uint64_t hash, const char *word, uint64_t length) {
+    *query = (struct word_query){word, length, hash};
+    __builtin_prefetch(&words->slots[home_of(words, (uint32_t)hash)]);
+}
+
+void words_find_batch(const struct words *words, const struct word_query *queries, unsigned count, uint32_t *numbers) {
+    if (!words->slot_count) {
+        for (unsigned i = 0; i < count; i++) numbers[i] = WORDS_ABSENT;
+        return;
+    }
+    /* A free slot has number 0, and 0 - 1 is WORDS_ABSENT. */
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t tag = (uint32_t)queries[i].hash;
+        numbers[i] = words->slots[probe(words, tag, home_of(words, tag))].number - 1;
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->offsets[numbers[i]]);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->bytes[words->offsets[numbers[i]]]);
+    for (unsigned i = 0; i < count; i++) {
+        const struct word_query *query = &queries[i];
+        if (numbers[i] != WORDS_ABSENT && !is_word(words, numbers[i], query->word, query->length))
+            numbers[i] = find_slot(words, query->hash, query->word, query->length)->number - 1;
+    }
+}
+
+/* ---- many words at once ---- */
+
+int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
+    if (mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, sizeof *words->offsets, "the words' places"))
+        return -1;
+    return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
+}
+
+/* Each slot that a word is put into waits for memory: it is asked for so many words earlier. */
+enum { AHEAD = 32 };
+
+/* Puts word `number` into the table. Its number there: `number`, or the lower one of the same word. */
+static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
+    struct word_slot *slot = find_slot(words, query->hash, query->word, query->length);
+    if (slot->number) return slot->number - 1;
+    *slot = (struct word_slot){(uint32_t)query->hash, (uint32_t)(number + 1)};
+    return number;
+}
+
+int words_index(struct words *words, uint64_t *first, uint64_t *again) {
+    struct word_query queries[AHEAD];
+    words_drop_index(words);
+    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
+    for (uint64_t n = 0; n < words->size + AHEAD; n++) {
+        struct word_query *query = &queries[n % AHEAD];
+        if (n >= AHEAD && (*first = enter(words, query, n - AHEAD)) != n - AHEAD) {
+            *again = n - AHEAD;
+            return 1;
+        }
+        if (n < words->size) {
+            uint64_t length;
+            const char *word = words_get(words, n, &length);
+            words_ask(words, query, words_hash(word, length), word, length);
+        }
+    }
+    return 0;
+}
+
+void words_drop_index(struct words *words) {
+    free(words->slots);
+    words->slots = NULL;
+    words->slot_count = 0;
+}
+
+void words_clear(struct words *words) {
+    words->size = words->used = 0;
+    if (words->slot_count) memset(words->slots, 0, words->slot_count * sizeof *words->slots);
+}
+
+void words_release(struct words *words) {
+    free(words->slots);
+    free(words->offsets);
+    free(words->bytes);
+    *words = (struct words){0};
+}
+
+uint64_t words_bytes(const struct words *words) {
+    return (words->size + 1) * sizeof *words->offsets + words->used + words->slot_count * sizeof *words->slots;
+}
