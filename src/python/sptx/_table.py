@@ -40,7 +40,8 @@ class Table:
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
 
     ids are PyTorch, NumPy, CuPy or JAX arrays of int32 or int64, of any shape, on the host or on the table's GPU; or lists of
-    int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim].
+    int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim]. What lies in the
+    table's own memory (a part of `weights` given back to it) is copied first.
 
     Streams. A call takes its place in the order of PyTorch's (or CuPy's) current stream and returns before it is done where
     all that it is given lies on the GPU. wait() waits.
@@ -50,8 +51,9 @@ class Table:
     (a RuntimeError) where something outside failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
     OSError where a path cannot be opened. A closed table raises ValueError.
 
-    Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). Processes: a table belongs to
-    the process that opened it; in a child made by fork every call raises RuntimeError.
+    Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). No other thread changes the
+    arrays of a call while it runs. Processes: a table belongs to the process that opened it; in a child made by fork every call
+    raises RuntimeError.
     """
 
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
@@ -117,6 +119,7 @@ class Table:
 
     @property
     def closed(self) -> bool:
+        """Whether close() has been called."""
         return self._handle is None
 
     @property
