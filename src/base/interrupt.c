@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-static const int numbers[2] = {SIGINT, SIGTERM};
+static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
 
 static void on_signal(int number) {
@@ -13,11 +13,14 @@ static void on_signal(int number) {
 void interrupt_watch(struct interrupt *watch) {
     struct sigaction action = {.sa_handler = on_signal};
     asked = 0;
-    for (int i = 0; i < 2; i++) sigaction(numbers[i], &action, &watch->before[i]);
+    for (int i = 0; i < INTERRUPTS; i++) {
+        sigaction(numbers[i], &action, &watch->before[i]);
+        if (watch->before[i].sa_handler == SIG_IGN) sigaction(numbers[i], &watch->before[i], NULL);
+    }
 }
 
 void interrupt_end(const struct interrupt *watch) {
-    for (int i = 0; i < 2; i++) sigaction(numbers[i], &watch->before[i], NULL);
+    for (int i = 0; i < INTERRUPTS; i++) sigaction(numbers[i], &watch->before[i], NULL);
     asked = 0;
 }
 

@@ -22,7 +22,7 @@ const struct command commands[] = {
      "                new run has its first checkpoint; --overwrite=now removes it before training, for disks without\n"
      "                space for both\n"
      "\n" KEYS_HELP "\n"
-     "Ctrl-C and SIGTERM write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
+     "Ctrl-C, SIGTERM and SIGHUP write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"

@@ -22,7 +22,9 @@
 struct corpus_file {
     char *path;
     uint64_t size;
-    uint64_t seconds, nanoseconds; /* of the last change */
+    /* Seconds and nanoseconds. Who copies a file may give it an older time of its last change (tar, rsync, touch), but not of
+     * the last change of what the system knows of it. */
+    uint64_t modified[2], changed[2];
     struct front front;
     int looked_at; /* front is known */
 };
@@ -70,8 +72,8 @@ static int add_file(struct corpus *corpus, const char *path) {
     struct corpus_file *file = &corpus->files[corpus->count];
     *file = (struct corpus_file){.path = mem_text(path, strlen(path), "a path"),
                                  .size = (uint64_t)about.st_size,
-                                 .seconds = (uint64_t)about.st_mtim.tv_sec,
-                                 .nanoseconds = (uint64_t)about.st_mtim.tv_nsec};
+                                 .modified = {(uint64_t)about.st_mtim.tv_sec, (uint64_t)about.st_mtim.tv_nsec},
+                                 .changed = {(uint64_t)about.st_ctim.tv_sec, (uint64_t)about.st_ctim.tv_nsec}};
     if (!file->path) return -1;
     corpus->count++;
     corpus->size += file->size;
@@ -82,7 +84,7 @@ static int add_file(struct corpus *corpus, const char *path) {
 static int add_directory(struct corpus *corpus, const char *path);
 
 /* What a directory holds: plain files and links to them, deeper directories; a link to a directory is not followed (it
- * may lead in a circle), and a socket or a pipe is no text. */
+ * may lead in a circle), and a socket or a pipe is no text. Hidden ones are an editor's or a system's. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return refuse("look at", path);
@@ -95,8 +97,9 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        char *inner = result ? NULL : file_join(path, names[i]);
-        if (!inner || add_entry(corpus, inner)) result = -1;
+        int hidden = *names[i] == '.';
+        char *inner = result || hidden ? NULL : file_join(path, names[i]);
+        if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
         free(inner);
         free(names[i]);
     }
@@ -149,7 +152,7 @@ uint64_t corpus_fingerprint(const struct corpus *corpus) {
     uint64_t sum = corpus->count;
     for (uint64_t i = 0; i < corpus->count; i++) {
         const struct corpus_file *file = &corpus->files[i];
-        uint64_t facts[] = {file->size, file->seconds, file->nanoseconds};
+        uint64_t facts[] = {file->size, file->modified[0], file->modified[1], file->changed[0], file->changed[1]};
         sum = XXH3_64bits_withSeed(file->path, strlen(file->path), sum);
         sum = XXH3_64bits_withSeed(facts, sizeof facts, sum);
     }

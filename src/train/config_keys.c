@@ -103,8 +103,8 @@ void config_describe(const struct config_key *key, char *out, size_t capacity) {
         snprintf(out, capacity, "text");
         break;
     case TYPE_COUNT:
-        if (key->most > INT64_MAX / 4)
-            snprintf(out, capacity, "a whole number from %s on%s", text_of_count(low, key->least), automatic);
+        if (key->most == UINT64_MAX / 4)
+            snprintf(out, capacity, "a whole number from %s on, below 2^62%s", text_of_count(low, key->least), automatic);
         else
             snprintf(out, capacity, "a whole number from %s to %s%s", text_of_count(low, key->least),
                      text_of_count(high, key->most), automatic);

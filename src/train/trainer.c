@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "resume.h"
 #include "run_directory.h"
+#include "run_files.h"
 #include "schedule.h"
 #include "session.h"
 #include "base/text.h"
@@ -392,6 +393,16 @@ static int refuse_older(const char *run, const struct progress_state *state) {
                 run, state->step);
 }
 
+/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun over
+ * without being asked. */
+static int refuse_lost(const char *run) {
+    int owner = run_file_owner(run, RUN_LATEST);
+    if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
+    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or replace "
+                "the run by --overwrite",
+                run);
+}
+
 /* The checkpoint to go on from, NULL where the run begins anew; refuses a run that is there and was not asked for. */
 static int find_older(const struct trainer *t, const struct trainer_options *options, char **checkpoint,
                       struct run_state *older) {
@@ -399,6 +410,7 @@ static int find_older(const struct trainer *t, const struct trainer_options *opt
     *checkpoint = options->overwrite ? NULL : checkpoint_newest(t->run.path, older, &found);
     if (found < 0) return -1;
     if (found && !options->resume) return refuse_older(t->run.path, &older->progress);
+    if (!found && !options->overwrite && refuse_lost(t->run.path)) return -1;
     if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", t->run.path);
     return found ? checkpoint_name_latest(t->run.path, *checkpoint) : 0;
 }

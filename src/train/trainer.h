@@ -17,7 +17,7 @@ struct trainer_options {
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */
-    int keep_signals;  /* 1: SIGINT and SIGTERM stay the caller's; 0: they write a checkpoint and stop */
+    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's; 0: they write a checkpoint and stop */
     /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;

@@ -125,7 +125,7 @@ def test_bytes_of_words_are_kept(sptx):
     assert found == set(words)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_writes_a_checkpoint_and_resume_ends_the_same(whole, number):
     sptx = whole
     config = sptx.config(**{**STOP_KEYS, "run": {"checkpoint_every": "end"}})
@@ -177,6 +177,33 @@ def test_killed_before_the_first_checkpoint_starts_over_and_says_so(whole):
     done = sptx("train", config, "--resume")
     assert "'run' has no checkpoint yet: starting over\n" in done.stderr
     assert sptx.tables() == sptx.tables("whole")
+
+
+def test_nohup_stays_nohup(whole):
+    """What was told to live on when its terminal goes does so."""
+    sptx = whole
+    process = sptx.start("train", sptx.config(**STOP_KEYS), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert wait_for(lambda: lines_of_metrics(sptx) >= 3, process)
+    process.send_signal(signal.SIGHUP)
+    out, err = end(process)
+    assert process.returncode == 0, err
+    assert sptx.tables() == sptx.tables("whole")
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "lost"])
+def test_a_run_whose_checkpoints_are_damaged_is_not_begun_over_unasked(trained, damage):
+    state = trained.checkpoint() / "state.ini"
+    if damage == "lost":
+        state.unlink()
+    else:
+        state.write_text(state.read_text()[:20 if damage == "cut" else 0])
+    before = {name: trained.path("run", name).read_bytes() for name in ("config.ini", "vocab.tsv", "metrics.jsonl", "latest")}
+    for how in ([], ["--resume"]):
+        said = trained.refuses("train", "run.ini", *how)
+        assert said == ("'run' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
+                        "replace the run by --overwrite")
+        assert {name: trained.path("run", name).read_bytes() for name in before} == before
+    trained("train", "run.ini", "--overwrite")
 
 
 def truncate(path):
