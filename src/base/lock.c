@@ -32,7 +32,8 @@ static int write_holder(const struct lock *lock) {
     gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &parts)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts);
     int n = snprintf(text, sizeof text, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
-    if (retry_write_at(lock->fd, text, (uint64_t)n, 0) || retry_truncate(lock->fd, (uint64_t)n)) return refuse("write", lock->path);
+    if (retry_write_at(lock->fd, text, (uint64_t)n, 0) || retry_truncate(lock->fd, (uint64_t)n))
+        return refuse("write", lock->path);
     return 0;
 }
 

@@ -28,7 +28,8 @@ static inline int text_shown(uint64_t length) {
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 
-/* The entry of names[count] with the fewest edits of one letter, or swaps of two, from `word`, or NULL where none is near enough to help. */
+/* The entry of names[count] with the fewest edits of one letter, or swaps of two, from `word`; NULL where none is near
+ * enough to help. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

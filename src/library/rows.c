@@ -28,7 +28,8 @@ static int check_share(void *context, unsigned worker) {
     pool_share(check->ids->count, worker, check->workers, &first, &end);
     for (uint64_t i = first; i < end; i++)
         if ((uint64_t)id_at(check->ids, i) >= check->rows)
-            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id_at(check->ids, i), check->rows);
+            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id_at(check->ids, i),
+                              check->rows);
     return 0;
 }
 

@@ -218,7 +218,8 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, st
     struct sptx_context *context = table->context;
     const struct table_spec *spec = &table->table.spec;
     enter(context);
-    if (out->size < sizeof *out) return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
+    if (out->size < sizeof *out)
+        return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
     if (find_slot(table, field, &slot) || context->ops->rows_wait(context->backend)) return leave(context, -1);
     struct rows_view view = context->ops->rows_view(context->backend, table->table.store, slot);
     enum place place = slot < 0 ? spec->weights : spec->state;

@@ -125,7 +125,8 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     if (!good && own) {
         *found = -1;
         if (*unreadable)
-            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run, unreadable);
+            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run,
+                 unreadable);
         else
             fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
@@ -237,7 +238,8 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
         result = paths[kind] ? checkpoint_make_way(paths[kind], (enum checkpoint_kind)kind) : -1;
     }
     if (result) goto out;
-    const struct checkpoint_entry partial = {.path = paths[CHECKPOINT_PARTIAL], .step = step, .kind = CHECKPOINT_PARTIAL, .own = 1};
+    const struct checkpoint_entry partial = {
+        .path = paths[CHECKPOINT_PARTIAL], .step = step, .kind = CHECKPOINT_PARTIAL, .own = 1};
     result = fill_directory(partial.path, what);
     if (!result) result = put_in_place(paths, step);
     if (result)

@@ -72,9 +72,9 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
 
-/* What is wrong with the loss of a batch or piece whose weights have diverged ("the loss is infinite"), perhaps in `out`; NULL where
- * nothing is. Diverging weights grow by a factor a step: long before they are infinite their loss is one that no data has,
- * METRICS_DIVERGED times that of the beginning. */
+/* What is wrong with a loss after which the weights have diverged ("the loss is infinite"), perhaps in `out`; NULL where
+ * nothing is. Diverging weights grow by a factor a step: long before they are infinite their loss is one that no data
+ * has, METRICS_DIVERGED times that of the beginning. */
 enum { METRICS_BYTES = 96, METRICS_DIVERGED = 1000000 };
 const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_BYTES]);
 
