@@ -1,22 +1,13 @@
-/* Every line is a function of (seed, its number): draws are addressed as
- *
- *   position  line
- *   epoch     0: the line's length and groups; 1: its tokens
- *   index     slot of the token + attempt << 16; word 0 chooses where from, words 2 and 3 which one
- *
- * so an id stream is drawn twice, once to count and once to write, and nothing is kept between.
- */
 #include "generate.h"
 
-#include "kernels/backend.h" /* draws.h */
 #include "base/file.h"
-#include "idstream.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "base/text.h"
+#include "generate_line.h"
+#include "idstream.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -25,181 +16,21 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MOST_TOKENS = 96, ATTEMPTS = 16 };
-
-struct shape {
-    const char *name, *letter;
-    uint64_t group;                     /* rows of one */
-    uint64_t series;                    /* 0: none */
-    uint64_t least, beyond;             /* tokens of a line: least..beyond - 1 */
-    uint32_t series_share, group_share; /* of 2^32 */
-};
-
-#define SHARE(x) ((uint32_t)((x)*4294967295.0))
-static const struct shape shapes[] = {
-    [GENERATE_BOOKS] = {"books", "b", 4096, 8, 5, 80, SHARE(0.30), SHARE(0.55)},
-    [GENERATE_PAPERS] = {"papers", "p", 2048, 0, 4, 44, 0, SHARE(0.90)},
-    [GENERATE_WORDS] = {"words", "w", 512, 0, 20, 21, 0, SHARE(0.50)},
-};
-
-int generate_kind_named(const char *name) {
-    const char *names[3];
-    for (int kind = 0; kind < 3; kind++) {
-        names[kind] = shapes[kind].name;
-        if (!strcmp(name, names[kind])) return kind;
-    }
-    const char *near = text_nearest(name, names, 3);
-    return fail_usage("'%s' is not a kind of corpus; wanted books, papers or words%s%s%s", name,
-                      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-}
-
-/* ---- Zipf's law in whole numbers ----
- *
- * 2^e for a fixed-point e is a table of 2^(t / 1024) and a straight line between its entries; its floor over a uniform
- * e in [0, log2 n) falls on k with probability log2(1 + 1/k) / log2 n. No floating point, so all machines draw alike. */
-
-enum { TABLE = 1024, POINT = 40 }; /* e has 40 bits behind its point, the first 10 of them choose the entry */
-
-struct powers {
-    uint64_t of[TABLE + 1]; /* 2^(t / 1024), 31 bits behind the point */
-};
-
-static void make_powers(struct powers *powers) {
-    for (int t = 0; t <= TABLE; t++) powers->of[t] = (uint64_t)(draw_exp2((double)t / TABLE) * 2147483648.0 + 0.5);
-}
-
-static inline uint64_t power_floor(const struct powers *powers, uint64_t e) {
-    unsigned whole = (unsigned)(e >> POINT), t = (unsigned)(e >> 30) & (TABLE - 1);
-    uint64_t between = e & (((uint64_t)1 << 30) - 1);
-    uint64_t value =
-        (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits behind the point */
-    return value >> (61 - whole);
-}
-
-/* The lowest e with 2^e >= k. */
-static uint64_t power_of(const struct powers *powers, uint64_t k) {
-    uint64_t low = 0, high = (uint64_t)34 << POINT;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (power_floor(powers, middle) >= k)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/* ---- one line ---- */
-
 struct generator {
     const struct generate_options *options;
-    struct shape shape;
-    struct powers powers;
-    uint64_t groups, last_size; /* the last group may be smaller */
-    uint64_t all, group, last;  /* powers of rows + 1, of a whole group's size + 1, of the last group's */
-    uint64_t least, beyond;     /* powers of the line's bounds */
-    struct shuffle order;       /* papers: which one cites in which line */
+    struct line_source lines;
     struct progress progress;
 };
 
-static void generator_start(struct generator *generator, const struct generate_options *options) {
-    *generator = (struct generator){.options = options, .shape = shapes[options->kind]};
-    struct powers *powers = &generator->powers;
-    const struct shape *shape = &generator->shape;
-    make_powers(powers);
-    generator->groups = (options->rows + shape->group - 1) / shape->group;
-    generator->last_size = options->rows - (generator->groups - 1) * shape->group;
-    generator->all = power_of(powers, options->rows + 1);
-    generator->group = power_of(powers, shape->group + 1);
-    generator->last = power_of(powers, generator->last_size + 1);
-    generator->least = power_of(powers, shape->least);
-    generator->beyond = power_of(powers, shape->beyond);
-    generator->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
-}
-
-/* Row of overall rank `rank`: first members of all groups, then second ones. */
-static uint64_t row_of_rank(const struct generator *generator, uint64_t rank) {
-    uint64_t full = generator->last_size * generator->groups, member, group;
-    if (rank < full) {
-        member = rank / generator->groups;
-        group = rank % generator->groups;
-    } else {
-        member = generator->last_size + (rank - full) / (generator->groups - 1);
-        group = (rank - full) % (generator->groups - 1);
-    }
-    return group * generator->shape.group + member;
-}
-
-static uint64_t draw_anywhere(const struct generator *generator, uint64_t bits) {
-    return row_of_rank(generator, power_floor(&generator->powers, draw_below(bits, generator->all)) - 1);
-}
-
-static uint64_t draw_member(const struct generator *generator, uint64_t group, uint64_t bits) {
-    uint64_t rows = group + 1 == generator->groups ? generator->last : generator->group;
-    return group * generator->shape.group + power_floor(&generator->powers, draw_below(bits, rows)) - 1;
-}
-
-struct drawn_line {
-    uint32_t target; /* papers */
-    uint64_t count;
-    uint32_t rows[MOST_TOKENS];
-};
-
-static int is_there(const struct drawn_line *line, uint32_t row) {
-    int found = 0;
-    for (uint64_t i = 0; i < line->count; i++) found |= line->rows[i] == row;
-    return found;
-}
-
-/* Where the next token of a line comes from: the series of the one before, a group of the line's, or everywhere. */
-static uint32_t draw_token(const struct generator *generator, const struct drawn_line *line, const uint64_t groups[4],
-                           struct draw4 drawn) {
-    const struct shape *shape = &generator->shape;
-    uint32_t choice = drawn.word[0];
-    if (shape->series && choice < shape->series_share && line->count) {
-        uint64_t before = line->rows[line->count - 1], first = before / shape->series * shape->series;
-        uint64_t next = first + (before - first + 1 + drawn.word[1] % 2) % shape->series;
-        return (uint32_t)(next < generator->options->rows ? next : first);
-    }
-    uint64_t bits = draw_pair(drawn, 1);
-    if (choice - shape->series_share < shape->group_share)
-        return (uint32_t)draw_member(generator, groups[drawn.word[1] >> 30], bits);
-    return (uint32_t)draw_anywhere(generator, bits);
-}
-
-/* The groups a line draws from, by quarters. */
-static void draw_groups(const struct generator *generator, uint64_t number, uint32_t target, uint64_t groups[4]) {
-    struct draw4 drawn = draw_at(generator->options->seed, DRAW_GENERATE, number, 0, 1);
-    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * generator->groups >> 32;
-    if (generator->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
-    if (generator->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
-    if (generator->options->kind == GENERATE_PAPERS)
-        for (int i = 0; i < 4; i++) groups[i] = target / generator->shape.group;
-}
-
-static void draw_line(const struct generator *generator, uint64_t number, struct drawn_line *line) {
-    const struct generate_options *options = generator->options;
-    struct draw4 drawn = draw_at(options->seed, DRAW_GENERATE, number, 0, 0);
-    uint64_t span = generator->beyond - generator->least, groups[4];
-    uint64_t length = power_floor(&generator->powers, generator->least + draw_below(draw_pair(drawn, 0), span));
-    int repeats = options->kind == GENERATE_WORDS, papers = options->kind == GENERATE_PAPERS;
-    line->count = 0;
-    line->target = papers ? (uint32_t)shuffle_at(&generator->order, number % options->rows) : 0;
-    draw_groups(generator, number, line->target, groups);
-    for (uint32_t slot = 0; slot < length; slot++)
-        for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
-            struct draw4 token = draw_at(options->seed, DRAW_GENERATE, number, 1, slot + (attempt << 16));
-            uint32_t row = draw_token(generator, line, groups, token);
-            if (!repeats && (is_there(line, row) || (papers && row == line->target))) continue;
-            line->rows[line->count++] = row;
-            break;
-        }
+/* The letter that every word begins with, before its number. */
+static char letter_of(const struct generator *generator) {
+    return *generator->lines.shape.letter;
 }
 
 /* ---- all lines ----
  *
- * Threads draw pieces of lines, each into its own capacity, and what is to be written is written in order between two
- * rounds of pieces: how many threads there are changes no byte. */
+ * A piece is 4,096 lines in a row. Threads draw the pieces of a round, each into the piece's own buffer; then one thread
+ * writes them in order, and the next round begins. So the number of threads changes no byte. */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
@@ -214,7 +45,7 @@ struct piece {
 typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
 /* What becomes of a piece, in order. NULL: nothing. */
 typedef int put_piece(void *context, const struct piece *piece);
-enum { LINE_BYTES = 32 * (MOST_TOKENS + 1) };
+enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
 struct round {
     const struct generator *generator;
@@ -233,7 +64,7 @@ static int draw_pieces(void *context, unsigned worker) {
         struct piece *piece = &round->pieces[at];
         piece->used = 0;
         for (uint64_t i = 0; i < piece->lines; i++) {
-            draw_line(round->generator, piece->first + i, &line);
+            line_draw(&round->generator->lines, piece->first + i, &line);
             if (mem_grow(&piece->bytes, &piece->capacity, piece->used + LINE_BYTES, 1, "lines")) return -1;
             uint64_t length = round->take(round->context, &line, piece->first + i, piece->bytes + piece->used);
             piece->length[i] = (uint32_t)length;
@@ -291,7 +122,7 @@ struct text_output {
 static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t number, char *text) {
     struct text_output *output = context;
     char *at = text;
-    char letter = *output->generator->shape.letter;
+    char letter = letter_of(output->generator);
     if (output->generator->options->kind == GENERATE_BOOKS) {
         memcpy(at, "user", 4);
         at = put_number(at + 4, number);
@@ -328,13 +159,13 @@ static int write_text(struct generator *generator, const char *path) {
 /* ---- what was planted ---- */
 
 static int write_groups(const struct generator *generator, const char *path) {
-    const struct shape *shape = &generator->shape;
+    const struct line_shape *shape = &generator->lines.shape;
     struct file_writer writer;
     int result = 0;
     if (file_writer_open(&writer, path)) return -1;
     for (uint64_t row = 0; row < generator->options->rows && !result; row++) {
         char line[96], *at = line;
-        *at++ = *shape->letter;
+        *at++ = letter_of(generator);
         at = put_number(at, row);
         *at++ = '\t';
         if (shape->series) {
@@ -350,7 +181,9 @@ static int write_groups(const struct generator *generator, const char *path) {
     return -1;
 }
 
-/* ---- as an id stream ---- */
+/* ---- as an id stream ----
+ *
+ * All lines are drawn twice: to count the words, whose ranks are the ids, and to write the ids. Nothing is kept between. */
 
 struct id_output {
     const struct generator *generator;
@@ -449,7 +282,7 @@ static int write_vocab(const struct id_output *output, const uint32_t *rows, con
     }
     for (uint64_t id = 0; id < output->generator->options->rows && !result; id++) {
         char line[64], *at = line;
-        *at++ = *output->generator->shape.letter;
+        *at++ = letter_of(output->generator);
         at = put_number(at, rows[id]);
         *at++ = '\t';
         at = put_number(at, output->counts[rows[id]]);
@@ -503,7 +336,7 @@ static char *beside(const char *path, const char *ending) {
 }
 
 int generate_write(const struct generate_options *options, const char *path) {
-    struct generator *generator = mem_alloc(1, sizeof *generator, "generating");
+    struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
     char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
     int result = generator && groups && vocab ? 0 : -1;
     if (!result && (!options->rows || options->rows > 4294967294u || !options->lists || options->lists >> 48))
@@ -511,7 +344,8 @@ int generate_write(const struct generate_options *options, const char *path) {
                       " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48",
                       options->rows, options->lists);
     if (!result) {
-        generator_start(generator, options);
+        generator->options = options;
+        line_source_init(&generator->lines, options);
         result = write_groups(generator, groups);
     }
     if (!result) result = ends_in(path, ".ids") ? write_ids(generator, path, vocab) : write_text(generator, path);

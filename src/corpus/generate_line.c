@@ -1,0 +1,114 @@
+#include "generate_line.h"
+
+#include "base/report.h"
+#include "base/text.h"
+
+#include <string.h>
+
+enum { ATTEMPTS = 16 }; /* to draw a token that the line does not have yet */
+
+#define SHARE(x) ((uint32_t)((x)*4294967295.0))
+static const struct line_shape shapes[] = {
+    [GENERATE_BOOKS] = {"books", "b", 4096, 8, 5, 80, SHARE(0.30), SHARE(0.55)},
+    [GENERATE_PAPERS] = {"papers", "p", 2048, 0, 4, 44, 0, SHARE(0.90)},
+    [GENERATE_WORDS] = {"words", "w", 512, 0, 20, 21, 0, SHARE(0.50)},
+};
+
+int generate_kind_named(const char *name) {
+    const char *names[3];
+    for (int kind = 0; kind < 3; kind++) {
+        names[kind] = shapes[kind].name;
+        if (!strcmp(name, names[kind])) return kind;
+    }
+    const char *near = text_nearest(name, names, 3);
+    return fail_usage("'%s' is not a kind of corpus; wanted books, papers or words%s%s%s", name,
+                      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+void line_source_init(struct line_source *source, const struct generate_options *options) {
+    *source = (struct line_source){.options = options, .shape = shapes[options->kind]};
+    struct powers *powers = &source->powers;
+    const struct line_shape *shape = &source->shape;
+    powers_init(powers);
+    source->groups = (options->rows + shape->group - 1) / shape->group;
+    source->last_size = options->rows - (source->groups - 1) * shape->group;
+    source->all = powers_log(powers, options->rows + 1);
+    source->group = powers_log(powers, shape->group + 1);
+    source->last = powers_log(powers, source->last_size + 1);
+    source->least = powers_log(powers, shape->least);
+    source->beyond = powers_log(powers, shape->beyond);
+    source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
+}
+
+/* Row of overall rank `rank`: first members of all groups, then second ones. */
+static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
+    uint64_t full = source->last_size * source->groups, member, group;
+    if (rank < full) {
+        member = rank / source->groups;
+        group = rank % source->groups;
+    } else {
+        member = source->last_size + (rank - full) / (source->groups - 1);
+        group = (rank - full) % (source->groups - 1);
+    }
+    return group * source->shape.group + member;
+}
+
+static uint64_t draw_anywhere(const struct line_source *source, uint64_t bits) {
+    return row_of_rank(source, powers_floor(&source->powers, draw_below(bits, source->all)) - 1);
+}
+
+static uint64_t draw_member(const struct line_source *source, uint64_t group, uint64_t bits) {
+    uint64_t rows = group + 1 == source->groups ? source->last : source->group;
+    return group * source->shape.group + powers_floor(&source->powers, draw_below(bits, rows)) - 1;
+}
+
+static int is_there(const struct drawn_line *line, uint32_t row) {
+    int found = 0;
+    for (uint64_t i = 0; i < line->count; i++) found |= line->rows[i] == row;
+    return found;
+}
+
+/* Where the next token of a line comes from: the series of the one before, a group of the line's, or everywhere. */
+static uint32_t draw_token(const struct line_source *source, const struct drawn_line *line, const uint64_t groups[4],
+                           struct draw4 drawn) {
+    const struct line_shape *shape = &source->shape;
+    uint32_t choice = drawn.word[0];
+    if (shape->series && choice < shape->series_share && line->count) {
+        uint64_t before = line->rows[line->count - 1], first = before / shape->series * shape->series;
+        uint64_t next = first + (before - first + 1 + drawn.word[1] % 2) % shape->series;
+        return (uint32_t)(next < source->options->rows ? next : first);
+    }
+    uint64_t bits = draw_pair(drawn, 1);
+    if (choice - shape->series_share < shape->group_share)
+        return (uint32_t)draw_member(source, groups[drawn.word[1] >> 30], bits);
+    return (uint32_t)draw_anywhere(source, bits);
+}
+
+/* The groups a line draws from, by quarters. */
+static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
+    struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
+    for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;
+    if (source->options->kind == GENERATE_BOOKS) groups[1] = groups[0];
+    if (source->options->kind == GENERATE_WORDS) groups[1] = groups[2] = groups[3] = groups[0];
+    if (source->options->kind == GENERATE_PAPERS)
+        for (int i = 0; i < 4; i++) groups[i] = target / source->shape.group;
+}
+
+void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
+    const struct generate_options *options = source->options;
+    struct draw4 drawn = draw_at(options->seed, DRAW_GENERATE, number, 0, 0);
+    uint64_t span = source->beyond - source->least, groups[4];
+    uint64_t length = powers_floor(&source->powers, source->least + draw_below(draw_pair(drawn, 0), span));
+    int repeats = options->kind == GENERATE_WORDS, papers = options->kind == GENERATE_PAPERS;
+    line->count = 0;
+    line->target = papers ? (uint32_t)shuffle_at(&source->order, number % options->rows) : 0;
+    draw_groups(source, number, line->target, groups);
+    for (uint32_t slot = 0; slot < length; slot++)
+        for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
+            struct draw4 token = draw_at(options->seed, DRAW_GENERATE, number, 1, slot + (attempt << 16));
+            uint32_t row = draw_token(source, line, groups, token);
+            if (!repeats && (is_there(line, row) || (papers && row == line->target))) continue;
+            line->rows[line->count++] = row;
+            break;
+        }
+}

@@ -1,0 +1,33 @@
+/* powers: 2^e in whole numbers, for draws by Zipf's law that come out alike on every machine.
+ *
+ * e is a fixed-point number. 2^e is a table of 2^(t / 1024), t = 0..1024, with a straight line between two entries. For a
+ * uniform e in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n: Zipf's law with exponent 1.
+ */
+#ifndef SPTX_POWERS_H
+#define SPTX_POWERS_H
+
+#include <stdint.h>
+
+enum {
+    POWERS_TABLE = 1024,
+    POWERS_POINT = 40 /* e has 40 bits after its point; the first 10 of them choose the entry */
+};
+
+struct powers {
+    uint64_t of[POWERS_TABLE + 1]; /* 2^(t / 1024), with 31 bits after the point */
+};
+
+void powers_init(struct powers *powers);
+/* The lowest e with 2^e >= k, for k up to 2^33. */
+uint64_t powers_log(const struct powers *powers, uint64_t k);
+
+/* The whole part of 2^e. */
+static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
+    unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
+    uint64_t between = e & (((uint64_t)1 << 30) - 1);
+    uint64_t value =
+        (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits after the point */
+    return value >> (61 - whole);
+}
+
+#endif
