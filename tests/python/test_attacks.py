@@ -236,6 +236,36 @@ def test_a_full_disk_leaves_the_older_file(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["rows.npy"]
 
 
+@pytest.mark.parametrize("version, length", [(b"\x02\x00", b"\xff\xff\xff\xff"), (b"\x03\x00", b"\x00\x00\x00\x80"),
+                                             (b"\x01\x00", b"\xff\xff")])
+def test_a_headers_length_past_the_file_is_not_made_room_for(cpu, tmp_path, monkeypatch, version, length):
+    (tmp_path / "file.npy").write_bytes(b"\x93NUMPY" + version + length + b"{'descr': '<f4'}")
+    for name in ("read_array_header_1_0", "read_array_header_2_0"):
+        monkeypatch.setattr(numpy.lib.format, name, None)  # would be asked to read all of it
+    with pytest.raises(sptx.Error, match="its header tells [0-9]+ bytes, more than there are"):
+        sptx.Table.load(tmp_path / "file.npy", device=cpu)
+
+
+@pytest.mark.parametrize("header, said", [
+    ("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 4096), }" % (1 << 32), "its header says 70368744177664"),
+    ("{'descr': '<f4', 'fortran_order': False, 'shape': (100000, 256), }", "its header says 102400000"),
+    ("{'descr': [('weights', '<f4', (256,)), ('updates', '<u4')], 'fortran_order': False, 'shape': (100000,), }", "header says"),
+    ("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", "has 64 bytes of rows, and its header says 8"),
+    ("{'descr': '<f4', 'fortran_order': False, 'shape': (-16, -1), }", "rows = -16"),
+])
+def test_a_header_that_says_more_than_the_file_holds_opens_nothing(cpu, tmp_path, monkeypatch, header, said):
+    text = header.encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    (tmp_path / "file.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(64))
+    opened = []
+    monkeypatch.setattr(sptx.Table, "_own_memory", lambda table: opened.append(table) or [])
+    for optimizer in ("sgd", "none"):
+        with pytest.raises((sptx.Error, ValueError)) as error:
+            sptx.Table.load(tmp_path / "file.npy", optimizer, device=cpu)
+        assert said in str(error.value)
+    assert not opened
+
+
 # ---- objects at odd moments ----
 
 def test_a_table_that_never_opened_is_collected(cpu):

@@ -1,6 +1,7 @@
 """Table: rows by id, over the four verbs of sptx.h."""
 
 import ctypes
+import math
 import os
 from typing import Any, Dict, List, Optional, Tuple, Union
 
@@ -349,15 +350,28 @@ def _fields(table: Any) -> Any:
         index += 1
 
 
+def check_header(file: Any, path: Any) -> None:
+    """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
+    start = file.read(12)
+    file.seek(0)
+    told = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:], "little")
+    if start.startswith(b"\x93NUMPY") and told > os.fstat(file.fileno()).st_size:
+        raise Error("'%s' is no NumPy file: its header tells %d bytes, more than there are" % (os.fspath(path), told))
+
+
 def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
     """Rows, columns and fields of a table's file; a plain matrix of float32 has no fields."""
     with open(path, "rb") as file:
+        check_header(file, path)
         try:
             version = numpy.lib.format.read_magic(file)
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
+            there, told = os.fstat(file.fileno()).st_size - file.tell(), math.prod(shape) * dtype.itemsize
         except Exception as error:  # NumPy's reader of headers lets the errors of Python's own parser through
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
+    if there != told:  # before a table of that size is opened
+        raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
     if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
         return shape[0], (dtype["weights"].shape or (1,))[0], dtype.names
     if dtype == numpy.float32 and len(shape) == 2:

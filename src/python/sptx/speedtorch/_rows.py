@@ -9,7 +9,7 @@ import torch
 
 from .._errors import Error
 from .._libraries import torch_device
-from .._table import Table
+from .._table import Table, check_header
 
 MOST_COLUMNS = 4096  # of a Table
 
@@ -140,6 +140,8 @@ def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], No
 
 def load(path: Any) -> Any:
     """A .npy file, mapped where it can be. sptx.Error where it is none."""
+    with open(path, "rb") as file:
+        check_header(file, path)
     try:
         values = numpy.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
