@@ -16,21 +16,14 @@
 
 #include <cmocka.h>
 
+#include "open_cpu.h"
+
 /* What programs were built against. A struct may grow at its end only; then its line here is added to, with its version. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(sizeof(struct sptx_table_options) == 216, "version 1");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(sizeof(struct sptx_view) == 48, "version 1");
 _Static_assert(sizeof(struct sptx_progress) == 72, "version 1");
-
-static struct sptx_context *open_cpu(unsigned threads) {
-    struct sptx_context_options options = SPTX_CONTEXT_OPTIONS;
-    struct sptx_context *context;
-    options.device = "cpu";
-    options.threads = threads;
-    assert_int_equal(sptx_open(&context, &options), SPTX_OK);
-    return context;
-}
 
 static struct sptx_table *open_table(struct sptx_context *context, uint64_t rows, uint32_t dim, const char *optimizer) {
     struct sptx_table_options options;
@@ -476,82 +469,8 @@ static void a_model_of_two_large_tables_learns(void **state) {
     sptx_close(context);
 }
 
-/* ---- training, and a run ---- */
-
-struct heard {
-    int times, stop_after;
-    double last_done;
-};
-
-static int hear(void *user, const struct sptx_progress *progress) {
-    struct heard *heard = user;
-    assert_int_equal(progress->size, sizeof *progress);
-    assert_true(progress->done >= heard->last_done);
-    heard->last_done = progress->done;
-    return ++heard->times == heard->stop_after;
-}
-
-static void a_run_is_trained_stopped_resumed_and_read(void **state) {
-    char directory[] = "/tmp/sptx-library.XXXXXX", text[64], corpus[96], run_dir[64];
-    assert_non_null(mkdtemp(directory));
-    snprintf(text, sizeof text, "%s/text.txt", directory);
-    snprintf(corpus, sizeof corpus, "corpus.path=%s", text);
-    snprintf(run_dir, sizeof run_dir, "run.dir=%s/run", directory);
-    FILE *file = fopen(text, "w");
-    for (int i = 0; i < 20000; i++) fprintf(file, i % 2 ? "red green blue\n" : "one two three four\n");
-    fclose(file);
-    const char *settings[] = {corpus, run_dir, "corpus.min_count=1", "model.dim=16", "train.update=batch", "train.batch=500",
-                              "train.epochs=3", "train.report_seconds=0.01", "examples.subsample=0", "optimizer.rule=adagrad", "optimizer.lr=0.05"};
-    enum { COUNT = sizeof settings / sizeof *settings };
-    struct sptx_context *context = open_cpu(2);
-    struct heard heard = {.stop_after = 2};
-    const char *wrong[] = {"model.dimm=3"}, *none[] = {"model.dim"};
-    assert_int_equal(sptx_train(context, NULL, wrong, 1, 0, NULL, NULL), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "dimm"));
-    assert_int_equal(sptx_train(context, NULL, none, 1, 0, NULL, NULL), SPTX_USAGE);
-    enum sptx_status status = sptx_train(context, NULL, settings, COUNT, 0, hear, &heard);
-    if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
-    assert_true(heard.last_done < 1);
-    heard.stop_after = 0;
-    status = sptx_train(context, NULL, settings, COUNT, 1, hear, &heard);
-    if (status) fail_msg("%s", sptx_error(context));
-    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, NULL, NULL), SPTX_FAILED); /* it is there already */
-
-    struct sptx_run *run;
-    uint64_t row, length;
-    assert_int_equal(sptx_run_open(context, run_dir + sizeof "run.dir=" - 1, &run), SPTX_OK);
-    assert_int_equal(sptx_run_rows(run), 7);
-    assert_int_equal(sptx_run_dim(run), 16);
-    assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
-    assert_string_equal(sptx_run_word(run, row, &length), "green");
-    assert_int_equal(length, 5);
-    assert_int_equal(sptx_run_count(run, row), 10000);
-    assert_int_equal(sptx_run_find(run, "grean", &row), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "green"));
-    assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
-    struct sptx_view view = {.size = sizeof view};
-    assert_int_equal(sptx_run_view(run, "target", &view), SPTX_OK);
-    uint32_t self = (uint32_t)row, rows[3];
-    float scores[3];
-    const float *query = (const float *)((const char *)view.data + row * view.stride);
-    assert_int_equal(sptx_run_nearest(run, query, 1, &self, 3, rows, scores), SPTX_OK);
-    for (int i = 0; i < 2; i++) { /* red and blue, in some order */
-        const char *word = sptx_run_word(run, rows[i], NULL);
-        assert_true(!strcmp(word, "red") || !strcmp(word, "blue"));
-        assert_true(scores[i] >= scores[i + 1]);
-    }
-    assert_int_equal(sptx_run_view(run, "both", &view), SPTX_USAGE);
-    sptx_run_close(run);
-    assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
-    sptx_close(context);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    assert_int_equal(system(command), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_is_trained_stopped_resumed_and_read),
         cmocka_unit_test(a_failed_open_says_why),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(options_that_cannot_work_are_named),

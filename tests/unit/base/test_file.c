@@ -1,31 +1,11 @@
 #include "base/file_map.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/file_holds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-static void assert_said(const char *part, const char *path) {
-    if (!strstr(report_sentence(), part) || !strstr(report_sentence(), path))
-        fail_msg("wanted \"%s\" and '%s' in \"%s\"", part, path, report_sentence());
-    report_clear();
-}
-
-static void assert_holds(const char *path, const char *bytes, uint64_t length) {
-    uint64_t got;
-    char *text = file_read(path, &got);
-    assert_non_null(text);
-    assert_true(got == length);
-    assert_memory_equal(text, bytes, length);
-    assert_int_equal(text[length], 0);
-    free(text);
-}
 
 static int files_in_scratch(void) {
     char **names;
@@ -447,63 +427,6 @@ static void an_append_that_fails_leaves_the_file_as_it_was(void **state) {
     assert_holds(path, "a\nbc\n", 5);
 }
 
-/* ---- names ---- */
-
-static void joins_paths(void **state) {
-    static const char *const all[][3] = {
-        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a", "", "a/"}};
-    for (size_t i = 0; i < 5; i++) {
-        char *path = file_join(all[i][0], all[i][1]);
-        assert_string_equal(path, all[i][2]);
-        free(path);
-    }
-}
-
-static int looks_at(const char *path) {
-    return file_exists(path);
-}
-
-/* Absent is what the system says is absent, and nothing else. */
-static void tells_absent_from_unknown(void **state) {
-    char *file = scratch_text("file", ""), *loop = in_scratch("loop"), *closed = in_scratch("closed"), part[300];
-    assert_int_equal(symlink("nowhere", in_scratch("broken")), 0);
-    assert_int_equal(symlink("loop", loop), 0);
-    assert_int_equal(file_exists(file), 1);
-    assert_int_equal(file_exists(scratch), 1);
-    assert_int_equal(file_exists(in_scratch("broken")), 1);
-    assert_int_equal(file_exists(loop), 1);
-    assert_int_equal(file_exists(in_scratch("absent")), 0);
-    assert_int_equal(file_exists(in_scratch("absent/x")), 0);
-    assert_int_equal(file_exists(in_scratch("file/x")), 0);
-    memset(part, 'x', sizeof part - 1);
-    part[sizeof part - 1] = 0;
-    assert_int_equal(file_exists(part), 0); /* nothing can have such a name */
-    assert_int_equal(file_exists(in_scratch("loop/x")), -1);
-    assert_said("cannot look at", loop);
-    assert_int_equal(mkdir(closed, 0), 0);
-    assert_int_equal(chmod(scratch, 0755), 0);
-    assert_int_equal(without_rights(looks_at, in_scratch("closed/x")), -1);
-    assert_said("ermission", closed);
-    chmod(closed, 0700);
-}
-
-static void removes_a_file(void **state) {
-    char *file = scratch_text("file", "x");
-    assert_int_equal(file_remove(file), 0);
-    assert_false(file_exists(file));
-    assert_int_equal(file_remove(file), 0); /* absent: not an error */
-    assert_int_equal(file_remove(scratch), -1);
-    assert_said("cannot remove", scratch);
-}
-
-static void renames(void **state) {
-    char *from = scratch_text("from", "new"), *to = scratch_text("to", "old");
-    assert_int_equal(file_rename(from, to), 0);
-    assert_holds(to, "new", 3);
-    assert_int_equal(file_rename(from, to), -1);
-    assert_said("cannot rename to", to);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void) {
@@ -526,10 +449,6 @@ int main(void) {
                                        TEST(an_open_file_is_appended_to),
                                        TEST(a_full_disk_leaves_the_old_file),
                                        TEST(replaces_and_appends),
-                                       TEST(an_append_that_fails_leaves_the_file_as_it_was),
-                                       TEST(joins_paths),
-                                       TEST(tells_absent_from_unknown),
-                                       TEST(removes_a_file),
-                                       TEST(renames)};
+                                       TEST(an_append_that_fails_leaves_the_file_as_it_was)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,91 @@
+/* Training and a finished run, from outside: sptx.h and libsptx.so alone. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "sptx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "open_cpu.h"
+
+struct heard {
+    int times, stop_after;
+    double last_done;
+};
+
+static int hear(void *user, const struct sptx_progress *progress) {
+    struct heard *heard = user;
+    assert_int_equal(progress->size, sizeof *progress);
+    assert_true(progress->done >= heard->last_done);
+    heard->last_done = progress->done;
+    return ++heard->times == heard->stop_after;
+}
+
+static void a_run_is_trained_stopped_resumed_and_read(void **state) {
+    char directory[] = "/tmp/sptx-library.XXXXXX", text[64], corpus[96], run_dir[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(text, sizeof text, "%s/text.txt", directory);
+    snprintf(corpus, sizeof corpus, "corpus.path=%s", text);
+    snprintf(run_dir, sizeof run_dir, "run.dir=%s/run", directory);
+    FILE *file = fopen(text, "w");
+    for (int i = 0; i < 20000; i++) fprintf(file, i % 2 ? "red green blue\n" : "one two three four\n");
+    fclose(file);
+    const char *settings[] = {corpus, run_dir, "corpus.min_count=1", "model.dim=16", "train.update=batch", "train.batch=500",
+                              "train.epochs=3", "train.report_seconds=0.01", "examples.subsample=0", "optimizer.rule=adagrad", "optimizer.lr=0.05"};
+    enum { COUNT = sizeof settings / sizeof *settings };
+    struct sptx_context *context = open_cpu(2);
+    struct heard heard = {.stop_after = 2};
+    const char *wrong[] = {"model.dimm=3"}, *none[] = {"model.dim"};
+    assert_int_equal(sptx_train(context, NULL, wrong, 1, 0, NULL, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "dimm"));
+    assert_int_equal(sptx_train(context, NULL, none, 1, 0, NULL, NULL), SPTX_USAGE);
+    enum sptx_status status = sptx_train(context, NULL, settings, COUNT, 0, hear, &heard);
+    if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
+    assert_true(heard.last_done < 1);
+    heard.stop_after = 0;
+    status = sptx_train(context, NULL, settings, COUNT, 1, hear, &heard);
+    if (status) fail_msg("%s", sptx_error(context));
+    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, NULL, NULL), SPTX_FAILED); /* it is there already */
+
+    struct sptx_run *run;
+    uint64_t row, length;
+    assert_int_equal(sptx_run_open(context, run_dir + sizeof "run.dir=" - 1, &run), SPTX_OK);
+    assert_int_equal(sptx_run_rows(run), 7);
+    assert_int_equal(sptx_run_dim(run), 16);
+    assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
+    assert_string_equal(sptx_run_word(run, row, &length), "green");
+    assert_int_equal(length, 5);
+    assert_int_equal(sptx_run_count(run, row), 10000);
+    assert_int_equal(sptx_run_find(run, "grean", &row), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "green"));
+    assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
+    struct sptx_view view = {.size = sizeof view};
+    assert_int_equal(sptx_run_view(run, "target", &view), SPTX_OK);
+    uint32_t self = (uint32_t)row, rows[3];
+    float scores[3];
+    const float *query = (const float *)((const char *)view.data + row * view.stride);
+    assert_int_equal(sptx_run_nearest(run, query, 1, &self, 3, rows, scores), SPTX_OK);
+    for (int i = 0; i < 2; i++) { /* red and blue, in some order */
+        const char *word = sptx_run_word(run, rows[i], NULL);
+        assert_true(!strcmp(word, "red") || !strcmp(word, "blue"));
+        assert_true(scores[i] >= scores[i + 1]);
+    }
+    assert_int_equal(sptx_run_view(run, "both", &view), SPTX_USAGE);
+    sptx_run_close(run);
+    assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
+    sptx_close(context);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_run_is_trained_stopped_resumed_and_read)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/pairs.h"
+#include "tests/unit/plain_options.h"
+#include "tests/unit/scratch.h"
+
+#include <cmocka.h>
+
+static void read_as_pairs(struct corpus *corpus, enum corpus_header header) {
+    struct corpus_options options = plain_options(FORMAT_PAIRS);
+    options.header = header;
+    corpus_read_as(corpus, &options);
+}
+
+static void whole_lines_end_blocks_at_lines(void **state) {
+    struct corpus *corpus = scratch_corpus(scratch_text("lines", "one two three\nfour\n\nfive six"), 3);
+    struct corpus_block block = {0};
+    read_as_pairs(corpus, HEADER_AUTO);
+    while (corpus_next(corpus, &block) > 0) {
+        assert_int_equal(block.continues, 0);
+        assert_int_equal(block.line_open, 0);
+        assert_true(block.bytes[block.length - 1] == '\n' || block.bytes[block.length - 1] == 'x');
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+}
+
+/* "list:item;" for each pair that is kept, or the sentence of the failure. */
+static const char *pairs_of_bytes(const char *text, uint64_t length, double min_rating, enum corpus_header header) {
+    static char out[1024];
+    struct corpus *corpus = scratch_corpus(scratch_file("pairs", text, length), 4);
+    struct corpus_block block = {0};
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    char *at = out;
+    int more, failed = 0;
+    *out = 0;
+    read_as_pairs(corpus, header);
+    while (!failed && (more = corpus_next(corpus, &block)) != 0) {
+        failed = more < 0;
+        if (failed) break;
+        corpus_cursor_start(&cursor, &block);
+        while ((more = pairs_next(&cursor, &block, min_rating, &pair)) > 0)
+            at += sprintf(at, "%.*s:%.*s;", (int)pair.list_length, pair.list, (int)pair.item_length, pair.item);
+        failed = more < 0;
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    if (failed) snprintf(out, sizeof out, "%s", strchr(report_sentence(), 'l'));
+    report_clear();
+    return strstr(out, "line") ? strstr(out, "line") : out;
+}
+
+static const char *pairs_of(const char *text, double min_rating) {
+    return pairs_of_bytes(text, strlen(text), min_rating, HEADER_AUTO);
+}
+
+static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
+    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\nu2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY),
+                        "u1:a;u1:b;u2:c;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u1 a 5\nu1 b 3.9\nu2 c 4\nu2 d -1\nu2 e 1e1\n", 4), "u1:a;u2:c;u2:e;");
+    assert_string_equal(pairs_of("user,item,rating\n1,2,3\n", -INFINITY), "1:2;");
+    assert_string_equal(pairs_of("", 1), "");
+}
+
+static void bad_pairs_name_their_line(void **state) {
+    assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY),
+                        "line 2: the rating 'rating' is not a number");
+    assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
+    assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), "line 1: the rating 'c' is not a number; where the "
+                                                                  "line names the columns, set corpus.header = yes");
+    assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
+                        "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
+                        "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]");
+    assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
+    const char *empty = "line 1: a field is empty; wanted list, item[, rating]";
+    assert_string_equal(pairs_of("1,,3\n", -INFINITY), empty);
+    assert_string_equal(pairs_of(",2,3\n", -INFINITY), empty);
+    assert_string_equal(pairs_of("1,2,\n", -INFINITY), empty);
+    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), empty);
+}
+
+static void assert_pairs(const char *text, enum corpus_header header, const char *wanted) {
+    const char *got = pairs_of_bytes(text, strlen(text), -INFINITY, header);
+    if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
+}
+
+/* The first line that holds anything, told by its numbers. */
+static void headers_are_left_out(void **state) {
+    static const char *const headers[][2] = {{"user_id,book_id,rating\n1,2,3\n", "1:2;"},
+                                             {"user\titem\trating\ttimestamp\r\n1\t2\t3\t4\r\n5\t6\t7\t8", "1:2;5:6;"},
+                                             {"user item rating\n\n\n1 2 -3.5\n", "1:2;"},
+                                             {"\n \n\nuser,item\n\n 1 , 2\n", "1:2;"},
+                                             {"userId,movieId\n1,2\n3,4", "1:2;3:4;"},
+                                             {"User ID, Book ID, My rating\na b,c\n", NULL},
+                                             {"User ID,Book ID,My rating\na,b,3\n", "a:b;"},
+                                             {"\"user\",\"item\",\"rating\"\nalice,dune,5\n", "alice:dune;"},
+                                             {"\xEF\xBB\xBFuser,item,rating\n1,2,3\n", "1:2;"},
+                                             {"user,item,rating\r1,2,3\r4,5,6", "1:2;4:5;"},
+                                             {"user,item,rating", ""},
+                                             {"user,item,rating\n1,2\n", "1:2;"}};
+    static const char named[] = "line 1: the rating 'good' is not a number; where the line names the columns, set "
+                                "corpus.header = yes";
+    static const char *const data[][2] = {{"1,2,3\n4,5,6\n", "1:2;4:5;"},
+                                          {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
+                                          {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
+                                          {"alice,1984\n1,2\n", "alice:1984;1:2;"},
+                                          {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
+                                          {"user,item", "user:item;"},
+                                          {"u,i,good\nu,j,bad\n", named},
+                                          {",user,item,rating\n0,1,2,3\n",
+                                           "line 1: a field is empty; wanted list, item[, rating]"},
+                                          {"a,b,c,d,e\n1,2,3,4,5\n",
+                                           "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        if (data[i][1]) assert_pairs(data[i][0], HEADER_AUTO, data[i][1]);
+    assert_pairs("user,item,rating\n1,2,3\n", HEADER_NO,
+                 "line 1: the rating 'rating' is not a number; where the line names the columns, set corpus.header = yes");
+    assert_pairs("user,item\n1,2\n", HEADER_NO, "user:item;1:2;");
+    assert_pairs("user,item\n1,2\n", HEADER_YES, "1:2;");
+    assert_pairs("\n\nu1,b1\nu2,b2", HEADER_YES, "u2:b2;");
+    assert_pairs("\xEF\xBB\xBF\r\nu1,b1\r\nu2,b2", HEADER_YES, "u2:b2;");
+    assert_pairs("1,2,3\n", HEADER_YES, "");
+    assert_pairs("1,2,3", HEADER_YES, "");
+    assert_pairs("", HEADER_YES, "");
+    assert_pairs("user,item,rating\n1,2,3\nx,y,z\n", HEADER_AUTO, "line 3: the rating 'z' is not a number");
+}
+
+/* Each file of a directory has its own. */
+static void every_file_may_have_a_header(void **state) {
+    char seen[64] = "";
+    mkdir(in_scratch("d"), 0777);
+    scratch_text("d/a", "user,item\n1,2\n");
+    scratch_text("d/b", "3,4\n");
+    scratch_text("d/c", "user,item\n5,6\n");
+    struct corpus *corpus = scratch_corpus(in_scratch("d"), 4);
+    struct corpus_block block = {0};
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    read_as_pairs(corpus, HEADER_AUTO);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(corpus_rewind(corpus), 0);
+        while (corpus_next(corpus, &block) > 0) {
+            corpus_cursor_start(&cursor, &block);
+            while (pairs_next(&cursor, &block, -INFINITY, &pair) > 0)
+                sprintf(seen + strlen(seen), "%.*s%d ", (int)pair.list_length, pair.list, (int)pair.line);
+        }
+    }
+    assert_string_equal(seen, "12 31 52 12 31 52 ");
+    corpus_block_release(&block);
+    corpus_close(corpus);
+}
+
+/* A first or a second line whose end is the last byte that is looked at, or stands near it. */
+static void headers_are_looked_for_in_the_front(void **state) {
+    char *text = malloc(2 * FRONT_BYTES);
+    for (int end = FRONT_BYTES - 3; end <= FRONT_BYTES + 3; end++) {
+        int inside = end <= FRONT_BYTES;
+        uint64_t n = (uint64_t)sprintf(text, "user,item,rating%*s\n1,2,3\n4,5,6\n", end - 17, "");
+        const char *got = pairs_of_bytes(text, n, -INFINITY, HEADER_YES);
+        assert_true(inside ? !strcmp(got, "1:2;4:5;") : strstr(got, "is longer than 65536 bytes") != NULL);
+        n = (uint64_t)sprintf(text, "user,item,rating\n1,2,3%*s\n4,5,6\n", end - 23, "");
+        got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
+        assert_true(!strcmp(got, "1:2;4:5;")); /* alone in what is looked at it names columns, too */
+        n = (uint64_t)sprintf(text, "user,item\n1,2%*s\n4,5\n", end - 14, "");
+        got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
+        assert_string_equal(got, inside ? "1:2;4:5;" : "user:item;1:2;4:5;");
+    }
+    free(text);
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(whole_lines_end_blocks_at_lines),
+        IN_SCRATCH(pairs_come_apart_at_blanks_tabs_and_commas),
+        IN_SCRATCH(bad_pairs_name_their_line),
+        IN_SCRATCH(headers_are_left_out),
+        IN_SCRATCH(every_file_may_have_a_header),
+        IN_SCRATCH(headers_are_looked_for_in_the_front),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+#include "kernels/backend.h"
+#include "tests/unit/config_text.h"
+
+static void auto_on_text(void **state) {
+    RESOLVES("");
+    assert_int_equal(config.corpus_min_count, 5);
+    assert_int_equal(config.examples_mode, EXAMPLE_WINDOW);
+    assert_true(config.examples_subsample == 1e-4);
+    assert_int_equal(config.examples_shuffle, 0);
+    assert_int_equal(config.examples_shuffle_items, 0);
+    assert_int_equal(config.negatives_per, PER_PAIR);
+    assert_int_equal(config.optimizer_rule, RULE_SGD);
+    assert_true(config.optimizer_lr == 0.025);
+    assert_int_equal(config.train_epochs, 5);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
+    assert_int_equal(config.train_update, UPDATE_HOGWILD);
+    assert_true(config.train_batch == COUNT_AUTO); /* left to the machine */
+    assert_int_equal(config.device_backend, BACKEND_AUTO);
+    assert_string_equal(config.run_dir, "runs/some run");
+    assert_true(config_corpus(&config).min_rating == -INFINITY);
+    assert_true(config.checkpoint_seconds == 1800 && config.checkpoint_steps == 0 && !config.checkpoint_epochs);
+    config_release(&config);
+}
+
+static void auto_on_lists(void **state) {
+    static const char *const formats[] = {"lists", "pairs", "adjacency"};
+    for (int i = 0; i < 3; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[corpus]\nformat = %s\n", formats[i]);
+        RESOLVES(text);
+        assert_int_equal(config.corpus_min_count, 1);
+        assert_int_equal(config.examples_mode, i == 2 ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
+        assert_true(config.examples_subsample == 0);
+        assert_int_equal(config.examples_shuffle, 1);
+        assert_int_equal(config.examples_shuffle_items, 0);
+        assert_int_equal(config.negatives_per, PER_EXAMPLE);
+        assert_int_equal(config.train_update, UPDATE_BATCH);
+        assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+        assert_true(config.optimizer_lr == (i == 2 ? 0.05 : 0.25));
+        assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
+        assert_int_equal(config.train_epochs, i == 2 ? 50 : 10);
+        assert_int_equal(config.examples_targets, i == 2 ? TARGETS_ONE : TARGETS_ALL);
+        assert_int_equal(config.examples_short, i == 2 ? SHORT_REPEAT : SHORT_SKIP);
+        config_release(&config);
+    }
+    RESOLVES("[corpus]\nformat = lists\n[examples]\nmode = window\n");
+    assert_int_equal(config.examples_shuffle, 0);
+    assert_int_equal(config.examples_shuffle_items, 1);
+    assert_int_equal(config.negatives_per, PER_PAIR);
+    config_release(&config);
+}
+
+/* By the file, or else by the corpus; never by what would lead out of runs/. */
+static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
+    static const char *const corpora[][2] = {
+        {"", "runs/run"},           {"books", "runs/books"},       {"a/b/books.csv.gz", "runs/books"},
+        {"x.txt y.txt", "runs/x"},  {"texts/", "runs/texts"},      {"\"my books.tsv\"", "runs/my books"},
+        {"a.b.txt.zst", "runs/a.b"}, {".", "runs/run"},             {"..", "runs/run"},
+        {"../..", "runs/run"},      {"/", "runs/run"},             {"...txt", "runs/run"},
+        {".gz", "runs/.gz"},        {"papers.ids", "runs/papers"}, {"...", "runs/..."}};
+    static const char *const files[][2] = {{"one.ini", "runs/one"}, {"two", "runs/two"},      {"..ini", "runs/run"},
+                                           {"...ini", "runs/run"},  {".ini", "runs/.ini"}};
+    struct config c;
+    for (size_t i = 0; i < sizeof corpora / sizeof *corpora; i++) {
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_set(&c, "corpus", "path", corpora[i][0], "here"), 0);
+        assert_int_equal(config_resolve(&c), 0);
+        assert_string_equal(c.run_dir, corpora[i][1]);
+        config_release(&c);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_read(&c, scratch_text(files[i][0], "")), 0);
+        assert_int_equal(config_resolve(&c), 0);
+        assert_string_equal(c.run_dir, files[i][1]);
+        config_release(&c);
+    }
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_read(&c, scratch_text("one.ini", "[corpus]\npath = books.txt\n[run]\ndir = own\n")), 0);
+    assert_int_equal(config_resolve(&c), 0);
+    assert_string_equal(c.run_dir, "own");
+    config_release(&c);
+}
+
+static void auto_of_the_rules(void **state) {
+    static const struct {
+        const char *rule;
+        double lr, eps, decay;
+    } rules[] = {{"sgd", 0.025, 1e-8, 0},        {"adagrad", 0.01, 1e-10, 0}, {"adadelta", 1, 1e-6, 0},
+                 {"rmsprop", 0.01, 1e-8, 0},     {"adam", 1e-3, 1e-8, 0},     {"adamw", 1e-3, 1e-8, 0.01},
+                 {"sparse-adam", 1e-3, 1e-8, 0}, {"adamax", 2e-3, 1e-8, 0},   {"asgd", 0.01, 1e-8, 0},
+                 {"rprop", 0.01, 1e-8, 0}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[optimizer]\nrule = %s\n", rules[i].rule);
+        RESOLVES(text);
+        assert_true(config.optimizer_lr == rules[i].lr);
+        assert_true(config.optimizer_eps == rules[i].eps);
+        assert_true(config.optimizer_weight_decay == rules[i].decay);
+        assert_true(config.optimizer_alpha == (strcmp(rules[i].rule, "asgd") ? 0.99 : 0.75));
+        assert_int_equal(config.optimizer_schedule, i ? SCHEDULE_CONSTANT : SCHEDULE_LINEAR);
+        assert_int_equal(config.train_update, i ? UPDATE_BATCH : UPDATE_HOGWILD);
+        config_release(&config);
+    }
+}
+
+/* The rate and the schedule of rule = auto go with it: a rule that is named brings its own, also on items. */
+static void a_named_rule_brings_its_own_rate(void **state) {
+    RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
+    assert_true(config.optimizer_lr == 0.01);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.train_epochs, 3);
+    config_release(&config);
+}
+
+static void a_rate_that_is_set_stays_with_any_rule(void **state) {
+    RESOLVES("[corpus]\nformat = pairs\n[optimizer]\nrule = auto\nlr = 0.125\nschedule = constant\n");
+    assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+    assert_true(config.optimizer_lr == 0.125);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    config_release(&config);
+}
+
+static void what_is_set_is_kept(void **state) {
+    RESOLVES("[optimizer]\nrule = adam\nlr = 0.5\neps = 0.25\nweight_decay = 0.125\nschedule = "
+             "cosine\n[corpus]\nmin_count = 2\n"
+             "[examples]\nsubsample = 0\nshuffle = yes\n[negatives]\nper = example\n[run]\ndir = here\n[train]\nupdate "
+             "= batch\n");
+    assert_true(config.optimizer_lr == 0.5 && config.optimizer_eps == 0.25 && config.optimizer_weight_decay == 0.125);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_COSINE);
+    assert_int_equal(config.corpus_min_count, 2);
+    assert_true(config.examples_subsample == 0);
+    assert_int_equal(config.examples_shuffle, 1);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
+    assert_string_equal(config.run_dir, "here");
+    config_release(&config);
+}
+
+/* What hogwild cannot do is not what auto picks. */
+static void auto_update_picks_what_works(void **state) {
+    static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
+                                          "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",
+                                          "[optimizer]\nclip = 20\n"};
+    for (int i = 0; i < 5; i++) {
+        RESOLVES(batches[i]);
+        assert_int_equal(config.train_update, UPDATE_BATCH);
+        config_release(&config);
+    }
+    RESOLVES("[train]\nupdate = hogwild\nheld_out = 0.1\n[optimizer]\nrule = adagrad\n");
+    assert_int_equal(config.train_update, UPDATE_HOGWILD);
+    config_release(&config);
+}
+
+/* An option of another rule is warned about, not refused: one file may serve runs with several rules. */
+static void an_option_of_another_rule_is_let_through(void **state) {
+    RESOLVES("[optimizer]\nrule = adam\nmomentum = 0.9\nnesterov = yes\nrho = 0.5\nstep_min = 100\n[corpus]\nformat = "
+             "lists\n");
+    assert_true(config.optimizer_momentum == 0.9);
+    config_release(&config);
+}
+
+static void checkpoint_times_are_taken_apart(void **state) {
+    static const struct {
+        const char *text;
+        double seconds;
+        uint64_t steps;
+        int epochs;
+        double share; /* of the time: the bound of what nobody asked for */
+    } all[] = {{"end", 0, 0, 0, 0},          {"10m", 600, 0, 0, 0},  {"90 s", 90, 0, 0, 0}, {"5000 steps", 0, 5000, 0, 0},
+               {"1e3 steps", 0, 1000, 0, 0}, {"1 step", 0, 1, 0, 0}, {"epoch", 0, 0, 1, 0}, {"epoch, 2h", 7200, 0, 1, 0},
+               {"auto", 1800, 0, 0, 0.03},   {"auto, 10m", 600, 0, 0, 0}, {"10m, auto", 600, 0, 0, 0},
+               {"epoch, auto", 1800, 0, 1, 0.03}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[run]\ncheckpoint_every = %s\n", all[i].text);
+        RESOLVES(text);
+        assert_true(config.checkpoint_seconds == all[i].seconds);
+        assert_true(config.checkpoint_share == all[i].share);
+        assert_int_equal(config.checkpoint_steps, all[i].steps);
+        assert_int_equal(config.checkpoint_epochs, all[i].epochs);
+        config_release(&config);
+    }
+    static const char *const wrong[] = {"0m",       "0 steps", "-1 steps", "1.5 steps", "steps",
+                                        "5 epochs", "10m,",    "",         "often"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[run]\ncheckpoint_every = %s\n", wrong[i]);
+        REFUSES(text, "line 2", "run.checkpoint_every");
+    }
+}
+
+static void refuses_what_cannot_work(void **state) {
+    REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
+            "train.update = batch");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nmomentum = 0.9\n", "hogwild", "momentum is 0.9");
+    REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
+    REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is list");
+    REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
+    REFUSES("[corpus]\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is text");
+    REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
+    REFUSES("[optimizer]\nrule = adam\nbeta2 = 1\n", "beta2 = 1", "below 1");
+    REFUSES("[optimizer]\nrule = sparse-adam\nweight_decay = 0.1\n", "weight_decay = 0.1", "sparse-adam");
+    REFUSES("[optimizer]\nrule = rprop\nstep_min = 2\nstep_max = 1\n", "step_min = 2", "step_max = 1");
+    RESOLVES("[corpus]\nformat = pairs\nmin_rating = 3.5\n[train]\nepochs = 0\nsteps = 7\n[optimizer]\nmomentum = "
+             "0.9\nnesterov = yes\n");
+    assert_true(config_corpus(&config).min_rating == 3.5);
+    config_release(&config);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(auto_on_text),
+                                       TEST(auto_on_lists),
+                                       TEST(a_run_is_called_by_its_file_or_its_corpus),
+                                       TEST(auto_of_the_rules),
+                                       TEST(a_named_rule_brings_its_own_rate),
+                                       TEST(a_rate_that_is_set_stays_with_any_rule),
+                                       TEST(what_is_set_is_kept),
+                                       TEST(auto_update_picks_what_works),
+                                       TEST(an_option_of_another_rule_is_let_through),
+                                       TEST(checkpoint_times_are_taken_apart),
+                                       TEST(refuses_what_cannot_work)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
