@@ -60,17 +60,22 @@ struct measured {
 
 /* ---- bytes of arrays, each ---- */
 
-/* Of one side of a batch of n occurrences. */
-struct side_bytes {
-    uint64_t ids, block, distinct, distinct_ids, distinct_starts, order, items, longs; /* distinct_ids: of each copy */
+/* Of a row set of n ids. */
+struct row_set_bytes {
+    uint64_t ids, distinct, distinct_ids, distinct_starts, order, items, longs; /* distinct_ids: of each copy */
 };
-static inline struct side_bytes side_bytes(uint64_t n) {
-    struct side_bytes bytes;
-    bytes.ids = bytes.block = bytes.distinct = bytes.distinct_ids = bytes.order = n * sizeof(uint32_t);
+static inline struct row_set_bytes row_set_bytes(uint64_t n) {
+    struct row_set_bytes bytes;
+    bytes.ids = bytes.distinct = bytes.distinct_ids = bytes.order = n * sizeof(uint32_t);
     bytes.distinct_starts = (n + 1) * sizeof(uint32_t);
     bytes.items = n * sizeof(struct item);
     bytes.longs = (n / UPDATE_PIECE + 1) * sizeof(struct item);
     return bytes;
+}
+
+/* Of the block of each id, for n ids of a side. */
+static inline uint64_t block_of_bytes(uint64_t n) {
+    return n * sizeof(uint32_t);
 }
 
 /* Of a batch, by its blocks. */
@@ -91,7 +96,7 @@ static inline struct batch_bytes batch_bytes(uint64_t blocks, uint64_t targets, 
 static inline uint64_t forward_bytes(uint64_t rows) {
     return rows * sizeof(uint32_t);
 }
-/* Of the batch's ids where the host's threads move rows. */
+/* Of a set's ids where the host's threads move rows. */
 static inline uint64_t host_ids_bytes(uint64_t occurrences) {
     return occurrences * sizeof(uint32_t);
 }

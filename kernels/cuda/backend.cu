@@ -121,7 +121,7 @@ static int open_streams(struct backend *b) {
 }
 
 static int open_stage(struct backend *b, struct stage *stage) {
-    cudaEvent_t *events[4] = {&stage->prepared, &stage->arrived, &stage->stepped, &stage->done};
+    cudaEvent_t *events[] = {&stage->prepared, &stage->stepped, &stage->done};
     if (gpu_take(b, (void **)&stage->both_counts, 2 * sizeof *stage->counts, "a batch's counts") ||
         gpu_take(b, (void **)&stage->request, sizeof *stage->request, "a batch's request"))
         return -1;
@@ -130,31 +130,24 @@ static int open_stage(struct backend *b, struct stage *stage) {
         return -1;
     memset(stage->request_host, 0, sizeof *stage->request_host);
     CK(cudaMemset(stage->both_counts, 0, 2 * sizeof *stage->counts));
-    stage->counts = stage->both_counts;
     stage->builder = b->builders;
     memset(stage->result, 0, sizeof *stage->result);
-    for (int i = 0; i < 4; i++) CK(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
+    for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    for (int side = 0; side < 2; side++)
+        if (row_set_open(&stage->side[side], side, 2)) return -1;
+    cuda_stage_use(stage, 0);
     return 0;
-}
-
-static void close_side(struct backend *b, struct side_arrays *a) {
-    struct gpu_array *arrays[] = {&a->ids,   &a->block, &a->distinct, &a->distinct_ids[0], &a->distinct_ids[1], &a->distinct_starts,
-                                  &a->order, &a->items, &a->longs,    &a->forward,         &a->slots[0],        &a->slots[1]};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
-    for (int i = 0; i < 2; i++)
-        buffer_give(b, a->staging[i], a->staging_bytes[i]);
-    buffer_give(b, a->host_ids, a->host_ids_bytes);
-    buffer_give(b, a->host_counts, sizeof *a->host_counts);
 }
 
 static void close_stage(struct backend *b, struct stage *stage) {
     struct gpu_array *arrays[] = {&stage->target_starts, &stage->context_starts, &stage->term_starts,  &stage->positives,
-                                  &stage->block_example, &stage->block_slot,     &stage->coefficients, &stage->losses};
-    cudaEvent_t events[4] = {stage->prepared, stage->arrived, stage->stepped, stage->done};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) gpu_drop(b, arrays[i]);
-    for (int side = 0; side < 2; side++) close_side(b, &stage->side[side]);
-    for (int i = 0; i < 4; i++)
-        if (events[i]) cudaEventDestroy(events[i]);
+                                  &stage->block_example, &stage->block_slot,     &stage->coefficients, &stage->losses,
+                                  &stage->block_of[0],   &stage->block_of[1]};
+    cudaEvent_t events[] = {stage->prepared, stage->stepped, stage->done};
+    for (struct gpu_array *array : arrays) gpu_drop(b, array);
+    for (struct row_set &side : stage->side) row_set_close(b, &side);
+    for (cudaEvent_t event : events)
+        if (event) cudaEventDestroy(event);
     gpu_give(b, stage->both_counts, 2 * sizeof *stage->counts);
     gpu_give(b, stage->request, sizeof *stage->request);
     buffer_give(b, stage->request_host, sizeof *stage->request_host);
@@ -164,11 +157,10 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
 }
 
-static void close_maker(struct backend *b, struct batch_builder *builder) {
+static void close_builder(struct backend *b, struct batch_builder *builder) {
     struct scratch *s = &builder->scratch;
-    struct gpu_array *arrays[] = {&s->sizes,   &s->offsets,  &s->scanning, &s->iota,       &s->keys[0],
-                                  &s->keys[1], &s->ranks[0], &s->ranks[1], &s->sorting[0], &s->sorting[1]};
-    for (struct gpu_array *array : arrays) gpu_drop(b, array);
+    for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
+    for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
     for (cudaEvent_t event : {builder->forked, builder->joined})
         if (event) cudaEventDestroy(event);
     for (cudaStream_t stream : {builder->stream, builder->beside})
@@ -187,7 +179,7 @@ static void close_backend(struct backend *b) {
     cuda_source_drop(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
-    for (struct batch_builder &builder : b->builders) close_maker(b, &builder);
+    for (struct batch_builder &builder : b->builders) close_builder(b, &builder);
     buffer_give(b, b->measured, sizeof *b->measured);
     for (char *transfer : b->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     for (cudaEvent_t event : events)

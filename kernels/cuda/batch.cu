@@ -14,18 +14,10 @@
 
 /* ---- capacity ---- */
 
-static int grow_side(struct backend *b, struct side_arrays *a, uint64_t n) {
+static int grow_side(struct backend *b, struct stage *stage, int side, uint64_t count) {
     const char *what = "a batch's rows";
-    struct side_bytes bytes = side_bytes(n);
-    return gpu_grow(b, &a->ids, bytes.ids, what) || gpu_grow(b, &a->block, bytes.block, what) ||
-                   gpu_grow(b, &a->distinct, bytes.distinct, what) ||
-                   gpu_grow(b, &a->distinct_ids[0], bytes.distinct_ids, what) ||
-                   gpu_grow(b, &a->distinct_ids[1], bytes.distinct_ids, what) ||
-                   gpu_grow(b, &a->distinct_starts, bytes.distinct_starts, what) ||
-                   gpu_grow(b, &a->order, bytes.order, what) || gpu_grow(b, &a->items, bytes.items, what) ||
-                   gpu_grow(b, &a->longs, bytes.longs, what)
-               ? -1
-               : 0;
+    if (row_set_grow(b, &stage->side[side], count, what)) return -1;
+    return gpu_grow(b, &stage->block_of[side], block_of_bytes(count), what);
 }
 
 static int grow_stage(struct backend *b, struct stage *stage, const struct batch_sizes *sizes) {
@@ -39,24 +31,10 @@ static int grow_stage(struct backend *b, struct stage *stage, const struct batch
                    gpu_grow(b, &stage->block_example, bytes.block_example, what) ||
                    gpu_grow(b, &stage->coefficients, bytes.coefficients, "a batch's coefficients") ||
                    gpu_grow(b, &stage->losses, bytes.losses, "a batch's losses") ||
-                   grow_side(b, &stage->side[SIDE_TARGET], sizes->targets) ||
-                   grow_side(b, &stage->side[SIDE_CONTEXT], sizes->contexts)
+                   grow_side(b, stage, SIDE_TARGET, sizes->targets) ||
+                   grow_side(b, stage, SIDE_CONTEXT, sizes->contexts)
                ? -1
                : 0;
-}
-
-struct side_view cuda_side(const struct stage *stage, int side) {
-    const struct side_arrays *a = &stage->side[side];
-    struct side_view view;
-    view.ids = (const uint32_t *)a->ids.data;
-    view.block = (const uint32_t *)a->block.data;
-    view.distinct = (const uint32_t *)a->distinct.data;
-    view.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
-    view.distinct_starts = (const uint32_t *)a->distinct_starts.data;
-    view.order = (const uint32_t *)a->order.data;
-    view.items = (const struct item *)a->items.data;
-    view.longs = (const struct item *)a->longs.data;
-    return view;
 }
 
 /* ---- make ---- */
@@ -80,7 +58,7 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
 /* `measured`: measuring has been enqueued, and waited for, before. */
 static int enqueue_making(struct stage *stage, int measured) {
     if (!measured && cuda_examples_measure(stage, 1)) return -1;
-    return cuda_examples_fill(stage) || cuda_index(stage, stage->request_host->source.rows) ? -1 : 0;
+    return cuda_examples_fill(stage) || cuda_index_sides(stage, stage->request_host->source.rows) ? -1 : 0;
 }
 
 static struct graph_key key_of(const struct backend *b, const struct stage *stage) {
@@ -282,9 +260,9 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
         upload(stage, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) ||
         upload(stage, &stage->positives, view->positives, blocks) ||
         upload(stage, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
-        upload(stage, &stage->side[SIDE_TARGET].block, target_block, targets) ||
+        upload(stage, &stage->block_of[SIDE_TARGET], target_block, targets) ||
         upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
-        upload(stage, &stage->side[SIDE_CONTEXT].block, target_block + targets, contexts))
+        upload(stage, &stage->block_of[SIDE_CONTEXT], target_block + targets, contexts))
         return -1;
     CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->builder->stream));
     CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller's arrays may go */
@@ -302,7 +280,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index(stage, rows))
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index_sides(stage, rows))
         goto out;
     result = cuda_stage_built(stage);
 out:

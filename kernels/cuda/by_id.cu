@@ -25,20 +25,12 @@ enum {
     RUN = 64,         /* places of a row that one warp fills */
     ANNOUNCED = 2
 };
+#define LIST "a list of ids" /* GPU memory for it, as gpu_take() has it */
 
-/* A list of ids, indexed. */
-struct id_set {
-    struct gpu_array ids, keys, ranks, order, distinct, distinct_ids, distinct_starts, items, longs, sorting;
-    struct batch_counts *counts; /* on the GPU; side 0 */
-    uint64_t count;
-};
-
+/* set.table: NULL where none is announced here; set.slots[0]: [distinct rows x span] weights. */
 struct announced {
-    struct id_set set;
-    struct gpu_array slots; /* [distinct rows x span] weights */
-    struct backend_table *table; /* NULL: none is announced here */
+    struct row_set set;
     uint64_t sequence;
-    cudaEvent_t arrived;
 };
 
 struct bad_ids { /* in host memory that the GPU writes */
@@ -47,17 +39,17 @@ struct bad_ids { /* in host memory that the GPU writes */
 };
 
 struct by_id {
-    struct id_set set; /* of the call that runs */
+    struct row_set set; /* of the call that runs; its ticket: the last call is done, whatever it was */
     struct announced announced[ANNOUNCED];
     uint64_t sequence;
-    struct gpu_array iota, values, padded, partials, match;
-    uint64_t iota_count;
-    void *ids_host, *distinct_host, *staging[2]; /* pinned */
-    uint64_t ids_host_bytes, distinct_host_bytes, staging_bytes[2];
-    struct batch_counts *counts_host;
+    struct iota iota;
+    struct sorting sorting, ahead_sorting; /* of calls; of announced lists, on `ahead` */
+    struct gpu_array values, padded, partials, match;
+    void *given; /* pinned: the caller's ids, on their way */
+    uint64_t given_bytes;
     struct bad_ids *bad;
     cudaStream_t ahead;
-    cudaEvent_t sent, last; /* ids_host is read; the last call is done */
+    cudaEvent_t sent; /* `given` has been read */
 };
 
 /* ---- ids ---- */
@@ -74,96 +66,60 @@ template <class T> static __global__ void take_ids(const T *from, uint32_t count
     __threadfence_system();
 }
 
-static __global__ void count_up(uint32_t *to, uint64_t count) {
-    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) to[i] = (uint32_t)i;
+static int open_set(struct backend *b, struct row_set *set) {
+    if (gpu_take(b, (void **)&set->counts, sizeof *set->counts, LIST)) return -1;
+    return row_set_open(set, 0, 1);
 }
 
-static int open_set(struct backend *b, struct id_set *set) {
-    return gpu_take(b, (void **)&set->counts, sizeof *set->counts, "a list of ids");
-}
-
-static void close_set(struct backend *b, struct id_set *set) {
-    struct gpu_array *arrays[] = {&set->ids,          &set->keys,            &set->ranks, &set->order, &set->distinct,
-                                  &set->distinct_ids, &set->distinct_starts, &set->items, &set->longs, &set->sorting};
-    for (struct gpu_array *array : arrays) gpu_drop(b, array);
+static void close_set(struct backend *b, struct row_set *set) {
     gpu_give(b, set->counts, sizeof *set->counts);
-}
-
-static int grow_set(struct backend *b, struct id_set *set, uint64_t count, uint64_t rows) {
-    const char *what = "a list of ids";
-    struct gpu_array *numbers[] = {&set->ids, &set->keys, &set->ranks, &set->order, &set->distinct, &set->distinct_ids};
-    size_t temporary = 0;
-    for (struct gpu_array *array : numbers)
-        if (gpu_grow(b, array, count * 4, what)) return -1;
-    if (cuda_index_temporary((uint32_t)count, rows, &temporary)) return -1;
-    return gpu_grow(b, &set->distinct_starts, (count + 1) * 4, what) ||
-                   gpu_grow(b, &set->items, (count + count / UPDATE_PIECE + 1) * sizeof(struct item), what) ||
-                   gpu_grow(b, &set->longs, (count / UPDATE_PIECE + 1) * sizeof(struct item), what) ||
-                   gpu_grow(b, &set->sorting, temporary, what)
-               ? -1
-               : 0;
+    row_set_close(b, set);
 }
 
 /* The ids where the GPU can read them. */
-static int send_ids(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream, const void **ids) {
+static int send_ids(struct backend *b, struct by_id *own, const struct rows_request *r, const void **ids) {
     uint64_t bytes = r->count * (r->id_bits / 8);
     *ids = r->ids;
     if (r->ids_on_gpu) return 0;
     CK(cudaEventSynchronize(own->sent));
-    if (buffer_grow(b, &own->ids_host, &own->ids_host_bytes, bytes)) return -1;
-    memcpy(own->ids_host, r->ids, bytes);
-    *ids = own->ids_host; /* read over the link, once */
+    if (buffer_grow(b, &own->given, &own->given_bytes, bytes)) return -1;
+    memcpy(own->given, r->ids, bytes);
+    *ids = own->given; /* read over the link, once */
     return 0;
 }
 
 /* Fills set->ids. */
-static int take(struct backend *b, struct by_id *own, struct id_set *set, const struct rows_request *r, cudaStream_t stream) {
-    const void *ids;
-    uint32_t count = (uint32_t)r->count;
-    if (grow_set(b, set, r->count, r->table->spec.rows) || send_ids(b, own, r, stream, &ids)) return -1;
-    set->count = r->count;
-    if (r->id_bits == 64)
-        take_ids<<<blocks_for(count, THREADS), THREADS, 0, stream>>>((const int64_t *)ids, count, r->table->spec.rows, (uint32_t *)set->ids.data, own->bad);
-    else
-        take_ids<<<blocks_for(count, THREADS), THREADS, 0, stream>>>((const int32_t *)ids, count, r->table->spec.rows, (uint32_t *)set->ids.data, own->bad);
+static int take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r,
+                cudaStream_t stream) {
+    const void *from;
+    uint32_t count = (uint32_t)r->count, blocks = blocks_for(count, THREADS);
+    uint64_t rows = r->table->spec.rows;
+    if (row_set_grow(b, set, r->count, LIST) || send_ids(b, own, r, &from)) return -1;
+    uint32_t *to = (uint32_t *)set->ids.data;
+    set->count = set->capacity = r->count;
+    if (r->id_bits == 64) take_ids<<<blocks, THREADS, 0, stream>>>((const int64_t *)from, count, rows, to, own->bad);
+    else take_ids<<<blocks, THREADS, 0, stream>>>((const int32_t *)from, count, rows, to, own->bad);
     CK_LAUNCH("take_ids");
     if (!r->ids_on_gpu) CK(cudaEventRecord(own->sent, stream));
     return 0;
 }
 
-static int grow_iota(struct backend *b, struct by_id *own, uint64_t count, cudaStream_t stream) {
-    if (count <= own->iota_count) return 0;
-    if (gpu_grow(b, &own->iota, count * 4, "a list of ids")) return -1;
-    own->iota_count = own->iota.bytes / 4;
-    count_up<<<blocks_for(own->iota_count, THREADS), THREADS, 0, stream>>>((uint32_t *)own->iota.data, own->iota_count);
-    CK_LAUNCH("count_up");
-    CK(cudaStreamSynchronize(stream)); /* other streams read it without asking; it grows seldom */
-    return 0;
-}
-
-static int index_set(struct backend *b, struct by_id *own, struct id_set *set, uint64_t rows, cudaStream_t stream) {
-    struct id_index index;
-    if (grow_iota(b, own, set->count, stream)) return -1;
+static int index_set(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
+                     cudaStream_t stream) {
+    uint64_t before = own->iota.count;
+    if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
+        cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
+        return -1;
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without asking */
     CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
-    index.ids = (const uint32_t *)set->ids.data;
-    index.iota = (const uint32_t *)own->iota.data;
-    index.keys = (uint32_t *)set->keys.data;
-    index.ranks = (uint32_t *)set->ranks.data;
-    index.order = (uint32_t *)set->order.data;
-    index.distinct = (uint32_t *)set->distinct.data;
-    index.distinct_ids = (uint32_t *)set->distinct_ids.data;
-    index.distinct_starts = (uint32_t *)set->distinct_starts.data;
-    index.items = (struct item *)set->items.data;
-    index.longs = (struct item *)set->longs.data;
-    index.counts = set->counts;
-    index.side = 0;
-    index.least = 1;
-    index.count = (uint32_t)set->count;
-    index.rows = rows;
-    index.temporary = set->sorting.data;
-    index.temporary_bytes = set->sorting.bytes;
-    return cuda_index_ids(&index, stream);
+    struct indexing by;
+    by.sorting = sorting;
+    by.iota = &own->iota;
+    by.count = (uint32_t)set->count;
+    by.rows = rows;
+    by.least = 1;
+    by.stream = stream;
+    return cuda_index(set, &by);
 }
 
 /* ---- where rows lie ---- */
@@ -181,65 +137,45 @@ static __device__ __forceinline__ char *row_at(const struct row_part &part, uint
     return part.rest + (uint64_t)(part.staged ? distinct - cold_first : id) * part.stride;
 }
 
-static struct row_part part_of(const struct backend_table *table, const struct by_id *own, int part, uint64_t offset) {
+static struct row_part part_of(const struct backend_table *table, const struct row_set *set, int part, uint64_t offset) {
     const struct store *store = &table->stores[part];
     struct row_part p;
     p.hot = store->gpu + offset;
     p.hot_rows = store->gpu_rows;
     p.stride = store->stride;
-    p.staged = store->place == PLACE_FILE && store->host;
-    p.rest = p.staged       ? (char *)own->staging[part] + offset
+    p.staged = cuda_in_file(store);
+    p.rest = p.staged      ? set->staging[part] + offset
              : store->host ? store->host_device - store->gpu_rows * store->stride + offset
                            : p.hot;
     return p;
 }
 
-static struct row_part weights_of(const struct backend_table *table, const struct by_id *own) {
-    return part_of(table, own, 0, 0);
+static struct row_part weights_of(const struct backend_table *table, const struct row_set *set) {
+    return part_of(table, set, 0, 0);
 }
-static struct row_part state_of(const struct backend_table *table, const struct by_id *own) {
-    return table->shared ? part_of(table, own, 0, (uint64_t)table->spec.layout.span * 4) : part_of(table, own, 1, 0);
-}
-
-static int in_file(const struct backend_table *table, int part) {
-    return part < table->parts && table->stores[part].place == PLACE_FILE && table->stores[part].host;
+static struct row_part state_of(const struct backend_table *table, const struct row_set *set) {
+    uint64_t behind_weights = (uint64_t)table->spec.layout.span * 4;
+    return table->shared ? part_of(table, set, 0, behind_weights) : part_of(table, set, 1, 0);
 }
 
 static __global__ void find_cold(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts) {
-    uint32_t low = 0, high = counts->distinct[0];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (distinct_ids[middle] < hot_rows) low = middle + 1;
-        else high = middle;
-    }
-    counts->cold_first[0] = low;
+    counts->cold_first[0] = lower_bound(distinct_ids, 0, counts->distinct[0], hot_rows);
 }
 
-/* A file's rows of the list come to staging, or go back. The host waits for the GPU: it moves them itself. */
-static int move_file(struct backend *b, struct by_id *own, const struct backend_table *table, const struct id_set *set, int parts,
-                     int home, cudaStream_t stream) {
-    if (!in_file(table, 0) && (parts < 2 || !in_file(table, 1))) return 0;
-    if (!home) {
-        uint64_t hot = in_file(table, 0) ? table->stores[0].gpu_rows : table->stores[1].gpu_rows;
-        find_cold<<<1, 1, 0, stream>>>((const uint32_t *)set->distinct_ids.data, hot, set->counts);
-        CK_LAUNCH("find_cold");
-        if (buffer_grow(b, &own->distinct_host, &own->distinct_host_bytes, set->count * 4)) return -1;
-        if (!own->counts_host && buffer_take(b, (void **)&own->counts_host, sizeof *own->counts_host)) return -1;
-        CK(cudaMemcpyAsync(own->counts_host, set->counts, sizeof *set->counts, cudaMemcpyDeviceToHost, stream));
-        CK(cudaMemcpyAsync(own->distinct_host, set->distinct_ids.data, set->count * 4, cudaMemcpyDeviceToHost, stream));
-    }
+/* A file's rows of the first `parts` stores come to staging. The host waits for the GPU: its threads move them. */
+static int stage_file(struct backend *b, struct row_set *set, int parts, cudaStream_t stream) {
+    int in_file[2] = {0, 0};
+    for (int part = 0; part < parts && part < set->table->parts; part++)
+        in_file[part] = cuda_in_file(&set->table->stores[part]);
+    if (!in_file[0] && !in_file[1]) return 0;
+    find_cold<<<1, 1, 0, stream>>>(row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts);
+    CK_LAUNCH("find_cold");
+    if (row_set_send(b, set, stream)) return -1;
     CK(cudaStreamSynchronize(stream));
-    const uint32_t *ids = (const uint32_t *)own->distinct_host + own->counts_host->cold_first[0];
-    uint64_t count = own->counts_host->distinct[0] - own->counts_host->cold_first[0];
-    for (int part = 0; part < parts; part++) {
-        if (!in_file(table, part)) continue;
-        const struct store *store = &table->stores[part];
-        char *rows = store->host - store->gpu_rows * store->stride;
-        if (!home && buffer_grow(b, &own->staging[part], &own->staging_bytes[part], count * store->stride)) return -1;
-        if (home ? host_scatter(b->pool, rows, (const char *)own->staging[part], ids, count, store->stride)
-                 : host_gather(b->pool, (char *)own->staging[part], rows, ids, count, store->stride))
-            return -1;
-    }
+    const uint32_t *ids;
+    uint64_t cold = row_set_cold(set, &ids);
+    for (int part = 0; part < 2; part++)
+        if (in_file[part] && row_set_read_file(b, set, part, cold)) return -1;
     return 0;
 }
 
@@ -290,21 +226,19 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
 
 /* ---- fetch ---- */
 
-struct id_view {
-    const uint32_t *ids, *keys, *order, *distinct, *distinct_ids, *distinct_starts, *ranks;
+/* keys, ranks: as sorting leaves them. */
+struct list_view {
+    struct row_set_view rows;
+    const uint32_t *keys, *ranks;
     const struct batch_counts *counts;
     uint32_t count;
 };
 
-static struct id_view view_of_set(const struct id_set *set) {
-    struct id_view v;
-    v.ids = (const uint32_t *)set->ids.data;
-    v.keys = (const uint32_t *)set->keys.data;
-    v.order = (const uint32_t *)set->order.data;
-    v.distinct = (const uint32_t *)set->distinct.data;
-    v.distinct_ids = (const uint32_t *)set->distinct_ids.data;
-    v.distinct_starts = (const uint32_t *)set->distinct_starts.data;
-    v.ranks = (const uint32_t *)set->ranks.data;
+static struct list_view view_of_list(const struct row_set *set, const struct sorting *sorting) {
+    struct list_view v;
+    v.rows = row_set_view(set);
+    v.keys = (const uint32_t *)sorting->keys.data;
+    v.ranks = (const uint32_t *)sorting->ranks.data;
     v.counts = set->counts;
     v.count = (uint32_t)set->count;
     return v;
@@ -312,7 +246,7 @@ static struct id_view view_of_set(const struct id_set *set) {
 
 /* A warp reads the rows of two neighbours in the sorted list, so that the link always has requests waiting, and writes each to
  * all its places. A row that stands often is read again every RUN places, so that no warp has all the work. */
-static __global__ void __launch_bounds__(THREADS) fetch_sorted(struct id_view v, struct row_part part, uint32_t quads, struct value_view out) {
+static __global__ void __launch_bounds__(THREADS) fetch_sorted(struct list_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     uint32_t cold_first = v.counts->cold_first[0];
     for (uint64_t pair = (uint64_t)warp * 2; pair < v.count; pair += (uint64_t)warps * 2) {
@@ -336,18 +270,18 @@ static __global__ void __launch_bounds__(THREADS) fetch_sorted(struct id_view v,
 #pragma unroll
             for (int i = 0; i < 2; i++)
                 if (row[i])
-                    for (uint32_t at = (uint32_t)pair + i; at < end[i]; at++) write_quad(out, v.order[at], q, value[i]);
+                    for (uint32_t at = (uint32_t)pair + i; at < end[i]; at++) write_quad(out, v.rows.order[at], q, value[i]);
         }
     }
 }
 
 /* As the ids come: for rows on the GPU, which gain nothing from an order. `skip`: nothing is to be done where it is 1. */
-static __global__ void __launch_bounds__(THREADS) fetch_plain(struct id_view v, struct row_part part, uint32_t quads, struct value_view out,
+static __global__ void __launch_bounds__(THREADS) fetch_plain(struct list_view v, struct row_part part, uint32_t quads, struct value_view out,
                                                               const uint32_t *skip) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     if (skip && *skip) return;
     for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
-        uint32_t id = v.ids[i];
+        uint32_t id = v.rows.ids[i];
         if (id == DRAW_NONE) continue;
         const float4 *row = (const float4 *)row_at(part, id, 0, 0);
         for (uint32_t q = lane; q < quads; q += 32) write_quad(out, i, q, row[q]);
@@ -356,10 +290,10 @@ static __global__ void __launch_bounds__(THREADS) fetch_plain(struct id_view v, 
 
 /* ---- announced lists ---- */
 
-static __global__ void fetch_slots(struct id_view v, struct row_part part, uint32_t quads, float4 *slots) {
+static __global__ void fetch_slots(struct list_view v, struct row_part part, uint32_t quads, float4 *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = v.counts->distinct[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
-        const float4 *from = (const float4 *)row_at(part, v.distinct_ids[row], row, 0);
+        const float4 *from = (const float4 *)row_at(part, v.rows.distinct_ids[row], row, 0);
         for (uint32_t q = lane; q < quads; q += 32) slots[(uint64_t)row * quads + q] = from[q];
     }
 }
@@ -373,12 +307,12 @@ static __global__ void set_match(uint32_t *match) {
     *match = 1;
 }
 
-static __global__ void __launch_bounds__(THREADS) fetch_announced(struct id_view v, const float4 *slots, uint32_t quads,
+static __global__ void __launch_bounds__(THREADS) fetch_announced(struct list_view v, const float4 *slots, uint32_t quads,
                                                                   struct value_view out, const uint32_t *match) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     if (!*match) return;
     for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
-        uint32_t row = v.distinct[i];
+        uint32_t row = v.rows.distinct[i];
         if (row == DRAW_NONE) continue;
         const float4 *from = slots + (uint64_t)(row & ~SINGLE_BIT) * quads;
         for (uint32_t q = lane; q < quads; q += 32) write_quad(out, i, q, from[q]);
@@ -386,17 +320,12 @@ static __global__ void __launch_bounds__(THREADS) fetch_announced(struct id_view
 }
 
 /* Rows that a call has changed come into the slots of a list that was announced before. */
-static __global__ void renew_slots(struct id_view changed, struct id_view v, struct row_part part, uint32_t quads, float4 *slots) {
+static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t quads, float4 *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0], known = v.counts->distinct[0];
     uint32_t cold_first = changed.counts->cold_first[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
-        uint32_t id = changed.distinct_ids[row], low = 0, high = known;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (v.distinct_ids[middle] < id) low = middle + 1;
-            else high = middle;
-        }
-        if (low == known || v.distinct_ids[low] != id) continue;
+        uint32_t id = changed.rows.distinct_ids[row], low = lower_bound(v.rows.distinct_ids, 0, known, id);
+        if (low == known || v.rows.distinct_ids[low] != id) continue;
         const float4 *from = (const float4 *)row_at(part, id, row, cold_first);
         for (uint32_t q = lane; q < quads; q += 32) slots[(uint64_t)low * quads + q] = from[q];
     }
@@ -405,10 +334,10 @@ static __global__ void renew_slots(struct id_view changed, struct id_view v, str
 static int renew_announced(struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     uint32_t quads = r->table->spec.layout.span / 4;
     for (struct announced &a : own->announced) {
-        if (a.table != r->table) continue;
-        CK(cudaStreamWaitEvent(stream, a.arrived, 0));
-        renew_slots<<<LINK_BLOCKS, THREADS, 0, stream>>>(view_of_set(&own->set), view_of_set(&a.set), weights_of(r->table, own), quads,
-                                                         (float4 *)a.slots.data);
+        if (a.set.table != r->table) continue;
+        CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
+        renew_slots<<<LINK_BLOCKS, THREADS, 0, stream>>>(view_of_list(&own->set, &own->sorting), view_of_list(&a.set, &own->ahead_sorting), weights_of(r->table, &own->set), quads,
+                                                         (float4 *)a.set.slots[0].data);
         CK_LAUNCH("renew_slots");
     }
     return 0;
@@ -418,19 +347,19 @@ static int renew_announced(struct by_id *own, const struct rows_request *r, cuda
 static struct announced *find_announced(struct by_id *own, const struct rows_request *r) {
     struct announced *found = NULL;
     for (struct announced &a : own->announced)
-        if (a.table == r->table && a.set.count == r->count && (!found || a.sequence < found->sequence)) found = &a;
+        if (a.set.table == r->table && a.set.count == r->count && (!found || a.sequence < found->sequence)) found = &a;
     return found;
 }
 
 /* ---- store ---- */
 
-static __global__ void __launch_bounds__(THREADS) store_sorted(struct id_view v, struct row_part part, uint32_t quads, struct value_view from) {
+static __global__ void __launch_bounds__(THREADS) store_sorted(struct list_view v, struct row_part part, uint32_t quads, struct value_view from) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, cold_first = v.counts->cold_first[0];
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.count && v.keys[at + 1] == key)) continue; /* the last of a row's places */
         float4 *row = (float4 *)row_at(part, key, v.ranks[at] - 1, cold_first);
-        for (uint32_t q = lane; q < quads; q += 32) row[q] = read_quad(from, v.order[at], q);
+        for (uint32_t q = lane; q < quads; q += 32) row[q] = read_quad(from, v.rows.order[at], q);
     }
 }
 
@@ -443,7 +372,7 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
 }
 
 struct update {
-    struct id_view ids;
+    struct list_view ids;
     struct row_part weights, state;
     const struct item *items;
     const uint32_t *item_count;
@@ -460,7 +389,7 @@ static __global__ void __launch_bounds__(CTA) update_rows(const __grid_constant_
     uint32_t tid = threadIdx.x % G, count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
     for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
         struct item item = u.items[at];
-        uint32_t id = u.ids.distinct_ids[item.row];
+        uint32_t id = u.ids.rows.distinct_ids[item.row];
         char *weights = row_at(u.weights, id, item.row, cold_first), *state = row_at(u.state, id, item.row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
@@ -479,7 +408,7 @@ static __global__ void __launch_bounds__(CTA) update_rows(const __grid_constant_
         }
         group_wait<G>(); /* all have read the row's update count */
         if (last && v.rule.constants.clip > 0) {
-            const uint32_t *first = u.ids.distinct_starts + item.row;
+            const uint32_t *first = u.ids.rows.distinct_starts + item.row;
             float squares[1] = {dot_rows<VEC>(sum, sum)};
             group_sum<G, 1>(squares);
             scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
@@ -513,13 +442,13 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     if (gpu_grow(b, &own->partials, pieces * layout->span * 4, "a call's partial sums") ||
         cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout->counted, stream, &v.rule))
         return -1;
-    u.ids = view_of_set(&own->set);
-    u.weights = weights_of(r->table, own);
-    u.state = state_of(r->table, own);
+    u.ids = view_of_list(&own->set, &own->sorting);
+    u.weights = weights_of(r->table, &own->set);
+    u.state = state_of(r->table, &own->set);
     u.items = (const struct item *)own->set.items.data;
     u.item_count = &own->set.counts->items[0];
     u.summands = gradients;
-    u.places = u.ids.order;
+    u.places = u.ids.rows.order;
     u.partials = (float *)own->partials.data;
     uint32_t groups = CTA / k.group, most = 16 * (uint32_t)b->processors, grid = (uint32_t)((count + groups - 1) / groups);
     k.kernel<<<grid < most ? grid : most, CTA, 0, stream>>>(v, u);
@@ -538,14 +467,13 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
 /* ---- the calls ---- */
 
 static int open_by_id(struct backend *b, struct by_id *own) {
-    cudaEvent_t *events[] = {&own->sent, &own->last, &own->announced[0].arrived, &own->announced[1].arrived};
-    for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    CK(cudaEventCreateWithFlags(&own->sent, cudaEventDisableTiming));
     CK(cudaStreamCreateWithFlags(&own->ahead, cudaStreamNonBlocking));
     if (buffer_take(b, (void **)&own->bad, sizeof *own->bad)) return -1;
     memset(own->bad, 0, sizeof *own->bad);
     for (struct announced &a : own->announced)
         if (open_set(b, &a.set)) return -1;
-    return open_set(b, &own->set) || gpu_grow(b, &own->match, 4, "a list of ids") ? -1 : 0;
+    return open_set(b, &own->set) || gpu_grow(b, &own->match, 4, LIST) ? -1 : 0;
 }
 
 static int begin(struct backend *b, const struct rows_request *r, struct by_id **own, cudaStream_t *stream) {
@@ -560,12 +488,13 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
         }
     }
     *own = (struct by_id *)b->by_id;
-    CK(cudaStreamWaitEvent(*stream, (*own)->last, 0)); /* scratch is one; calls may come on several streams */
+    (*own)->set.table = r->table;
+    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* scratch is one; calls may come on several streams */
     return 0;
 }
 
 static int end(struct by_id *own, cudaStream_t stream) {
-    CK(cudaEventRecord(own->last, stream));
+    CK(cudaEventRecord(own->set.ticket, stream));
     return 0;
 }
 
@@ -581,12 +510,12 @@ static int fetch_from_announced(struct backend *b, struct by_id *own, struct ann
     set_match<<<1, 1, 0, stream>>>(match);
     compare_ids<<<blocks_for(count, THREADS), THREADS, 0, stream>>>((const uint32_t *)own->set.ids.data, (const uint32_t *)a->set.ids.data, count, match);
     CK_LAUNCH("compare_ids");
-    CK(cudaStreamWaitEvent(stream, a->arrived, 0));
-    fetch_announced<<<blocks, THREADS, 0, stream>>>(view_of_set(&a->set), (const float4 *)a->slots.data, quads, out, match);
+    CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
+    fetch_announced<<<blocks, THREADS, 0, stream>>>(view_of_list(&a->set, &own->ahead_sorting), (const float4 *)a->set.slots[0].data, quads, out, match);
     CK_LAUNCH("fetch_announced");
-    fetch_plain<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_set(&own->set), weights_of(r->table, own), quads, out, match);
+    fetch_plain<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_list(&own->set, &own->sorting), weights_of(r->table, &own->set), quads, out, match);
     CK_LAUNCH("fetch_plain");
-    a->table = NULL;
+    a->set.table = NULL;
     return 0;
 }
 
@@ -596,12 +525,14 @@ static int fetch(struct backend *b, struct by_id *own, const struct rows_request
     if (take(b, own, &own->set, r, stream)) return -1;
     if (announced) return fetch_from_announced(b, own, announced, r, out, stream);
     if (r->table->stores[0].place == PLACE_GPU) {
-        fetch_plain<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_set(&own->set), weights_of(r->table, own), quads, out, NULL);
+        fetch_plain<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_list(&own->set, &own->sorting), weights_of(r->table, &own->set), quads, out, NULL);
         CK_LAUNCH("fetch_plain");
         return 0;
     }
-    if (index_set(b, own, &own->set, r->table->spec.rows, stream) || move_file(b, own, r->table, &own->set, 1, 0, stream)) return -1;
-    fetch_sorted<<<LINK_BLOCKS, THREADS, 0, stream>>>(view_of_set(&own->set), weights_of(r->table, own), quads, out);
+    if (index_set(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ||
+        stage_file(b, &own->set, 1, stream))
+        return -1;
+    fetch_sorted<<<LINK_BLOCKS, THREADS, 0, stream>>>(view_of_list(&own->set, &own->sorting), weights_of(r->table, &own->set), quads, out);
     CK_LAUNCH("fetch_sorted");
     return 0;
 }
@@ -624,39 +555,51 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     uint64_t span = r->table->spec.layout.span;
-    if (r->table->stores[0].place == PLACE_GPU || in_file(r->table, 0)) return 0;
+    if (r->table->stores[0].place == PLACE_GPU || cuda_in_file(&r->table->stores[0])) return 0;
     if (begin(b, r, &own, &stream)) return -1;
     struct announced *a = &own->announced[0];
     for (struct announced &other : own->announced)
-        if (!other.table || (a->table && other.sequence < a->sequence)) a = &other;
-    if (gpu_grow(b, &a->slots, r->count * span * 4, "announced rows")) return -1;
-    a->table = NULL;
+        if (!other.set.table || (a->set.table && other.sequence < a->sequence)) a = &other;
+    if (gpu_grow(b, &a->set.slots[0], r->count * span * 4, "announced rows")) return -1;
+    a->set.table = NULL;
     /* The caller's ids are read in the order of the caller's stream; what was announced here before is done with. */
-    CK(cudaStreamWaitEvent(stream, a->arrived, 0));
+    CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
     if (take(b, own, &a->set, r, stream) || end(own, stream)) return -1;
     /* Behind all that was asked before: rows that it changes are home then, and the slots are no longer read. */
-    CK(cudaStreamWaitEvent(own->ahead, own->last, 0));
-    if (index_set(b, own, &a->set, r->table->spec.rows, own->ahead)) return -1;
-    fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(view_of_set(&a->set), weights_of(r->table, own), (uint32_t)(span / 4), (float4 *)a->slots.data);
+    CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
+    if (index_set(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
+    fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(view_of_list(&a->set, &own->ahead_sorting), weights_of(r->table, &own->set), (uint32_t)(span / 4), (float4 *)a->set.slots[0].data);
     CK_LAUNCH("fetch_slots");
-    CK(cudaEventRecord(a->arrived, own->ahead));
-    a->table = r->table;
+    CK(cudaEventRecord(a->set.ticket, own->ahead));
+    a->set.table = r->table;
     a->sequence = ++own->sequence;
     return 0;
 }
 
-/* The list of a call that changes rows: indexed, a file's rows in staging. */
-static int begin_change(struct backend *b, const struct rows_request *r, int parts, struct by_id **own, cudaStream_t *stream) {
-    if (begin(b, r, own, stream)) return -1;
-    return take(b, *own, &(*own)->set, r, *stream) || index_set(b, *own, &(*own)->set, r->table->spec.rows, *stream) ||
-                   move_file(b, *own, r->table, &(*own)->set, parts, 0, *stream)
+/* The list of a call that changes rows of the first `parts` stores: indexed, a file's rows in staging. */
+static int begin_change(struct backend *b, const struct rows_request *r, int parts, struct by_id **by_id,
+                        cudaStream_t *stream) {
+    if (begin(b, r, by_id, stream)) return -1;
+    struct by_id *own = *by_id;
+    for (int part = 0; part < 2; part++) {
+        const struct store *store = &r->table->stores[part];
+        int changed = part < parts && part < r->table->parts && cuda_is_cold(store);
+        own->set.way[part] = !changed ? HOME_NOTHING : cuda_in_file(store) ? HOME_STAGED : HOME_DIRECT;
+    }
+    return take(b, own, &own->set, r, *stream) ||
+                   index_set(b, own, &own->set, &own->sorting, r->table->spec.rows, *stream) ||
+                   stage_file(b, &own->set, parts, *stream)
                ? -1
                : 0;
 }
 
 /* Host memory that was given may be used again: its copy is done. */
-static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, int parts, cudaStream_t stream) {
-    if (renew_announced(own, r, stream) || move_file(b, own, r->table, &own->set, parts, 1, stream) || end(own, stream)) return -1;
+static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
+    int staged = own->set.way[0] == HOME_STAGED || own->set.way[1] == HOME_STAGED;
+    if (renew_announced(own, r, stream)) return -1;
+    if (staged) CK(cudaStreamSynchronize(stream));
+    if (staged && row_set_land(b, &own->set)) return -1;
+    if (end(own, stream)) return -1;
     if (!r->values_on_gpu) CK(cudaStreamSynchronize(stream));
     return 0;
 }
@@ -666,10 +609,10 @@ int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     cudaStream_t stream;
     float *values;
     if (begin_change(b, r, 1, &own, &stream) || reach_values(b, own, r, 1, stream, &values)) return -1;
-    store_sorted<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_set(&own->set), weights_of(r->table, own),
+    store_sorted<<<blocks_of(b, r->table), THREADS, 0, stream>>>(view_of_list(&own->set, &own->sorting), weights_of(r->table, &own->set),
                                                                  r->table->spec.layout.span / 4, view_of(values, r->table->spec.layout.dim));
     CK_LAUNCH("store_sorted");
-    return end_change(b, own, r, 1, stream);
+    return end_change(b, own, r, stream);
 }
 
 int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
@@ -686,14 +629,14 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
         gradients = (float *)own->padded.data;
     }
     if (launch_updates(b, own, r, gradients, stream)) return -1;
-    return end_change(b, own, r, 2, stream);
+    return end_change(b, own, r, stream);
 }
 
 int cuda_by_id_wait(struct backend *b) {
     struct by_id *own = (struct by_id *)b->by_id;
     CK(cudaSetDevice(b->device));
     if (!own) return 0;
-    CK(cudaEventSynchronize(own->last));
+    CK(cudaEventSynchronize(own->set.ticket));
     CK(cudaStreamSynchronize(own->ahead));
     const volatile struct bad_ids *bad = own->bad;
     long long id = bad->id;
@@ -715,24 +658,21 @@ struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *
 void cuda_by_id_forget(struct backend *b, const struct backend_table *table) {
     struct by_id *own = (struct by_id *)b->by_id;
     if (!own) return;
+    if (own->set.table == table) own->set.table = NULL;
     for (struct announced &a : own->announced)
-        if (a.table == table) a.table = NULL;
+        if (a.set.table == table) a.set.table = NULL;
 }
 
 void cuda_by_id_close(struct backend *b) {
     struct by_id *own = (struct by_id *)b->by_id;
     if (!own) return;
-    struct gpu_array *arrays[] = {&own->iota, &own->values, &own->padded, &own->partials, &own->match, &own->announced[0].slots, &own->announced[1].slots};
-    cudaEvent_t events[] = {own->sent, own->last, own->announced[0].arrived, own->announced[1].arrived};
+    struct gpu_array *arrays[] = {&own->iota.numbers, &own->values, &own->padded, &own->partials, &own->match};
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
+    for (struct sorting *sorting : {&own->sorting, &own->ahead_sorting}) cuda_drop_sorting(b, sorting);
     close_set(b, &own->set);
     for (struct announced &a : own->announced) close_set(b, &a.set);
-    for (cudaEvent_t event : events)
-        if (event) cudaEventDestroy(event);
-    buffer_give(b, own->ids_host, own->ids_host_bytes);
-    buffer_give(b, own->distinct_host, own->distinct_host_bytes);
-    for (int i = 0; i < 2; i++) buffer_give(b, own->staging[i], own->staging_bytes[i]);
-    buffer_give(b, own->counts_host, sizeof *own->counts_host);
+    if (own->sent) cudaEventDestroy(own->sent);
+    buffer_give(b, own->given, own->given_bytes);
     buffer_give(b, own->bad, sizeof *own->bad);
     if (own->ahead) cudaStreamDestroy(own->ahead);
     free(own);

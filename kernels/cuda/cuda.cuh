@@ -25,6 +25,7 @@ extern "C" {
 #include "kernels/stores.h"
 #include "arrays.h"
 }
+#include "row_set.cuh"
 
 /* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */
 int cuda_failed(cudaError_t error, const char *call); /* always -1 */
@@ -101,19 +102,6 @@ struct backend_table {
 /* ---- a batch in its stage ---- */
 
 enum { SIDE_TARGET, SIDE_CONTEXT };
-#define SINGLE_BIT 0x80000000u /* in side_view.distinct: the row occurs once in the batch */
-
-/* One side of a batch on the GPU. Occurrences are in example order. */
-struct side_view {
-    const uint32_t *ids;      /* [occurrences] rows; DRAW_NONE: a slot left out */
-    const uint32_t *block;    /* [occurrences] */
-    const uint32_t *distinct; /* [occurrences] place of its row in distinct_ids, SINGLE_BIT; DRAW_NONE for a slot left out */
-    const uint32_t *distinct_ids;    /* [rows of the batch] increasing */
-    const uint32_t *distinct_starts; /* [rows of the batch + 1] into order */
-    const uint32_t *order;           /* [occurrences] occurrences by row, then by example */
-    const struct item *items;        /* one a piece */
-    const struct item *longs;        /* one a row of several pieces: over the partial sums */
-};
 
 /* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
  * bound, known before anything is drawn, so that the host waits for nothing; otherwise the sums of measuring. */
@@ -128,24 +116,6 @@ static inline struct batch_sizes cuda_sizes(const struct example_sizes *sizes) {
     return {cuda_count(sizes->blocks), cuda_count(sizes->targets), cuda_count(sizes->contexts), cuda_count(sizes->terms)};
 }
 
-/* An array on the GPU that grows. */
-struct gpu_array {
-    void *data;
-    uint64_t bytes;
-};
-
-struct side_arrays {
-    struct gpu_array ids, block, distinct, distinct_ids[2], distinct_starts, order, items, longs; /* distinct_ids: a copy each */
-    struct gpu_array forward;  /* [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
-    struct gpu_array slots[2]; /* cold records: of stores[0], of stores[1] */
-    char *staging[2];          /* pinned copy of the slots, where the host's threads move the rows */
-    uint64_t staging_bytes[2];
-    uint32_t *host_ids;        /* likewise: pinned copies of the batch's distinct ids */
-    uint64_t host_ids_bytes;
-    struct batch_counts *host_counts; /* and of its counts */
-    enum home_way way[2];      /* of stores[0], of stores[1]: how the batch's cold rows go home */
-};
-
 /* A captured graph makes batches of one count of examples, as long as no array has moved and capacity is the same. */
 struct graph_key {
     uint64_t layout, count;
@@ -155,10 +125,22 @@ struct making {
     struct graph_key key, last; /* last: of the last batch that was made without it */
 };
 
+/* What the ids of a row set are sorted in. */
+struct sorting {
+    struct gpu_array keys, ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids */
+    struct gpu_array temporary;
+};
+/* 0, 1, 2 ..: what is sorted along with the ids. */
+struct iota {
+    struct gpu_array numbers;
+    uint64_t count;
+};
+
 /* Sorting and scanning work here; used by a builder's stream, and a side's by what runs beside it. */
 struct scratch {
-    struct gpu_array sizes, offsets, scanning, iota, keys[2], ranks[2], sorting[2];
-    uint64_t iota_count;
+    struct gpu_array sizes, offsets, scanning;
+    struct iota iota;
+    struct sorting sorting[2]; /* by side */
 };
 
 /* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
@@ -183,24 +165,23 @@ enum stage_state {
 struct stage {
     enum stage_state state;
     int loss_only;     /* the batch is measured and changes nothing */
-    int cold;          /* some of its rows come from the host */
     uint64_t sequence; /* order of gather() */
-    struct backend_table *tables[2]; /* whose rows lie in the slots */
     struct batch_sizes sizes, capacity; /* capacity: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
     struct batch_builder *builder;                  /* of the batch */
-    int copy;                /* the batch's ids and counts among the two */
+    int copy;                /* the batch's distinct ids and counts among the two */
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* every block has T == 1 */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
-    struct side_arrays side[2];
+    struct row_set side[2];
+    struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block that each stands in */
     struct gpu_array coefficients; /* float [terms] */
     struct gpu_array losses;       /* double [targets] */
     struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
     struct step_result *result;    /* pinned, mapped */
-    cudaEvent_t prepared, arrived, stepped, done; /* arrived: cold rows are in their slots; done: all that the GPU does */
+    cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. When rows are in their slots: side[].ticket */
     struct batch_view view; /* host copy, for batch_view() */
     void *view_memory[5];
 };
@@ -279,31 +260,30 @@ int cuda_examples_fill(struct stage *stage);
 int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* index.cu. Sorts both sides' ids; `rows`: all ids are below it. Enqueued on the builder's stream and, for one side,
- * beside it. */
+/* index.cu: the ids of a row set sorted. */
+struct indexing {
+    const struct sorting *sorting; /* grown for `count` */
+    const struct iota *iota;       /* likewise */
+    uint32_t count;
+    uint64_t rows;  /* all ids are below it */
+    uint32_t least; /* rows that are named less often make no piece of work */
+    cudaStream_t stream;
+};
+int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, const char *what, cudaStream_t stream);
+int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows, const char *what);
+void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
+/* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from its ids; of its counts, which
+ * are zeros before, distinct, items, partials and longs. Enqueued. */
+int cuda_index(struct row_set *set, const struct indexing *by);
+/* Both sides of a batch: on the builder's stream and, for one of them, beside it. */
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
                        uint64_t rows);
-int cuda_index(struct stage *stage, uint64_t rows);
-/* The same for one list of ids whose arrays are the caller's; [count] where nothing else is said. */
-struct id_index {
-    const uint32_t *ids, *iota; /* iota: 0, 1, 2 .. */
-    uint32_t *keys, *ranks;     /* out: sorted ids; 1 + the number of their distinct row */
-    uint32_t *order, *distinct, *distinct_ids, *distinct_starts; /* out, as side_view has them; starts: [count + 1] */
-    struct item *items, *longs; /* out: [count + count / UPDATE_PIECE + 1], [count / UPDATE_PIECE + 1] */
-    struct batch_counts *counts; /* of side `side`: distinct, items, partials, longs; zeros before */
-    int side;
-    uint32_t least; /* rows with fewer occurrences make no piece of work */
-    uint32_t count;
-    uint64_t rows;
-    void *temporary;
-    size_t temporary_bytes; /* of cuda_index_temporary() */
-};
-int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes);
-int cuda_index_ids(const struct id_index *index, cudaStream_t stream);
+int cuda_index_sides(struct stage *stage, uint64_t rows);
 
 /* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
 int cuda_stage_built(struct stage *stage);
+void cuda_stage_use(struct stage *stage, int copy); /* of its distinct ids and counts */
 int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
 int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
@@ -318,15 +298,13 @@ static inline int cuda_in_flight(const struct stage *stage) {
 int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
-struct side_view cuda_side(const struct stage *stage, int side);
 
-/* rows.cu: the cold rows of one side. All but the last are only enqueued (a file's rows are read at once). */
-int cuda_has_cold(const struct backend_table *table);
+/* rows.cu: the cold rows of one side of a batch. Only enqueued, but that a file's rows are read at once. Last, when all
+ * that is done, comes row_set_land(). */
 int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* the builder's stream */
-int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* in */
+int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* in; records the side's ticket */
 int cuda_rows_forward(struct backend *backend, struct stage *stage, int side); /* compute, before the step */
 int cuda_rows_home(struct backend *backend, struct stage *stage, int side);    /* out */
-int cuda_rows_land(struct backend *backend, struct stage *stage, int side);    /* the host's threads, when all that is done */
 
 /* step.cu */
 int cuda_launch_step(struct backend *backend, struct stage *stage, const struct step_request *request); /* compute */

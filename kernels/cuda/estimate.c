@@ -97,9 +97,9 @@ static uint64_t array(uint64_t bytes) {
 }
 
 static uint64_t side_arrays(uint64_t n) {
-    struct side_bytes b = side_bytes(n);
-    return array(b.ids) + array(b.block) + array(b.distinct) + 2 * array(b.distinct_ids) + array(b.distinct_starts) +
-           array(b.order) + array(b.items) + array(b.longs);
+    struct row_set_bytes b = row_set_bytes(n);
+    return array(b.ids) + array(block_of_bytes(n)) + array(b.distinct) + 2 * array(b.distinct_ids) +
+           array(b.distinct_starts) + array(b.order) + array(b.items) + array(b.longs);
 }
 
 static uint64_t stage_arrays(const struct example_sizes *n) {
@@ -109,7 +109,7 @@ static uint64_t stage_arrays(const struct example_sizes *n) {
            side_arrays(n->targets) + side_arrays(n->contexts);
 }
 
-static uint64_t maker_arrays(uint64_t examples, const struct example_sizes *n) {
+static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n) {
     uint64_t bytes = 2 * array(need_bytes(examples)) + array(scan_bytes(examples));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
     bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
@@ -159,7 +159,7 @@ static void add_batches(const struct run *run, struct estimate *e) {
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
     e->work.gpu +=
-        run->stages * stage.gpu + run->builders * maker_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
+        run->stages * stage.gpu + run->builders * builder_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 

@@ -425,9 +425,9 @@ static struct built built_of(struct stage *stage) {
     to.block_slot = (uint32_t *)stage->block_slot.data;
     to.block_example = (uint64_t *)stage->block_example.data;
     to.target_ids = (uint32_t *)stage->side[SIDE_TARGET].ids.data;
-    to.target_block = (uint32_t *)stage->side[SIDE_TARGET].block.data;
+    to.target_block = (uint32_t *)stage->block_of[SIDE_TARGET].data;
     to.context_ids = (uint32_t *)stage->side[SIDE_CONTEXT].ids.data;
-    to.context_block = (uint32_t *)stage->side[SIDE_CONTEXT].block.data;
+    to.context_block = (uint32_t *)stage->block_of[SIDE_CONTEXT].data;
     to.counts = stage->counts;
     return to;
 }

@@ -1,5 +1,5 @@
-/* index: the two sides of a batch sorted by row: distinct rows, occurrences by row, rows that stand once, pieces
- * of work. DRAW_NONE, a slot left out or capacity that a batch did not fill, sorts last and counts for nothing.
+/* index: the ids of a row set sorted: distinct rows, places by row, rows that stand once, pieces of work. DRAW_NONE (a
+ * slot left out, an id that is no row, capacity that a batch did not fill) sorts last and counts for nothing.
  */
 #include "cuda.cuh"
 
@@ -90,19 +90,16 @@ static int key_bits(uint64_t rows) {
     return bits;
 }
 
-/* 0, 1, 2 ..: what is sorted along with the ids. */
-static int grow_iota(struct backend *b, struct batch_builder *builder, uint64_t count) {
-    struct scratch *s = &builder->scratch;
-    if (count <= s->iota_count) return 0;
-    if (gpu_grow(b, &s->iota, sorted_bytes(count), "sorting a batch")) return -1;
-    s->iota_count = s->iota.bytes / 4;
-    count_up<<<blocks_for(s->iota_count, THREADS), THREADS, 0, builder->stream>>>((uint32_t *)s->iota.data,
-                                                                                  s->iota_count);
+int cuda_grow_iota(struct backend *b, struct iota *iota, uint64_t count, const char *what, cudaStream_t stream) {
+    if (count <= iota->count) return 0;
+    if (gpu_grow(b, &iota->numbers, sorted_bytes(count), what)) return -1;
+    iota->count = iota->numbers.bytes / sizeof(uint32_t);
+    count_up<<<blocks_for(iota->count, THREADS), THREADS, 0, stream>>>((uint32_t *)iota->numbers.data, iota->count);
     CK_LAUNCH("count_up");
     return 0;
 }
 
-struct sorting {
+struct sort {
     const uint32_t *ids, *iota;
     uint32_t *keys, *order, *ranks;
     uint32_t count;
@@ -110,92 +107,91 @@ struct sorting {
     cudaStream_t stream;
 };
 
-static cudaError_t sort_ids(const struct sorting *s, void *temporary, size_t *bytes) {
+static cudaError_t sort_ids(const struct sort *s, void *temporary, size_t *bytes) {
     return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->iota, s->order, (int)s->count, 0,
                                            s->bits, s->stream);
 }
 
-static cudaError_t rank_runs(const struct sorting *s, void *temporary, size_t *bytes) {
+static cudaError_t rank_runs(const struct sort *s, void *temporary, size_t *bytes) {
     auto heads = thrust::make_transform_iterator(thrust::make_counting_iterator<uint32_t>(0), is_head{s->keys});
     return cub::DeviceScan::InclusiveSum(temporary, *bytes, heads, s->ranks, (int)s->count, s->stream);
 }
 
-int cuda_index_temporary(uint32_t count, uint64_t rows, size_t *bytes) {
-    struct sorting sorting = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), NULL};
+static int temporary_bytes(uint32_t count, uint64_t rows, size_t *bytes) {
+    struct sort s = {NULL, NULL, NULL, NULL, NULL, count, key_bits(rows), NULL};
     size_t sort = 0, rank = 0;
-    CK(sort_ids(&sorting, NULL, &sort));
-    CK(rank_runs(&sorting, NULL, &rank));
+    CK(sort_ids(&s, NULL, &sort));
+    CK(rank_runs(&s, NULL, &rank));
     *bytes = count ? std::max<size_t>(sort_bytes(count), std::max(sort, rank)) : 0;
     return 0;
 }
 
-static int reserve_side(struct backend *b, struct batch_builder *builder, int side, uint32_t count, uint64_t rows) {
-    struct scratch *s = &builder->scratch;
-    const char *what = "sorting a batch";
+int cuda_grow_sorting(struct backend *b, struct sorting *sorting, uint32_t count, uint64_t rows, const char *what) {
     size_t temporary = 0;
-    if (cuda_index_temporary(count, rows, &temporary)) return -1;
-    return grow_iota(b, builder, count) || gpu_grow(b, &s->keys[side], sorted_bytes(count), what) ||
-                   gpu_grow(b, &s->ranks[side], sorted_bytes(count), what) ||
-                   gpu_grow(b, &s->sorting[side], temporary, what)
+    if (temporary_bytes(count, rows, &temporary)) return -1;
+    return gpu_grow(b, &sorting->keys, sorted_bytes(count), what) ||
+                   gpu_grow(b, &sorting->ranks, sorted_bytes(count), what) ||
+                   gpu_grow(b, &sorting->temporary, temporary, what)
                ? -1
                : 0;
 }
 
-int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const struct batch_sizes *capacity,
-                       uint64_t rows) {
-    return reserve_side(b, builder, SIDE_TARGET, capacity->targets, rows) ||
-                   reserve_side(b, builder, SIDE_CONTEXT, capacity->contexts, rows)
-               ? -1
-               : 0;
+void cuda_drop_sorting(struct backend *b, struct sorting *sorting) {
+    for (struct gpu_array *array : {&sorting->keys, &sorting->ranks, &sorting->temporary}) gpu_drop(b, array);
 }
 
-int cuda_index_ids(const struct id_index *x, cudaStream_t stream) {
-    size_t capacity = x->temporary_bytes;
-    if (!x->count) return 0;
-    struct sorting sorting = {x->ids, x->iota, x->keys, x->order, x->ranks, x->count, key_bits(x->rows), stream};
-    CK(sort_ids(&sorting, x->temporary, &capacity));
-    CK(rank_runs(&sorting, x->temporary, &capacity));
+int cuda_index(struct row_set *set, const struct indexing *by) {
+    const uint32_t *iota = (const uint32_t *)by->iota->numbers.data;
+    uint32_t *keys = (uint32_t *)by->sorting->keys.data, *ranks = (uint32_t *)by->sorting->ranks.data;
+    uint32_t *order = (uint32_t *)set->order.data, count = by->count;
+    size_t temporary = by->sorting->temporary.bytes;
     struct indexed to;
-    to.distinct = x->distinct;
-    to.distinct_ids = x->distinct_ids;
-    to.distinct_starts = x->distinct_starts;
-    to.items = x->items;
-    to.longs = x->longs;
-    to.counts = x->counts;
-    to.side = x->side;
-    place_runs<<<blocks_for(x->count, THREADS), THREADS, 0, stream>>>(x->keys, x->order, x->ranks, x->count, to);
+    if (!count) return 0;
+    struct sort s = {(const uint32_t *)set->ids.data, iota, keys, order, ranks, count, key_bits(by->rows), by->stream};
+    CK(sort_ids(&s, by->sorting->temporary.data, &temporary));
+    CK(rank_runs(&s, by->sorting->temporary.data, &temporary));
+    to.distinct = (uint32_t *)set->distinct.data;
+    to.distinct_ids = (uint32_t *)set->distinct_ids[set->copy].data;
+    to.distinct_starts = (uint32_t *)set->distinct_starts.data;
+    to.items = (struct item *)set->items.data;
+    to.longs = (struct item *)set->longs.data;
+    to.counts = set->counts;
+    to.side = set->side;
+    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(keys, order, ranks, count, to);
     CK_LAUNCH("place_runs");
-    cut_pieces<<<blocks_for(x->count < x->rows ? x->count : x->rows, THREADS), THREADS, 0, stream>>>(to, x->least);
+    cut_pieces<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
     CK_LAUNCH("cut_pieces");
     return 0;
 }
 
-static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
-    struct side_arrays *a = &stage->side[side];
-    struct scratch *s = &stage->builder->scratch;
-    struct id_index x;
-    x.ids = (const uint32_t *)a->ids.data;
-    x.iota = (const uint32_t *)s->iota.data;
-    x.keys = (uint32_t *)s->keys[side].data;
-    x.ranks = (uint32_t *)s->ranks[side].data;
-    x.order = (uint32_t *)a->order.data;
-    x.distinct = (uint32_t *)a->distinct.data;
-    x.distinct_ids = (uint32_t *)a->distinct_ids[stage->copy].data;
-    x.distinct_starts = (uint32_t *)a->distinct_starts.data;
-    x.items = (struct item *)a->items.data;
-    x.longs = (struct item *)a->longs.data;
-    x.counts = stage->counts;
-    x.side = side;
-    /* Contexts of one-target blocks that stand once are updated where they are first read. */
-    x.least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
-    x.count = count;
-    x.rows = rows;
-    x.temporary = s->sorting[side].data;
-    x.temporary_bytes = s->sorting[side].bytes;
-    return cuda_index_ids(&x, stream);
+/* ---- both sides of a batch ---- */
+
+int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const struct batch_sizes *capacity,
+                       uint64_t rows) {
+    const char *what = "sorting a batch";
+    struct scratch *s = &builder->scratch;
+    uint32_t targets = capacity->targets, contexts = capacity->contexts;
+    return cuda_grow_iota(b, &s->iota, std::max(targets, contexts), what, builder->stream) ||
+                   cuda_grow_sorting(b, &s->sorting[SIDE_TARGET], targets, rows, what) ||
+                   cuda_grow_sorting(b, &s->sorting[SIDE_CONTEXT], contexts, rows, what)
+               ? -1
+               : 0;
 }
 
-int cuda_index(struct stage *stage, uint64_t rows) {
+static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
+    struct scratch *s = &stage->builder->scratch;
+    struct indexing by;
+    by.sorting = &s->sorting[side];
+    by.iota = &s->iota;
+    by.count = count;
+    by.rows = rows;
+    /* Contexts of one-target blocks that stand once are updated where they are first read. */
+    by.least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
+    by.stream = stream;
+    return cuda_index(&stage->side[side], &by);
+}
+
+int cuda_index_sides(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));
     CK(cudaStreamWaitEvent(builder->beside, builder->forked, 0));

@@ -85,7 +85,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 
 template <int G, int VEC>
 static __device__ __forceinline__ void read_target(const struct step_view &v, uint32_t occurrence, float4 (&target)[VEC]) {
-    uint32_t distinct = v.target.batch.distinct[occurrence] & ~SINGLE_BIT, id = v.target.batch.ids[occurrence];
+    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
     read_row<G, VEC>(target, live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]), threadIdx.x % G, v.quads);
 }
 

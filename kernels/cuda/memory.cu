@@ -270,8 +270,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     cuda_by_id_forget(b, table);
     for (int i = 0; i < BACKEND_STAGES; i++)
-        for (int side = 0; side < 2; side++)
-            if (b->stages[i].tables[side] == table) b->stages[i].tables[side] = NULL;
+        for (struct row_set &side : b->stages[i].side)
+            if (side.table == table) side.table = NULL;
     free(table->name);
     free(table);
 }

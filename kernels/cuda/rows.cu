@@ -5,7 +5,7 @@
  *   fetch    the other cold rows, host -> slots                                                   in stream
  *   forward  those that batches in flight hold, their slots -> these, after the step before       compute stream
  *   home     slots -> host, or slots -> staging                                                   out stream
- *   land     staging -> host                                                                      the host's threads
+ *   land     staging -> host (row_set.cu)                                                         the host's threads
  *
  * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice.
  * Which way they go home, and why a store may not change it at any time, is in kernels/home_order.h. Both ways' kernels
@@ -39,17 +39,7 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* The first place in increasing ids[low..high) that holds `id` or more. */
-static __device__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ids[middle] < id) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* The same for a whole warp from the list's beginning, 32 probes at once. */
+/* The first place in a whole increasing list that holds `id` or more, for a warp: 32 probes at once. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -145,31 +135,13 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
     }
 }
 
-/* ---- which stores are cold ---- */
-
-static int is_cold(const struct store *store) {
-    return store->place != PLACE_GPU && store->host != NULL;
-}
-
-int cuda_has_cold(const struct backend_table *table) {
-    for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i])) return 1;
-    return 0;
-}
-
-static uint64_t hot_of(const struct backend_table *table) {
-    for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i])) return table->stores[i].gpu_rows;
-    return table->spec.rows;
-}
-
-/* The most cold rows that a batch of such sizes can name. */
-static uint64_t most_cold(const struct batch_sizes *sizes, int side, const struct backend_table *table) {
-    uint64_t named = side == SIDE_TARGET ? sizes->targets : sizes->contexts, cold = table->spec.rows - hot_of(table);
-    return named < cold ? named : cold;
-}
-
 /* ---- plan, the host's side ---- */
+
+/* The most cold rows among so many ids. */
+static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
+    uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
+    return ids < cold ? ids : cold;
+}
 
 static struct in_flight others_of(struct backend *b, const struct stage *stage, int side) {
     struct in_flight others;
@@ -179,161 +151,137 @@ static struct in_flight others_of(struct backend *b, const struct stage *stage, 
         struct stage *newest = NULL;
         for (unsigned i = 0; i < b->depth; i++) {
             struct stage *s = &b->stages[i];
-            if (s == stage || !cuda_in_flight(s) || s->tables[side] != stage->tables[side] || s->sequence >= below) continue;
+            if (s == stage || !cuda_in_flight(s) || s->sequence >= below) continue;
+            if (s->side[side].table != stage->side[side].table) continue;
             if (!newest || s->sequence > newest->sequence) newest = s;
         }
         if (!newest) return others;
         others.stage[others.count] = (uint32_t)(newest - b->stages);
-        others.distinct_ids[others.count] = (const uint32_t *)newest->side[side].distinct_ids[newest->copy].data;
+        others.distinct_ids[others.count] = row_set_view(&newest->side[side]).distinct_ids;
         others.counts[others.count++] = newest->counts;
         below = newest->sequence;
     }
 }
 
 static int find_others(struct backend *b, struct stage *stage, int side, uint64_t rows) {
-    struct side_arrays *a = &stage->side[side];
-    const uint32_t *ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
+    struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
     /* The newest may be another builder's; those before it were there when its own rows were looked up. */
     if (others.count) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[0]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
-        ids, hot_of(stage->tables[side]), stage->counts, side, others, (uint32_t *)a->forward.data);
+        row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,
+        (uint32_t *)set->forward.data);
     CK_LAUNCH("find_forwards");
     return 0;
 }
 
 /* Once for a batch and each of its stores, before any of its rows moves. */
 static void choose_ways(struct backend *b, struct stage *stage, int side, uint64_t rows) {
-    const struct backend_table *table = stage->tables[side];
+    struct row_set *set = &stage->side[side];
     for (int part = 0; part < 2; part++) {
-        enum home_way in_flight[BACKEND_STAGES], *way = &stage->side[side].way[part];
+        const struct store *store = &set->table->stores[part];
+        enum home_way in_flight[BACKEND_STAGES];
         unsigned count = 0;
-        *way = HOME_NOTHING;
-        if (part >= table->parts || !is_cold(&table->stores[part]) || stage->loss_only) continue;
+        set->way[part] = HOME_NOTHING;
+        if (part >= set->table->parts || !cuda_is_cold(store) || stage->loss_only) continue;
         for (unsigned i = 0; i < b->depth; i++) {
             const struct stage *s = &b->stages[i];
-            if (s != stage && cuda_in_flight(s) && s->tables[side] == table) in_flight[count++] = s->side[side].way[part];
+            if (s == stage || !cuda_in_flight(s) || s->side[side].table != set->table) continue;
+            in_flight[count++] = s->side[side].way[part];
         }
         struct home_load load;
-        load.bytes = rows * table->stores[part].stride;
+        load.bytes = rows * store->stride;
         load.threads = host_pool_threads(b->pool);
-        load.in_file = table->stores[part].place == PLACE_FILE;
+        load.in_file = store->place == PLACE_FILE;
         load.one_target = stage->one_target;
-        *way = home_way(home_wanted(&load), in_flight, count);
+        set->way[part] = home_way(home_wanted(&load), in_flight, count);
     }
 }
 
-/* The host's threads move rows of this side, from a file or home from staging. */
-static int needs_ids(const struct stage *stage, int side) {
-    const struct backend_table *table = stage->tables[side];
-    for (int i = 0; i < table->parts; i++) {
-        if (!is_cold(&table->stores[i])) continue;
-        if (table->stores[i].place == PLACE_FILE || stage->side[side].way[i] == HOME_STAGED) return 1;
-    }
+/* The host's threads move rows of this set, from a file or home from staging. */
+static int needs_ids(const struct row_set *set) {
+    for (int i = 0; i < set->table->parts; i++)
+        if (cuda_in_file(&set->table->stores[i]) || set->way[i] == HOME_STAGED) return 1;
     return 0;
-}
-
-/* The batch's distinct ids and counts go to the host; there when the stage is prepared. */
-static int send_ids(struct backend *b, struct stage *stage, int side) {
-    struct side_arrays *a = &stage->side[side];
-    cudaStream_t stream = stage->builder->stream;
-    uint64_t most = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
-    uint64_t capacity = side == SIDE_TARGET ? stage->capacity.targets : stage->capacity.contexts;
-    if (buffer_grow(b, (void **)&a->host_ids, &a->host_ids_bytes, host_ids_bytes(capacity))) return -1;
-    if (!a->host_counts && buffer_take(b, (void **)&a->host_counts, sizeof *a->host_counts)) return -1;
-    CK(cudaMemcpyAsync(a->host_counts, stage->counts, sizeof *a->host_counts, cudaMemcpyDeviceToHost, stream));
-    CK(cudaMemcpyAsync(a->host_ids, a->distinct_ids[stage->copy].data, most * 4, cudaMemcpyDeviceToHost, stream));
-    return 0;
-}
-
-/* Cold rows of a prepared batch, and their ids. */
-static uint64_t cold_ids(const struct side_arrays *a, int side, const uint32_t **ids) {
-    *ids = a->host_ids + a->host_counts->cold_first[side];
-    return a->host_counts->distinct[side] - a->host_counts->cold_first[side];
 }
 
 int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
-    struct backend_table *table = stage->tables[side];
-    struct side_arrays *a = &stage->side[side];
-    uint64_t rows = 0, capacity = 0;
-    if (cuda_has_cold(table)) {
-        rows = most_cold(&stage->sizes, side, table);
-        capacity = most_cold(&stage->capacity, side, table);
+    struct row_set *set = &stage->side[side];
+    set->count = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
+    set->capacity = side == SIDE_TARGET ? stage->capacity.targets : stage->capacity.contexts;
+    uint64_t rows = most_cold(set, set->count), capacity = most_cold(set, set->capacity);
+    if (rows > SLOT_MASK)
+        return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
+    if (gpu_grow(b, &set->forward, forward_bytes(capacity), "a batch's rows")) return -1;
+    for (int i = 0; i < set->table->parts; i++) {
+        const struct store *store = &set->table->stores[i];
+        if (cuda_is_cold(store) && gpu_grow(b, &set->slots[i], capacity * store->stride, "rows in flight")) return -1;
     }
-    if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
-    if (gpu_grow(b, &a->forward, forward_bytes(capacity), "a batch's rows")) return -1;
-    for (int i = 0; i < table->parts; i++)
-        if (is_cold(&table->stores[i]) &&
-            gpu_grow(b, &a->slots[i], capacity * table->stores[i].stride, "rows in flight"))
-            return -1;
     choose_ways(b, stage, side, rows);
     if (!rows) return 0;
-    return find_others(b, stage, side, rows) || (needs_ids(stage, side) && send_ids(b, stage, side)) ? -1 : 0;
+    if (find_others(b, stage, side, rows)) return -1;
+    return needs_ids(set) ? row_set_send(b, set, stage->builder->stream) : 0;
 }
 
 /* ---- fetch ---- */
 
-static struct record_move move_of(const struct stage *stage, int side, int part) {
-    const struct side_arrays *a = &stage->side[side];
-    const struct store *store = &stage->tables[side]->stores[part];
+static struct record_move move_of(const struct row_set *set, int part) {
+    const struct store *store = &set->table->stores[part];
     struct record_move m;
     m.home = store->host_device - store->gpu_rows * store->stride;
-    m.slots = (char *)a->slots[part].data;
+    m.slots = (char *)set->slots[part].data;
     m.stride = store->stride;
-    m.distinct_ids = (const uint32_t *)a->distinct_ids[stage->copy].data;
-    m.forward = (const uint32_t *)a->forward.data;
-    m.counts = stage->counts;
-    m.side = side;
+    m.distinct_ids = row_set_view(set).distinct_ids;
+    m.forward = (const uint32_t *)set->forward.data;
+    m.counts = set->counts;
+    m.side = set->side;
     return m;
 }
 
-/* The file's rows go through a pinned copy of the slots that the host's threads fill. Rows that will be forwarded come
- * along; what they bring is not used. */
-static int fetch_file(struct backend *b, struct stage *stage, int side, int part) {
-    struct side_arrays *a = &stage->side[side];
-    const struct store *store = &stage->tables[side]->stores[part];
+/* The file's rows go through staging, which the host's threads fill: they wait until the ids are there. Rows that will
+ * be forwarded come along; what they bring is not used. */
+static int fetch_file(struct backend *b, struct stage *stage, struct row_set *set, int part) {
     const uint32_t *ids;
-    CK(cudaStreamSynchronize(stage->builder->stream));
-    uint64_t count = cold_ids(a, side, &ids), bytes = count * store->stride;
-    if (!bytes) return 0;
-    uint64_t capacity = most_cold(&stage->capacity, side, stage->tables[side]) * store->stride;
-    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], capacity) ||
-        host_gather(b->pool, a->staging[part], store->host - store->gpu_rows * store->stride, ids, count,
-                    store->stride))
-        return -1;
-    CK(cudaMemcpyAsync(a->slots[part].data, a->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
+    CK(cudaEventSynchronize(stage->prepared));
+    if (row_set_read_file(b, set, part, most_cold(set, set->capacity))) return -1;
+    uint64_t bytes = row_set_cold(set, &ids) * set->table->stores[part].stride;
+    if (bytes) CK(cudaMemcpyAsync(set->slots[part].data, set->staging[part], bytes, cudaMemcpyHostToDevice, b->in));
     return 0;
 }
 
 int cuda_rows_fetch(struct backend *b, struct stage *stage, int side) {
-    struct backend_table *table = stage->tables[side];
-    if (!cuda_has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
-    for (int i = 0; i < table->parts; i++) {
-        const struct store *store = &table->stores[i];
-        if (!is_cold(store)) continue;
-        if (store->place == PLACE_FILE) {
-            if (fetch_file(b, stage, side, i)) return -1;
+    struct row_set *set = &stage->side[side];
+    if (!most_cold(set, set->count)) return 0;
+    for (int part = 0; part < set->table->parts; part++) {
+        const struct store *store = &set->table->stores[part];
+        if (!cuda_is_cold(store)) continue;
+        if (cuda_in_file(store)) {
+            if (fetch_file(b, stage, set, part)) return -1;
             continue;
         }
-        move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(stage, side, i));
+        move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(set, part));
         CK_LAUNCH("fetch");
     }
+    CK(cudaEventRecord(set->ticket, b->in));
     return 0;
 }
 
 /* ---- forward ---- */
 
 int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
-    struct backend_table *table = stage->tables[side];
-    if (b->depth == 1 || !cuda_has_cold(table) || !most_cold(&stage->sizes, side, table)) return 0;
-    for (int part = 0; part < table->parts; part++) {
+    struct row_set *set = &stage->side[side];
+    if (!most_cold(set, set->count)) return 0;
+    CK(cudaStreamWaitEvent(b->compute, set->ticket, 0));
+    for (int part = 0; part < set->table->parts && b->depth > 1; part++) {
+        const struct store *store = &set->table->stores[part];
         struct all_slots from;
-        if (!is_cold(&table->stores[part])) continue;
+        if (!cuda_is_cold(store)) continue;
         for (unsigned i = 0; i < b->depth; i++) from.slots[i] = (char *)b->stages[i].side[side].slots[part].data;
-        forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>(
-            (char *)stage->side[side].slots[part].data, from, table->stores[part].stride,
-            (const uint32_t *)stage->side[side].forward.data, stage->counts, side);
+        forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>((char *)set->slots[part].data, from,
+                                                                           store->stride,
+                                                                           (const uint32_t *)set->forward.data,
+                                                                           set->counts, side);
         CK_LAUNCH("forward_records");
     }
     return 0;
@@ -343,43 +291,28 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
 
 /* Slots -> staging. A block of one target has hardly fewer distinct targets than the batch has blocks: the copy engine
  * takes them all, at no cost to the step. Otherwise a kernel that knows their number. */
-static int copy_to_staging(struct backend *b, struct stage *stage, int side, int part) {
-    struct side_arrays *a = &stage->side[side];
-    const struct store *store = &stage->tables[side]->stores[part];
-    uint64_t most = most_cold(&stage->sizes, side, stage->tables[side]) * store->stride;
-    uint64_t capacity = most_cold(&stage->capacity, side, stage->tables[side]) * store->stride;
-    if (buffer_grow(b, (void **)&a->staging[part], &a->staging_bytes[part], capacity)) return -1;
-    if (stage->one_target && side == SIDE_TARGET) {
-        CK(cudaMemcpyAsync(a->staging[part], a->slots[part].data, most, cudaMemcpyDeviceToHost, b->out));
+static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
+    uint64_t stride = set->table->stores[part].stride;
+    uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;
+    const void *slots = set->slots[part].data;
+    if (buffer_grow(b, (void **)&set->staging[part], &set->staging_bytes[part], capacity)) return -1;
+    if (stage->one_target && set->side == SIDE_TARGET) {
+        CK(cudaMemcpyAsync(set->staging[part], slots, most, cudaMemcpyDeviceToHost, b->out));
         return 0;
     }
-    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((float4 *)a->staging[part], (const float4 *)a->slots[part].data,
-                                                           store->stride / 16, stage->counts, side);
+    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((float4 *)set->staging[part], (const float4 *)slots,
+                                                           stride / 16, set->counts, set->side);
     CK_LAUNCH("copy_slots");
     return 0;
 }
 
 int cuda_rows_home(struct backend *b, struct stage *stage, int side) {
+    struct row_set *set = &stage->side[side];
     for (int part = 0; part < 2; part++) {
-        enum home_way way = stage->side[side].way[part];
-        if (way == HOME_STAGED && copy_to_staging(b, stage, side, part)) return -1;
-        if (way != HOME_DIRECT) continue;
-        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(stage, side, part));
+        if (set->way[part] == HOME_STAGED && copy_to_staging(b, stage, set, part)) return -1;
+        if (set->way[part] != HOME_DIRECT) continue;
+        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(set, part));
         CK_LAUNCH("home");
-    }
-    return 0;
-}
-
-int cuda_rows_land(struct backend *b, struct stage *stage, int side) {
-    struct side_arrays *a = &stage->side[side];
-    if (!stage->tables[side]) return 0; /* closed since */
-    for (int part = 0; part < 2; part++) {
-        if (a->way[part] != HOME_STAGED) continue;
-        const struct store *store = &stage->tables[side]->stores[part];
-        const uint32_t *ids;
-        uint64_t count = cold_ids(a, side, &ids);
-        char *home = store->host - store->gpu_rows * store->stride;
-        if (host_scatter(b->pool, home, a->staging[part], ids, count, store->stride)) return -1;
     }
     return 0;
 }

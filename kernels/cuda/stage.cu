@@ -11,10 +11,10 @@
  * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
  *
  *   a builder's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
- *   in stream           [fetch: host -> slots] |arrived                rows.cu
+ *   in stream           [fetch: host -> slots] |ticket of each side     rows.cu
  *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; measure.cu, step.cu
  *   out stream              [result] [home: slots -> host, or staging] |done       step.cu; rows.cu
- *   the host's threads        [land: staging -> host]                  rows.cu
+ *   the host's threads        [land: staging -> host]                  row_set.cu
  *
  * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two
  * builders take turns) and k-1 goes home. What keeps that exact:
@@ -30,12 +30,20 @@
 
 /* ---- make ---- */
 
+void cuda_stage_use(struct stage *stage, int copy) {
+    stage->copy = copy;
+    stage->counts = stage->both_counts + copy;
+    for (struct row_set &side : stage->side) {
+        side.copy = copy;
+        side.counts = stage->counts;
+    }
+}
+
 /* Ids and counts go into the copy that the stage's last batch did not have: what may still look there is older than
  * that batch, which is home. With stages used in turn, builders are too, and each copy of a stage always has the same
  * one. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
-    if (stage->state == STAGE_HOME) stage->copy = !stage->copy;
-    stage->counts = stage->both_counts + stage->copy;
+    cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
     stage->builder =
         &b->builders[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? BATCH_BUILDERS : 1)];
 }
@@ -73,7 +81,7 @@ static int find_stage(struct backend *b, unsigned number, enum stage_state state
 }
 
 static int holds(const struct stage *stage, const struct backend_table *table) {
-    return stage->tables[SIDE_TARGET] == table || stage->tables[SIDE_CONTEXT] == table;
+    return stage->side[SIDE_TARGET].table == table || stage->side[SIDE_CONTEXT].table == table;
 }
 
 /* Older batches of these tables must be scattered. Those that have one of them on the other side are landed first: rows are
@@ -85,39 +93,44 @@ static int wait_turn(struct backend *b, const struct stage *stage, const struct 
         if (s == stage || !cuda_in_flight(s) || (!holds(s, request->target) && !holds(s, request->context))) continue;
         if (s->state != STAGE_GOING_HOME)
             return fail("rows of a table are to be gathered while its batch in stage %u is not scattered yet", i);
-        int crossed = s->tables[SIDE_CONTEXT] == request->target || s->tables[SIDE_TARGET] == request->context;
+        int crossed = s->side[SIDE_CONTEXT].table == request->target || s->side[SIDE_TARGET].table == request->context;
         if (crossed && land(b, s)) return -1;
     }
+    return 0;
+}
+
+static int has_cold(const struct stage *stage) {
+    return cuda_has_cold(stage->side[SIDE_TARGET].table) || cuda_has_cold(stage->side[SIDE_CONTEXT].table);
+}
+
+static int fetch(struct backend *b, struct stage *stage) {
+    if (!has_cold(stage)) return 0;
+    CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
+    /* The newest step's forwarding may still read these slots, of the older batch that was in this stage. */
+    CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
+    for (int side = 0; side < 2; side++)
+        if (cuda_rows_fetch(b, stage, side)) return -1;
     return 0;
 }
 
 int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
     struct stage *stage;
     if (find_stage(b, number, STAGE_BUILT, "can be gathered", &stage) || wait_turn(b, stage, request)) return -1;
-    stage->tables[SIDE_TARGET] = request->target;
-    stage->tables[SIDE_CONTEXT] = request->context;
+    stage->side[SIDE_TARGET].table = request->target;
+    stage->side[SIDE_CONTEXT].table = request->context;
     stage->loss_only = request->loss_only;
     stage->sequence = ++b->sequence;
-    stage->cold = cuda_has_cold(request->target) || cuda_has_cold(request->context);
     for (int side = 0; side < 2; side++)
         if (cuda_rows_plan(b, stage, side)) return -1;
     CK(cudaEventRecord(stage->prepared, stage->builder->stream));
-    if (stage->cold) {
-        CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-        /* The newest step's forwarding may still read these slots, of the older batch that was in this stage. */
-        CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
-        for (int side = 0; side < 2; side++)
-            if (cuda_rows_fetch(b, stage, side)) return -1;
-        CK(cudaEventRecord(stage->arrived, b->in));
-    }
+    if (fetch(b, stage)) return -1;
     stage->state = STAGE_FETCHING;
     return 0;
 }
 
 static int forward(struct backend *b, struct stage *stage) {
     CK(cudaStreamWaitEvent(b->compute, stage->prepared, 0));
-    if (!stage->cold) return 0;
-    CK(cudaStreamWaitEvent(b->compute, stage->arrived, 0));
+    if (!has_cold(stage)) return 0;
     for (int side = 0; side < 2; side++)
         if (cuda_rows_forward(b, stage, side)) return -1;
     CK(cudaEventRecord(b->last_forward, b->compute));
@@ -127,7 +140,7 @@ static int forward(struct backend *b, struct stage *stage) {
 int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
     struct stage *stage;
     if (find_stage(b, number, STAGE_FETCHING, "was gathered and can be stepped", &stage)) return -1;
-    if (stage->tables[SIDE_TARGET] != request->target || stage->tables[SIDE_CONTEXT] != request->context)
+    if (stage->side[SIDE_TARGET].table != request->target || stage->side[SIDE_CONTEXT].table != request->context)
         return fail("a step over other tables than its rows were gathered from");
     if (!stage->loss_only != !request->loss_only) return fail("a step with another loss_only than its gather");
     if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
@@ -166,7 +179,7 @@ static int land(struct backend *b, struct stage *stage) {
         struct stage *oldest = oldest_going_home(b);
         CK(cudaEventSynchronize(oldest->done)); /* the last that the GPU does for it: its step waited for all before */
         for (int side = 0; side < 2; side++)
-            if (cuda_rows_land(b, oldest, side)) return -1;
+            if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;
     }
     return 0;

@@ -29,11 +29,11 @@ static __device__ __forceinline__ const char *summand(const struct step_view &v,
                                                       uint32_t i, float *factor) {
     *factor = 1;
     if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
-    uint32_t occurrence = side.batch.order[i];
+    uint32_t occurrence = side.rows.order[i];
     if (work.of == SUM_BUFFER) return (const char *)(work.buffer + occurrence * v.span);
-    uint32_t block = side.batch.block[occurrence]; /* of one target: its number is the occurrence of the target */
+    uint32_t block = side.block_of[occurrence]; /* of one target: its number is the occurrence of the target */
     *factor = v.coefficients[occurrence];
-    return live_row(v.target.weights, v.target.batch.ids[block], v.target.batch.distinct[block] & ~SINGLE_BIT,
+    return live_row(v.target.weights, v.target.rows.ids[block], v.target.rows.distinct[block] & ~SINGLE_BIT,
                     v.counts->cold_first[SIDE_TARGET]);
 }
 
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
         struct item item = work.items[at];
-        uint32_t id = side.batch.distinct_ids[item.row];
+        uint32_t id = side.rows.distinct_ids[item.row];
         char *weights = live_row(side.weights, id, item.row, cold_first), *state = live_row(side.state, id, item.row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__
         }
         group_wait<G>(); /* all have read the row's update count */
         if (last && v.rule.constants.clip > 0) {
-            const uint32_t *first = side.batch.distinct_starts + item.row;
+            const uint32_t *first = side.rows.distinct_starts + item.row;
             float squares[1] = {dot_rows<VEC>(sum, sum)};
             group_sum<G, 1>(squares);
             scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
@@ -140,23 +140,25 @@ template <int G, int VEC, int NS> struct sum_family {
     }
 };
 
-static struct live_part live_part_of(const struct stage *stage, int side, int part, uint64_t offset) {
-    const struct store *store = &stage->tables[side]->stores[part];
+static struct live_part live_part_of(const struct row_set *set, int part, uint64_t offset) {
+    const struct store *store = &set->table->stores[part];
     struct live_part live;
     live.resident = store->gpu + offset;
-    live.slots = (char *)stage->side[side].slots[part].data + offset;
+    live.slots = (char *)set->slots[part].data + offset;
     live.stride = store->stride;
     live.hot_rows = store->gpu_rows;
     return live;
 }
 
 static struct live_side live_side_of(const struct stage *stage, int side) {
-    const struct backend_table *table = stage->tables[side];
+    const struct row_set *set = &stage->side[side];
     struct live_side live;
-    live.batch = cuda_side(stage, side);
+    live.rows = row_set_view(set);
+    live.block_of = (const uint32_t *)stage->block_of[side].data;
     live.side = side;
-    live.weights = live_part_of(stage, side, 0, 0);
-    live.state = table->shared ? live_part_of(stage, side, 0, (uint64_t)table->spec.layout.span * 4) : live_part_of(stage, side, 1, 0);
+    live.weights = live_part_of(set, 0, 0);
+    live.state = set->table->shared ? live_part_of(set, 0, (uint64_t)set->table->spec.layout.span * 4)
+                                    : live_part_of(set, 1, 0);
     return live;
 }
 
@@ -251,7 +253,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     uint32_t groups = CTA / k->group, most = 16 * (uint32_t)b->processors, grid = (pieces + groups - 1) / groups;
     const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
     if (!pieces) return 0;
-    work.items = live->batch.items;
+    work.items = live->rows.items;
     work.count = &stage->counts->items[side];
     work.buffer = buffer;
     work.of = of;
@@ -259,7 +261,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     k->kernel<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
     CK_LAUNCH("accumulate");
     if (pieces <= UPDATE_PIECE) return 0;
-    work.items = live->batch.longs;
+    work.items = live->rows.longs;
     work.count = &stage->counts->longs[side];
     work.buffer = v->partials;
     work.of = SUM_PARTIALS;
@@ -287,7 +289,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
 static uint64_t cold_bytes(const struct backend_table *table) {
     uint64_t bytes = 0;
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].place != PLACE_GPU && table->stores[i].host) bytes += table->stores[i].stride;
+        if (cuda_is_cold(&table->stores[i])) bytes += table->stores[i].stride;
     return bytes;
 }
 

@@ -21,7 +21,8 @@ struct live_part {
 
 struct live_side {
     struct live_part weights, state;
-    struct side_view batch;
+    struct row_set_view rows;
+    const uint32_t *block_of; /* [ids] */
     int side;
 };
 
@@ -62,9 +63,9 @@ struct found_row {
 
 static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first, uint32_t occurrence, bool real) {
     struct found_row found = {0, 0, 0};
-    uint32_t distinct = real ? side.batch.distinct[occurrence] : DRAW_NONE;
+    uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
     if (distinct == DRAW_NONE) return found;
-    uint32_t id = side.batch.ids[occurrence], row = distinct & ~SINGLE_BIT;
+    uint32_t id = side.rows.ids[occurrence], row = distinct & ~SINGLE_BIT;
     found.single = (distinct & SINGLE_BIT) != 0;
     found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
     found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);

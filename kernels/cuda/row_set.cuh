@@ -1,0 +1,113 @@
+/* row_set: the rows that some work is about: which they are, where each is named, and where their records lie while the
+ * work goes on. Fetch, update and coming home are said of a row set, whoever it belongs to:
+ *
+ *   a side of a batch          its targets, or its contexts                                        stage.cu, rows.cu
+ *   a call by id               one list of ids                                                     by_id.cu
+ *   an announced list of ids   whose weights are fetched before they are asked for                 by_id.cu
+ *
+ *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
+ *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
+ *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it stands once
+ *   order          1  0  3  2  4      [count] places in ids, by row and then as given
+ *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
+ *   cold_first     1                  (of hot_rows 5) the first distinct row that lies on the host
+ *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
+ *   staging           r7 r9           the same in pinned memory, where the host's threads move rows
+ *
+ * Sorting finds it all on the GPU (index.cu), where the counts stay: the host knows a bound, and is told ids and counts
+ * only where its own threads move rows (row_set_send).
+ *
+ * What differs by owner:
+ *
+ *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
+ *     (rows.cu: forward). Its records go home on a stream of their own, by either way of home_order.h.
+ *   - A call by id works on rows where they lie: pinned ones over the link (HOME_DIRECT as they are written), a file's in
+ *     staging (HOME_STAGED). Its rows are home when the caller's stream goes on, so it has no order to keep.
+ *   - An announced list has in its slots the weights alone, of hot rows too: a fetch copies from one place.
+ */
+#ifndef SPTX_CUDA_ROW_SET_CUH
+#define SPTX_CUDA_ROW_SET_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include "kernels/portable.h"
+
+extern "C" {
+#include "kernels/home_order.h"
+#include "arrays.h"
+}
+
+#define SINGLE_BIT 0x80000000u /* in `distinct`: the row is named once */
+
+struct backend;
+struct store;
+
+/* An array on the GPU that grows. */
+struct gpu_array {
+    void *data;
+    uint64_t bytes;
+};
+
+struct row_set {
+    struct backend_table *table; /* whose rows; NULL: it was closed, or none yet */
+    uint64_t count;              /* of ids, or the most of them that the host knows */
+    uint64_t capacity;           /* a count that memory is grown for, so that the owner's later sets fit */
+    struct gpu_array ids, distinct, distinct_starts, order, items, longs; /* items, longs: the update's pieces of work */
+    struct gpu_array distinct_ids[2]; /* by copy: while one is made the other may still be looked up */
+    int copies, copy;                 /* of distinct_ids: how many; the one in use */
+    struct batch_counts *counts;      /* on the GPU, the owner's: distinct, cold_first and so on of `side` */
+    int side;
+    struct gpu_array forward;    /* batches: [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
+    struct gpu_array slots[2];   /* by store */
+    char *staging[2];            /* by store */
+    uint64_t staging_bytes[2];
+    uint32_t *host_ids;          /* pinned copy of distinct_ids, and of the counts */
+    uint64_t host_ids_bytes;
+    struct batch_counts *host_counts;
+    enum home_way way[2];        /* by store: how new records go home */
+    cudaEvent_t ticket;          /* batch, announced list: the rows are in the slots; a call: they are home, it is done */
+};
+
+/* As kernels see it. */
+struct row_set_view {
+    const uint32_t *ids, *distinct, *distinct_ids, *distinct_starts, *order;
+    const struct item *items; /* one a piece */
+    const struct item *longs; /* one a row of several pieces: over the partial sums */
+};
+
+/* The first place in increasing ids[low..high) that holds `id` or more. */
+static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* ---- which stores are cold: some of their rows lie on the host ---- */
+
+int cuda_is_cold(const struct store *store);
+int cuda_in_file(const struct store *store); /* cold, and the GPU does not reach its rows: the host's threads move them */
+int cuda_has_cold(const struct backend_table *table);
+uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below lie on the GPU in every store */
+char *cuda_home_of(const struct store *store);             /* of a cold store: where row 0 would lie on the host */
+
+/* ---- the set ---- */
+
+int row_set_open(struct row_set *set, int side, int copies);
+void row_set_close(struct backend *backend, struct row_set *set);
+/* Arrays for so many ids; all but slots and staging, which are grown by who uses them. `what` as gpu_grow() has it. */
+int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
+struct row_set_view row_set_view(const struct row_set *set);
+
+/* The host is sent the distinct ids and the counts: there when the stream has come so far. */
+int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);
+/* Of a set whose ids have been sent and have come: its cold rows, and their ids. */
+uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
+/* The file's rows of store `part` into staging by the host's threads; staging is grown to `capacity` rows. */
+int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
+/* The end of HOME_STAGED: the host's threads put the rows of staging, which the GPU has filled, in their places. */
+int row_set_land(struct backend *backend, struct row_set *set);
+
+#endif
