@@ -1,0 +1,135 @@
+/* by_id: what the files of rows by id share. by_id.cu tells a call in order. */
+#ifndef SPTX_CUDA_BY_ID_CUH
+#define SPTX_CUDA_BY_ID_CUH
+
+#include "cuda.cuh"
+
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    LINK_BLOCKS = 64, /* enough requests for the link; more only take the GPU from others */
+    ANNOUNCED = 2
+};
+
+/* An announced list. set.table: NULL where none is announced here; set.slots[0]: [distinct rows x span] weights. */
+struct announced {
+    struct row_set set;
+    uint64_t sequence;
+};
+
+struct bad_ids { /* in host memory that the GPU writes */
+    unsigned long long count;
+    long long id;
+};
+
+struct by_id {
+    struct row_set set; /* of the call that runs; its ticket: the last call is done, whatever it was */
+    struct announced announced[ANNOUNCED];
+    uint64_t sequence;
+    struct iota iota;
+    struct sorting sorting, ahead_sorting; /* of calls; of announced lists, on `ahead` */
+    struct gpu_array values, padded, partials, match;
+    void *given; /* pinned: the caller's ids, on their way */
+    uint64_t given_bytes;
+    struct bad_ids *bad;
+    cudaStream_t ahead;
+    cudaEvent_t sent; /* `given` has been read */
+};
+
+/* ---- lists of ids, as kernels see them ---- */
+
+struct list_view {
+    struct row_set_view rows;
+    const struct batch_counts *counts; /* of side 0 */
+    uint32_t count;
+};
+static inline struct list_view list_view(const struct row_set *set) {
+    return {row_set_view(set), set->counts, (uint32_t)set->count};
+}
+
+/* One part of a table's records: hot rows, and the others by their number or, where a file's are in staging, by their
+ * place among the distinct ones. */
+struct row_part {
+    char *hot, *rest;
+    uint64_t hot_rows, stride;
+    uint32_t staged; /* rest is staging: its first row is the first cold distinct one */
+};
+
+static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct,
+                                               uint32_t cold_first) {
+    if (id < part.hot_rows) return part.hot + id * part.stride;
+    return part.rest + (uint64_t)(part.staged ? distinct - cold_first : id) * part.stride;
+}
+
+/* ---- values ---- */
+
+/* [count x dim] floats of the caller; `whole`: rows are whole 16 bytes at a multiple of 16. */
+struct value_view {
+    float *data;
+    uint32_t dim;
+    bool whole;
+};
+static inline struct value_view value_view(float *data, uint32_t dim) {
+    return {data, dim, dim % 4 == 0 && (uintptr_t)data % 16 == 0};
+}
+
+static __device__ __forceinline__ void write_quad(const struct value_view &to, uint32_t row, uint32_t q, float4 value) {
+    float *at = to.data + (uint64_t)row * to.dim + 4 * q;
+    if (to.whole) {
+        *(float4 *)at = value;
+        return;
+    }
+    for (uint32_t e = 0; e < 4 && 4 * q + e < to.dim; e++) at[e] = (&value.x)[e];
+}
+
+static __device__ __forceinline__ float4 read_quad(const struct value_view &from, uint32_t row, uint32_t q) {
+    const float *at = from.data + (uint64_t)row * from.dim + 4 * q;
+    if (from.whole) return *(const float4 *)at;
+    float4 value = make_float4(0, 0, 0, 0);
+    for (uint32_t e = 0; e < 4 && 4 * q + e < from.dim; e++) (&value.x)[e] = at[e];
+    return value;
+}
+
+/* ---- by_id_list.cu: everything is enqueued, on `stream` where one is given ---- */
+
+int by_id_open_set(struct backend *backend, struct row_set *set);
+void by_id_close_set(struct backend *backend, struct row_set *set);
+/* Fills set->ids. */
+int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
+               cudaStream_t stream);
+int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
+                cudaStream_t stream);
+/* Where weights and state lie, once by_id_stage_file() has been called for the set. */
+struct row_part by_id_weights(const struct row_set *set);
+struct row_part by_id_state(const struct row_set *set);
+/* A file's rows of the first `parts` stores come to staging. The host waits for the GPU: its threads move them. */
+int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cudaStream_t stream);
+
+/* ---- by_id_announced.cu ---- */
+
+/* Rows of the list that the request names are on their way, behind all that was asked before. */
+int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
+/* The list that this fetch may be asking for, or NULL. */
+struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
+/* From that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
+int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
+                          struct value_view out, cudaStream_t stream);
+/* Rows that the call has changed come into the slots of lists that are announced. */
+int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
+
+/* ---- by_id_rows.cu: own->set, between the table and the caller's values ---- */
+
+/* As the ids come. `skip`: on the GPU; nothing is to be done where it is 1. NULL: all is. */
+int by_id_fetch_plain(struct backend *backend, struct by_id *own, struct value_view out, const uint32_t *skip,
+                      cudaStream_t stream);
+/* In the order of the table; the set is indexed, a file's rows are in staging. */
+int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
+int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
+
+/* ---- by_id_update.cu ---- */
+
+/* Sums of the gradients by row, rule, in place. */
+int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
+                      struct value_view gradients, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,124 @@
+/* by_id_list: a list of ids made a row set: taken as 32-bit numbers and checked, sorted, and where its rows are
+ * reached. A file's rows, which the GPU does not reach, come to staging.
+ */
+#include "by_id.cuh"
+
+#include <string.h>
+
+#define LIST "a list of ids" /* GPU memory for it, as gpu_take() has it */
+
+int by_id_open_set(struct backend *b, struct row_set *set) {
+    if (gpu_take(b, (void **)&set->counts, sizeof *set->counts, LIST)) return -1;
+    return row_set_open(set, 0, 1);
+}
+
+void by_id_close_set(struct backend *b, struct row_set *set) {
+    gpu_give(b, set->counts, sizeof *set->counts);
+    row_set_close(b, set);
+}
+
+/* ---- ids ---- */
+
+template <class T>
+static __global__ void take_ids(const T *from, uint32_t count, uint64_t rows, uint32_t *to, struct bad_ids *bad) {
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    long long id = (long long)from[i];
+    bool real = (unsigned long long)id < rows;
+    to[i] = real ? (uint32_t)id : DRAW_NONE;
+    if (real) return;
+    bad->id = id;
+    bad->count = 1;
+    __threadfence_system();
+}
+
+/* The ids where the GPU can read them. */
+static int send_ids(struct backend *b, struct by_id *own, const struct rows_request *r, const void **ids) {
+    uint64_t bytes = r->count * (r->id_bits / 8);
+    *ids = r->ids;
+    if (r->ids_on_gpu) return 0;
+    CK(cudaEventSynchronize(own->sent));
+    if (buffer_grow(b, &own->given, &own->given_bytes, bytes)) return -1;
+    memcpy(own->given, r->ids, bytes);
+    *ids = own->given; /* read over the link, once */
+    return 0;
+}
+
+int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r,
+               cudaStream_t stream) {
+    const void *from;
+    uint32_t count = (uint32_t)r->count, blocks = blocks_for(count, THREADS);
+    uint64_t rows = r->table->spec.rows;
+    if (row_set_grow(b, set, r->count, LIST) || send_ids(b, own, r, &from)) return -1;
+    uint32_t *to = (uint32_t *)set->ids.data;
+    set->count = set->capacity = r->count;
+    if (r->id_bits == 64)
+        take_ids<<<blocks, THREADS, 0, stream>>>((const int64_t *)from, count, rows, to, own->bad);
+    else
+        take_ids<<<blocks, THREADS, 0, stream>>>((const int32_t *)from, count, rows, to, own->bad);
+    CK_LAUNCH("take_ids");
+    if (!r->ids_on_gpu) CK(cudaEventRecord(own->sent, stream));
+    return 0;
+}
+
+int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
+                cudaStream_t stream) {
+    uint64_t before = own->iota.count;
+    if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
+        cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
+        return -1;
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without asking */
+    CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
+    struct indexing by;
+    by.sorting = sorting;
+    by.iota = &own->iota;
+    by.count = (uint32_t)set->count;
+    by.rows = rows;
+    by.least = 1;
+    by.stream = stream;
+    return cuda_index(set, &by);
+}
+
+/* ---- where rows lie ---- */
+
+static struct row_part part_of(const struct row_set *set, int part, uint64_t offset) {
+    const struct store *store = &set->table->stores[part];
+    struct row_part p;
+    p.hot = store->gpu + offset;
+    p.hot_rows = store->gpu_rows;
+    p.stride = store->stride;
+    p.staged = cuda_in_file(store);
+    p.rest = p.staged      ? set->staging[part] + offset
+             : store->host ? store->host_device - store->gpu_rows * store->stride + offset
+                           : p.hot;
+    return p;
+}
+
+struct row_part by_id_weights(const struct row_set *set) {
+    return part_of(set, 0, 0);
+}
+
+struct row_part by_id_state(const struct row_set *set) {
+    uint64_t behind_weights = (uint64_t)set->table->spec.layout.span * 4;
+    return set->table->shared ? part_of(set, 0, behind_weights) : part_of(set, 1, 0);
+}
+
+static __global__ void find_cold(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts) {
+    counts->cold_first[0] = lower_bound(distinct_ids, 0, counts->distinct[0], hot_rows);
+}
+
+int by_id_stage_file(struct backend *b, struct row_set *set, int parts, cudaStream_t stream) {
+    int in_file[2] = {0, 0};
+    for (int part = 0; part < parts && part < set->table->parts; part++)
+        in_file[part] = cuda_in_file(&set->table->stores[part]);
+    if (!in_file[0] && !in_file[1]) return 0;
+    find_cold<<<1, 1, 0, stream>>>(row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts);
+    CK_LAUNCH("find_cold");
+    if (row_set_send(b, set, stream)) return -1;
+    CK(cudaStreamSynchronize(stream));
+    const uint32_t *ids;
+    uint64_t cold = row_set_cold(set, &ids);
+    for (int part = 0; part < 2; part++)
+        if (in_file[part] && row_set_read_file(b, set, part, cold)) return -1;
+    return 0;
+}
