@@ -96,7 +96,7 @@ struct step_request {
     double lr;       /* scheduled */
     uint64_t global_step; /* steps of the run before this one */
     int mean;        /* divide gradients by the batch's blocks (examples in window mode with per_pair: by its blocks too) */
-    int loss_only;   /* measure, change nothing */
+    int loss_only;   /* the loss, and nothing changes */
 };
 
 struct step_result {

@@ -63,7 +63,7 @@ struct example_source {
     uint64_t
         batch; /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
     struct example_sizes
-        capacity; /* where batches are measured: what a stage can hold from the start; zeros: not known */
+        capacity; /* where batches are counted before they are filled: what a stage can hold from the start; zeros: not known */
 };
 
 /* ---- examples of an epoch ---- */
@@ -299,7 +299,7 @@ FN struct example_sizes example_most(const struct example_source *s) {
 }
 
 /* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
- * GPU is better sized for it than measured; otherwise 0. */
+ * GPU is better sized for it than counted; otherwise 0. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;

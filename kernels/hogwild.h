@@ -29,7 +29,7 @@
 #include "backend.h"
 
 enum {
-    HOGWILD_LOSS_EVERY = 64,     /* examples to one whose loss is measured; a power of two */
+    HOGWILD_LOSS_EVERY = 64,     /* examples to one whose loss is taken; a power of two */
     HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples has the loss of all */
 };
 
@@ -43,7 +43,7 @@ FN float hogwild_rate(float lr_first, float slope, uint64_t i) {
     return fmaf(slope, (float)i, lr_first);
 }
 
-/* An example of a request whose number has none of these bits is measured. */
+/* An example of a request whose number has none of these bits is taken for the loss. */
 FN uint32_t hogwild_loss_mask(uint64_t count) {
     return count < HOGWILD_LOSS_OF_ALL ? 0 : HOGWILD_LOSS_EVERY - 1;
 }

@@ -26,7 +26,7 @@
 enum { HOME_STAGING_THREADS = 8, HOME_STAGING_BYTES = 8 << 20 };
 
 enum home_way {
-    HOME_NOTHING, /* the batch is only measured, or has no rows of the store */
+    HOME_NOTHING, /* the batch is for its loss only, or has no rows of the store */
     HOME_DIRECT,
     HOME_STAGED
 };

@@ -117,7 +117,7 @@ struct rule_step {
 };
 
 /* What a row's gradient, summed over its places in the batch (`squares`: of its columns, summed), is multiplied by. All
- * places are measured at the same old row, so n of them take a step n times as long in one direction where, one after the
+ * places are taken at the same old row, so n of them take a step n times as long in one direction where, one after the
  * other, they would have turned back: past some n the step overshoots, the next one more, and sgd diverges. */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;

@@ -27,7 +27,7 @@ struct step {
 
 /* ---- 1: by block ---- */
 
-static int measure_block(struct step *step, uint64_t number, struct cpu_scratch *scratch) {
+static int dot_block(struct step *step, uint64_t number, struct cpu_scratch *scratch) {
     const struct cpu_rows *rows = step->backend->rows;
     struct cpu_stage *stage = step->stage;
     const struct cpu_block *block = &stage->all.block[number];
@@ -52,12 +52,12 @@ static int measure_block(struct step *step, uint64_t number, struct cpu_scratch 
     return 0;
 }
 
-static int measure_blocks(void *context, unsigned worker) {
+static int dot_blocks(void *context, unsigned worker) {
     struct step *step = context;
     uint64_t first, end;
     while (pool_take(&step->taken, step->stage->all.count, 8, &first, &end))
         for (uint64_t i = first; i < end; i++)
-            if (measure_block(step, i, &step->backend->scratch[worker])) return -1;
+            if (dot_block(step, i, &step->backend->scratch[worker])) return -1;
     return 0;
 }
 
@@ -159,7 +159,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
     uint64_t blocks = stage->all.count;
     step.scale = request->mean && blocks ? (float)(1.0 / (double)blocks) : 1.0f;
     if (grow_arrays(&step)) return -1;
-    if (pool_run(backend->pool, measure_blocks, &step)) return -1;
+    if (pool_run(backend->pool, dot_blocks, &step)) return -1;
     stage->result.loss = 0;
     for (uint64_t i = 0; i < blocks; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;

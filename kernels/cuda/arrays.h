@@ -53,7 +53,7 @@ struct need {
 };
 
 /* A batch's sizes, where the host must wait for them. */
-struct measured {
+struct counted_sizes {
     struct need total;
     uint32_t too_long;
 };

@@ -117,7 +117,7 @@ static int open_streams(struct backend *b) {
     CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
     cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    return buffer_take(b, (void **)&b->measured, sizeof *b->measured);
+    return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
 }
 
 static int open_stage(struct backend *b, struct stage *stage) {
@@ -180,7 +180,7 @@ static void close_backend(struct backend *b) {
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct batch_builder &builder : b->builders) close_builder(b, &builder);
-    buffer_give(b, b->measured, sizeof *b->measured);
+    buffer_give(b, b->counted, sizeof *b->counted);
     for (char *transfer : b->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);

@@ -1,9 +1,9 @@
 /* batch: a batch built where it is used: examples (examples.cu), then both sides by row (index.cu).
  *
  * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
- * nothing. Otherwise it waits for what measuring sums up, and enqueues what follows for the capacity that all batches
- * have. Room that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and
- * from then on making a batch, or what follows measuring, is one launch: a small step takes less time than the host
+ * nothing. Otherwise it waits for what counting comes to, and enqueues what follows for the capacity that all batches
+ * have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and
+ * from then on making a batch, or what follows counting, is one launch: a small step takes less time than the host
  * needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
@@ -55,9 +55,9 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     if (to->source.shuffle) to->order = example_order(&to->source, request->epoch);
 }
 
-/* `measured`: measuring has been enqueued, and waited for, before. */
-static int enqueue_making(struct stage *stage, int measured) {
-    if (!measured && cuda_examples_measure(stage, 1)) return -1;
+/* `counted`: counting has been enqueued, and waited for, before. */
+static int enqueue_making(struct stage *stage, int counted) {
+    if (!counted && cuda_examples_count(stage, 1)) return -1;
     return cuda_examples_fill(stage) || cuda_index_sides(stage, stage->request_host->source.rows) ? -1 : 0;
 }
 
@@ -73,14 +73,14 @@ static int is_captured(const struct backend *b, const struct stage *stage) {
     return making->graph && same_key(&key, &making->key);
 }
 
-static int capture_making(struct stage *stage, const struct graph_key *key, int measured) {
+static int capture_making(struct stage *stage, const struct graph_key *key, int counted) {
     struct making *making = &stage->making[stage->copy];
     cudaStream_t stream = stage->builder->stream;
     cudaGraph_t graph = NULL;
     if (making->graph) cudaGraphExecDestroy(making->graph);
     making->graph = NULL;
     CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    int failed = enqueue_making(stage, measured);
+    int failed = enqueue_making(stage, counted);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
@@ -91,13 +91,13 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
 }
 
 /* For stage->sizes, which are the same for every batch of a count while no array moves. */
-static int make_alike(struct backend *b, struct stage *stage, int measured) {
+static int make_alike(struct backend *b, struct stage *stage, int counted) {
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = key_of(b, stage), last = making->last;
     making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
     if (!is_captured(b, stage)) {
-        if (!same_key(&key, &last)) return enqueue_making(stage, measured);
-        if (capture_making(stage, &key, measured)) return -1;
+        if (!same_key(&key, &last)) return enqueue_making(stage, counted);
+        if (capture_making(stage, &key, counted)) return -1;
     }
     CK(cudaGraphLaunch(making->graph, stage->builder->stream));
     return 0;
@@ -135,19 +135,19 @@ static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
     b->layout++; /* graphs are for the capacity that there was */
 }
 
-static int measure_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
-    return cuda_examples_measure(stage, padded) || cuda_examples_measured(b, stage, sizes) ? -1 : 0;
+static int count_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
+    return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Measured, and enqueued for the capacity that every batch has, as if that were its bound; the first ones, and one that
+/* Counted, and enqueued for the capacity that every batch has, as if that were its bound; the first ones, and one that
  * finds too little of it, for their own sizes. */
-static int make_measured(struct backend *b, struct stage *stage) {
+static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
     if (padded ? reserve_alike(b, stage, &b->capacity)
                : cuda_examples_reserve(b, stage->builder, stage->request_host->count))
         return -1;
-    if (measure_batch(b, stage, padded, &sizes)) return -1;
+    if (count_batch(b, stage, padded, &sizes)) return -1;
     if (padded && fits(&sizes, &b->capacity)) {
         if (make_alike(b, stage, 1)) return -1;
         stage->sizes = sizes;
@@ -163,7 +163,7 @@ static int make_measured(struct backend *b, struct stage *stage) {
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
-    if (cuda_examples_reserve(b, stage->builder, request->count) || measure_batch(b, stage, 0, &stage->sizes))
+    if (cuda_examples_reserve(b, stage->builder, request->count) || count_batch(b, stage, 0, &stage->sizes))
         return -1;
     widen_capacity(b, &stage->sizes);
     struct batch_sizes capacity = b->capacity;
@@ -197,7 +197,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
                  : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
-                                                           : make_measured(b, stage);
+                                                           : make_counted(b, stage);
     return failed ? -1 : cuda_stage_built(stage);
 }
 

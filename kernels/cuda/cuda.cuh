@@ -104,7 +104,7 @@ struct backend_table {
 enum { SIDE_TARGET, SIDE_CONTEXT };
 
 /* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
- * bound, known before anything is drawn, so that the host waits for nothing; otherwise the sums of measuring. */
+ * bound, known before anything is drawn, so that the host waits for nothing; otherwise what was counted. */
 struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
@@ -164,7 +164,7 @@ enum stage_state {
 
 struct stage {
     enum stage_state state;
-    int loss_only;     /* the batch is measured and changes nothing */
+    int loss_only;     /* the batch is for its loss, and changes nothing */
     uint64_t sequence; /* order of gather() */
     struct batch_sizes sizes, capacity; /* capacity: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
@@ -208,7 +208,7 @@ struct backend {
     int processors; /* SMs */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
-    struct batch_sizes capacity; /* of measured batches, in every stage */
+    struct batch_sizes capacity; /* of counted batches, in every stage */
     uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `capacity` */
     cudaStream_t in, compute, out;
     struct batch_builder builders[BATCH_BUILDERS];
@@ -220,7 +220,7 @@ struct backend {
     double corrections_lr;
     int corrections_ready;
     char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
-    struct measured *measured; /* pinned, mapped: a batch's sizes, where the host must wait for them */
+    struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
@@ -254,10 +254,10 @@ void cuda_source_drop(struct backend *backend);
 /* examples.cu. Both are only enqueued, on the builder's stream, and read stage->request. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
 /* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
-int cuda_examples_measure(struct stage *stage, int padded);
+int cuda_examples_count(struct stage *stage, int padded);
 int cuda_examples_fill(struct stage *stage);
-/* Waits for the sizes that measuring came to; -1 after fail() where an example is too long. */
-int cuda_examples_measured(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
+/* Waits for the sizes that counting came to; -1 after fail() where an example is too long. */
+int cuda_examples_counted(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
 /* index.cu: the ids of a row set sorted. */

@@ -190,7 +190,7 @@ static void add_fixed(const struct run *run, struct estimate *e) {
     uint64_t depth = run->request->depth;
     e->fixed.gpu += depth * (2 * sizeof(struct batch_counts) + sizeof(struct example_request));
     e->fixed.pinned +=
-        depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct measured);
+        depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct counted_sizes);
     e->fixed.host += RUNTIME_BYTES + run->request->threads * POOL_THREAD_BYTES;
 }
 

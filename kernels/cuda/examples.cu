@@ -2,7 +2,7 @@
  * drawn, here is how many threads draw it at once.
  *
  *   take       the request from the host; counts begin at zero
- *   measure    an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
+ *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
  *   negatives  a few lanes a block, or (distinct) a thread block: each slot's first allowed draw
  *
@@ -76,9 +76,9 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
     return example_row(&s, example_is_position(&s) ? example_sentence_of(&s, example) : example, example, epoch);
 }
 
-/* ---- measure ---- */
+/* ---- count ---- */
 
-static __device__ struct need measure_window(const struct example_request &b, uint64_t position) {
+static __device__ struct need count_window(const struct example_request &b, uint64_t position) {
     const struct example_source &s = b.source;
     struct need need = {0, 0, 0, 0};
     struct example_sentence sentence = sentence_at(s, position, b.epoch);
@@ -95,7 +95,7 @@ static __device__ struct need measure_window(const struct example_request &b, ui
     return need;
 }
 
-static __device__ struct need measure_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
+static __device__ struct need count_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
     struct need need = {0, 0, 0, 0};
     struct example_row row = row_at(b.source, example, b.epoch);
     if (!row.wanted) return need;
@@ -123,8 +123,8 @@ static __global__ void take_request(const struct example_request *from, struct e
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
-static __global__ void measure(const struct example_request *request, struct need *needs, struct batch_counts *counts,
-                               struct padding padding) {
+static __global__ void count_examples(const struct example_request *request, struct need *needs,
+                                      struct batch_counts *counts, struct padding padding) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
     for (int side = 0; side < 2; side++)
@@ -134,8 +134,8 @@ static __global__ void measure(const struct example_request *request, struct nee
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
-            need = b.source.mode == EXAMPLE_WINDOW ? measure_window(b, example)
-                                                   : measure_row(b, example, &counts->too_long);
+            need = b.source.mode == EXAMPLE_WINDOW ? count_window(b, example)
+                                                   : count_row(b, example, &counts->too_long);
     }
     needs[i] = need;
 }
@@ -148,7 +148,7 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
 }
 
 /* What the host waits for, where it does. */
-static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct measured *host) {
+static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct counted_sizes *host) {
     host->total = *total;
     host->too_long = counts->too_long;
     __threadfence_system();
@@ -370,7 +370,7 @@ int cuda_examples_reserve(struct backend *b, struct batch_builder *builder, uint
     return gpu_grow(b, &s->scanning, std::max<uint64_t>(scan_bytes(count), scanning), what);
 }
 
-int cuda_examples_measure(struct stage *stage, int padded) {
+int cuda_examples_count(struct stage *stage, int padded) {
     const struct example_request *request = stage->request_host;
     struct batch_builder *builder = stage->builder;
     size_t scanning = builder->scratch.scanning.bytes;
@@ -383,9 +383,9 @@ int cuda_examples_measure(struct stage *stage, int padded) {
     }
     take_request<<<1, THREADS, 0, builder->stream>>>(request, stage->request, stage->counts);
     CK_LAUNCH("take_request");
-    measure<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(
+    count_examples<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(
         stage->request, (struct need *)builder->scratch.sizes.data, stage->counts, padding);
-    CK_LAUNCH("measure");
+    CK_LAUNCH("count_examples");
     CK(scan(builder, builder->scratch.scanning.data, &scanning, request->count));
     return 0;
 }
@@ -397,22 +397,22 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
     return 0;
 }
 
-int cuda_examples_measured(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
-    const struct measured *measured = b->measured;
+int cuda_examples_counted(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
+    const struct counted_sizes *counted = b->counted;
     struct batch_builder *builder = stage->builder;
     tell_sizes<<<1, 1, 0, builder->stream>>>(
-        (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts, b->measured);
+        (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts, b->counted);
     CK_LAUNCH("tell_sizes");
     CK(cudaEventRecord(b->sized, builder->stream));
     CK(cudaEventSynchronize(b->sized));
-    if (measured->too_long)
+    if (counted->too_long)
         return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
-                    measured->too_long);
-    if (cuda_check_sizes(measured->total.contexts, measured->total.terms)) return -1;
-    sizes->blocks = measured->total.blocks;
-    sizes->targets = measured->total.targets;
-    sizes->contexts = (uint32_t)measured->total.contexts;
-    sizes->terms = (uint32_t)measured->total.terms;
+                    counted->too_long);
+    if (cuda_check_sizes(counted->total.contexts, counted->total.terms)) return -1;
+    sizes->blocks = counted->total.blocks;
+    sizes->targets = counted->total.targets;
+    sizes->contexts = (uint32_t)counted->total.contexts;
+    sizes->terms = (uint32_t)counted->total.terms;
     return 0;
 }
 

@@ -12,7 +12,7 @@
  *
  *   a builder's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
  *   in stream           [fetch: host -> slots] |ticket of each side     rows.cu
- *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; measure.cu, step.cu
+ *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; dots.cu, step.cu
  *   out stream              [result] [home: slots -> host, or staging] |done       step.cu; rows.cu
  *   the host's threads        [land: staging -> host]                  row_set.cu
  *

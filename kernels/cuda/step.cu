@@ -1,7 +1,7 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
- *   measure     by block     (measure.cu) old rows -> loss, gradients of target occurrences and, unless their block has
- *                            one target, of contexts
+ *   dots        by block     (dots.cu) old rows -> dot products, loss, coefficients; gradients of target occurrences
+ *                            and, unless their block has one target, of contexts
  *   accumulate  by context   its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place
  *
@@ -278,7 +278,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     struct step_view v;
     if (check_tables(request)) return -1;
     if (!sizes->blocks) return 0;
-    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) || cuda_measure(b, stage, &v, layout->slots))
+    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) || cuda_launch_dots(b, stage, &v, layout->slots))
         return -1;
     if (request->loss_only) return 0;
     if (launch_sums(b, stage, &k, &v, SIDE_CONTEXT, v.context_gradients, stage->one_target ? SUM_TARGETS : SUM_BUFFER, sizes->contexts))

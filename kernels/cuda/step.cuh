@@ -181,7 +181,7 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       int counted, cudaStream_t stream, struct rule_view *view);
 
-/* measure.cu: every block's loss and gradients, for stage->sizes.blocks of them. Enqueued on the compute stream. */
-int cuda_measure(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
+/* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on the compute stream. */
+int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
 
 #endif

@@ -51,7 +51,7 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
 
 /* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than
  * enough. */
-static void measure_batches(struct example_source *s, int capacity) {
+static void count_batches(struct example_source *s, int capacity) {
     s->batch = EXAMPLE_MOST_PADDED;
     if (capacity == 1) s->capacity = (struct example_sizes){50, 100, 300, 600};
     if (capacity == 2) s->capacity = (struct example_sizes){100000, 100000, 1000000, 1000000};
@@ -82,8 +82,8 @@ void test_batches(void) {
                              law, bits);
                     compare_batches(cpu, gpu, &s, name);
                     if (mode != EXAMPLE_WINDOW) continue;
-                    measure_batches(&s, bits / 3 % 3);
-                    strcat(name, ", measured");
+                    count_batches(&s, bits / 3 % 3);
+                    strcat(name, ", counted");
                     compare_batches(cpu, gpu, &s, name);
                 }
         corpus_free(&c);

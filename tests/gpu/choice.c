@@ -93,7 +93,7 @@ static void choose_examples(struct choice *c, enum example_mode mode) {
 }
 
 static void choose_calls(struct choice *c) {
-    c->measured = one_in(3) ? (unsigned)between(2, 6) : 0;
+    c->loss_only = one_in(3) ? (unsigned)between(2, 6) : 0;
     c->arrays = one_in(4) ? (unsigned)between(2, 4) : 0;
     c->apart = one_in(4) ? (unsigned)between(2, 5) : 0;
     c->touched = one_in(3) ? (unsigned)between(2, 6) : 0;
@@ -134,7 +134,7 @@ static void aim_at_staging(struct choice *c) {
     c->aim = "staging";
     choose_examples(c, one_in(3) ? EXAMPLE_WINDOW : one_in(4) ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
     if (c->source.mode == EXAMPLE_WINDOW) c->source.per_pair = !one_in(6);
-    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0;     /* measured, not bounded */
+    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0;     /* counted, not bounded */
     if (!one_in(3)) c->machine.threads = HOME_STAGING_THREADS + (unsigned)below(9); /* where it can happen */
     do {
         struct placing *p = &c->machine.placing[side];
@@ -151,7 +151,7 @@ static void aim_at_staging(struct choice *c) {
     uint64_t positives = c->source.positives ? c->source.positives : c->longest / 2;
     if (c->source.mode == EXAMPLE_WINDOW) {
         each = (c->source.per_pair ? 2 : 1) * (uint64_t)c->source.window * (side ? 1 + c->source.negatives : 1);
-        if (one_in(2)) c->source.batch = EXAMPLE_MOST_PADDED; /* measured, as parts of a large batch */
+        if (one_in(2)) c->source.batch = EXAMPLE_MOST_PADDED; /* counted, as parts of a large batch */
         if (c->source.batch) each = (each + 1) / 2;
     } else if (side) {
         each = positives + c->source.negatives * (c->source.per_pair ? positives : 1);
@@ -166,7 +166,7 @@ static void aim_at_staging(struct choice *c) {
     choose_length(c, between(1, 4));
 }
 
-/* Windows whose batch has about EXAMPLE_MOST_PADDED terms: bounded below, measured above. */
+/* Windows whose batch has about EXAMPLE_MOST_PADDED terms: bounded below, counted above. */
 static void aim_at_padding(struct choice *c) {
     c->aim = "padding";
     choose_examples(c, EXAMPLE_WINDOW);
@@ -180,7 +180,7 @@ static void aim_at_padding(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
-/* Few or many blocks with few or many contexts: which kernel measures them, with how many threads. */
+/* Few or many blocks with few or many contexts: which kernel takes them, with how many threads. */
 static void aim_at_blocks(struct choice *c) {
     static const uint64_t blocks[] = {1, 31, 127, 128, 129, 255, 256, 257, 300};
     static const uint32_t contexts[] = {27, 28, 29, 60, 90}, dims[] = {1, 31, 64, 128, 129, 256, 257, 512, 513};
@@ -275,7 +275,7 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
         "rows %llu, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, depth %u, "
-        "targets %s/%s hot %llu, contexts %s/%s hot %llu; measured %u, arrays %u, apart %u, touched %u%s)",
+        "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s)",
         (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
         s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
         s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
@@ -285,5 +285,5 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum", (unsigned long long)c->batch,
         (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
         name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),
-        (unsigned long long)o->hot_rows, c->measured, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "");
+        (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "");
 }

@@ -25,9 +25,9 @@ struct choice {
     uint64_t batch;
     unsigned epochs;
     struct machine machine;
-    /* Every so many steps, 0: never. measured: loss only. arrays: by set_batch. apart: alone, everything drained
+    /* Every so many steps, 0: never. loss_only: steps that change nothing. arrays: by set_batch. apart: alone, everything drained
      * between its calls. touched: rows are read and written back while batches are in flight. */
-    unsigned measured, arrays, apart, touched;
+    unsigned loss_only, arrays, apart, touched;
     int flowing; /* an epoch's first batch follows the last of the one before without a pause */
 };
 

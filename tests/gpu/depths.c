@@ -6,7 +6,7 @@ struct trained {
     double loss;
 };
 
-/* `steps` batches with `depth` in flight; every fifth only measured. */
+/* `steps` batches with `depth` in flight; every fifth for its loss only. */
 static int train(struct trained *out, const struct example_source *s, const struct rule_options *rule, uint32_t dim,
                  unsigned depth, const struct placing placing[2], const char *const records[2], int steps,
                  uint64_t batch) {
@@ -52,7 +52,7 @@ void test_depths(void) {
     corpus_make(&c, 300, 600, 20);
     for (int kind = 0; kind < 3; kind++) {
         struct example_source s = source_of(&c, kind == 1 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
-        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large to be bounded: its parts are measured */
+        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large to be bounded: its parts are counted */
         s.short_repeat = 1;
         s.keep = c.keep;
         for (int r = 0; r < count; r += 3) {

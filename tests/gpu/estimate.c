@@ -68,7 +68,7 @@ static int train_batches(struct run *run) {
     return backend_cuda.drain(run->tables.backend);
 }
 
-static int measure_held_out(struct run *run) {
+static int step_held_out(struct run *run) {
     struct step_request step = {.rule = &run->choice.rule.options, .loss_only = 1};
     struct step_result result;
     for (uint64_t i = 0; i < 3 && run->source.held_out; i++) {
@@ -93,7 +93,7 @@ static int train_lock_free(struct run *run) {
 
 static int train(struct run *run) {
     if (run->hogwild ? train_lock_free(run) : train_batches(run)) return -1;
-    return measure_held_out(run);
+    return step_held_out(run);
 }
 
 static void compare(const struct run *run, const struct backend_info *info, const char *text) {
@@ -104,7 +104,7 @@ static void compare(const struct run *run, const struct backend_info *info, cons
     int bounded = example_bound(&run->source, run->source.batch, &most);
     CHECK(info->gpu_used <= gpu && gpu - gpu / 20 <= info->gpu_used, "%s: %llu bytes of the GPU, said %llu", text,
           (unsigned long long)info->gpu_used, (unsigned long long)gpu);
-    /* Batches that are measured may stay below the size from which on they go home through pinned memory. */
+    /* Batches that are counted may stay below the size from which on they go home through pinned memory. */
     uint64_t spare = pinned / 20 + (run->source.stream_on_host ? 2 * PAGE : 0); /* whole pages of two arrays */
     CHECK(info->host_used <= pinned && (pinned - spare <= info->host_used || !bounded),
           "%s: %llu pinned bytes, said %llu", text, (unsigned long long)info->host_used, (unsigned long long)pinned);

@@ -114,7 +114,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
                                 .lr = c->rule.options.lr * (1 - done / 2),
                                 .global_step = t->step,
                                 .mean = c->mean,
-                                .loss_only = falls_on(t->step, c->measured)};
+                                .loss_only = falls_on(t->step, c->loss_only)};
     int wrong = falls_on(t->step, c->apart) ? step_apart(t, batch, &step)
                                             : step_in_pipeline(t, batch, &step, falls_on(t->step, c->arrays));
     t->step++;
@@ -122,7 +122,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
 }
 
 /* At an epoch's end, in the first stage, as the trainer has it. */
-static int measure_held_out(struct training *t, uint64_t examples) {
+static int step_held_out(struct training *t, uint64_t examples) {
     const struct backend_ops *ops = t->tables.ops;
     struct step_request step = {
         .target = t->tables.side[0], .context = t->tables.side[1], .rule = &t->choice->rule.options, .loss_only = 1};
@@ -150,7 +150,7 @@ static int train_epochs(struct training *t, const struct example_source *s) {
         }
         if (c->flowing && epoch + 1 < c->epochs) continue;
         if (empty_pipeline(t) || t->tables.ops->drain(t->tables.backend)) return -1;
-        if (s->held_out && measure_held_out(t, examples)) return -1;
+        if (s->held_out && step_held_out(t, examples)) return -1;
     }
     return 0;
 }

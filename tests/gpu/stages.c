@@ -31,7 +31,7 @@ static void check_order(struct tables *t, const struct step_request *step) {
     REFUSED(ops->gather(gpu, 1, step), "a gather while the batch before is not scattered");
     other = *step;
     other.loss_only = 1;
-    REFUSED(ops->step(gpu, 0, &other), "a step that only measures what was gathered to be trained");
+    REFUSED(ops->step(gpu, 0, &other), "a step for the loss only of what was gathered to be trained");
     CHECK(!ops->step(gpu, 0, step), "step");
     REFUSED(ops->gather(gpu, 1, step), "a gather while the batch before is stepped");
     REFUSED(ops->result(gpu, 0, &result), "a result before its scatter");

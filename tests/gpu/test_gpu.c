@@ -7,7 +7,7 @@
  *
  *   HOME_STAGING_BYTES, _THREADS, one target   order, random (aim "staging"); the rule: tests/unit/kernels/test_home_order
  *   a file's rows, hot rows, BACKEND_STAGES    depths, random
- *   EXAMPLE_MOST_PADDED, measured batches      bounds, batches, random (aim "padding")
+ *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
  *   EXAMPLE_MOST_NEGATIVES                     bounds
  *   2^31 examples, contexts                    refusals (the side that fits takes 100 GB of the GPU)
  *   SLOT_BITS: 2^28 cold rows of a batch       none: 32 GiB of slots
@@ -17,7 +17,7 @@
  *   UPDATE_PIECE, single rows                  pieces, frequent
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
- *   tiles of measure_windows, AHEAD            steps, wide
+ *   tiles of dot_windows, AHEAD                steps, wide
  *   CORRECTIONS                                late
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
  *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      tests/runs --long

@@ -1,4 +1,4 @@
-/* measure: the first half of a step, block by block, from old rows: logits, loss, coefficients, and each target
+/* dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
  * occurrence's gradient into a buffer.
  *
  *   one target       a context that stands once in the batch is updated right here, while it is in registers: read once,
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Thread blocks of measure_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
+/* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
 static constexpr int resident_blocks(int group, int slots, int threads) {
     return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
@@ -99,7 +99,7 @@ static constexpr int resident_blocks(int group, int slots, int threads) {
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
 template <int G, int VEC, int NS, int THREADS>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS)) measure_one(const __grid_constant__ struct step_view v) {
+static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS)) dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = THREADS / G;
     __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
     __shared__ double losses[GROUPS];
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
 /* ---- blocks of several targets ---- */
 
 /* Rows too wide for a warp's registers, a thread block a block: rows come from the first cache but for the first time. */
-template <int G, int VEC> static __global__ void __launch_bounds__(CTA) measure_many(const __grid_constant__ struct step_view v) {
+template <int G, int VEC> static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
     constexpr int U = rows_at_once(4 * VEC, REGISTERS);
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, lane = threadIdx.x & 31, block = blockIdx.x;
@@ -194,7 +194,7 @@ template <int VEC> struct tile {
 
 /* A warp a block. A tile of contexts and what they gain stays in registers while the targets pass; where there are more
  * contexts, the targets pass again and add to their gradients. */
-template <int VEC> static __global__ void __launch_bounds__(CTA) measure_windows(const __grid_constant__ struct step_view v) {
+template <int VEC> static __global__ void __launch_bounds__(CTA) dot_windows(const __grid_constant__ struct step_view v) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts;
     constexpr uint32_t AHEAD = 32 / TT * TT; /* targets looked up at a time, a lane each */
     uint32_t lane = threadIdx.x & 31, block = blockIdx.x * (CTA / 32) + threadIdx.x / 32;
@@ -261,26 +261,26 @@ template <int VEC> static __global__ void __launch_bounds__(CTA) measure_windows
 
 /* ---- launching ---- */
 
-typedef void measure_kernel(const struct step_view);
+typedef void dot_kernel(const struct step_view);
 
-struct measures {
-    measure_kernel *one, *wide, *many; /* wide: one, with thread blocks of WIDE_CTA */
+struct dot_kernels {
+    dot_kernel *one, *wide, *many; /* wide: one, with thread blocks of WIDE_CTA */
     uint32_t group;                    /* threads that work on a row */
     uint32_t many_threads;             /* on a block in `many` */
 };
 
-template <int G, int VEC, int NS> struct measure_family {
-    static struct measures get(void) {
+template <int G, int VEC, int NS> struct dot_family {
+    static struct dot_kernels get(void) {
         if constexpr (G == 32)
-            return {measure_one<G, VEC, NS, CTA>, measure_one<G, VEC, NS, WIDE_CTA>, measure_windows<VEC>, G, 32};
+            return {dot_one<G, VEC, NS, CTA>, dot_one<G, VEC, NS, WIDE_CTA>, dot_windows<VEC>, G, 32};
         else
-            return {measure_one<G, VEC, NS, CTA>, NULL, measure_many<G, VEC>, G, CTA};
+            return {dot_one<G, VEC, NS, CTA>, NULL, dot_many<G, VEC>, G, CTA};
     }
 };
 
-int cuda_measure(struct backend *b, const struct stage *stage, const struct step_view *view, uint32_t slots) {
+int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *view, uint32_t slots) {
     const struct batch_sizes *sizes = &stage->sizes;
-    struct measures k = kernels_for<measure_family>(view->quads, slots);
+    struct dot_kernels k = kernels_for<dot_family>(view->quads, slots);
     struct step_view v = *view;
     if (stage->one_target) {
         int share = sizes->contexts / 32 >= sizes->blocks; /* contexts enough for several groups */
@@ -291,6 +291,6 @@ int cuda_measure(struct backend *b, const struct stage *stage, const struct step
     } else {
         k.many<<<blocks_for((uint64_t)sizes->blocks * k.many_threads, CTA), CTA, 0, b->compute>>>(v);
     }
-    CK_LAUNCH("measure");
+    CK_LAUNCH("dots");
     return 0;
 }
