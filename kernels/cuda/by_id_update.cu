@@ -36,12 +36,7 @@ static __global__ void __launch_bounds__(CTA)
         char *weights = row_at(u.weights, id, item.row, cold_first), *state = row_at(u.state, id, item.row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
-        bool last = item.partial == DRAW_NONE;
-        held.updates = 0;
-        if (last) {
-            read_row<G, VEC>(w, weights, tid, v.quads);
-            read_state<G, VEC, NS>(held, state, tid, v);
-        }
+        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
         clear_row<VEC>(sum);
         for (uint32_t i = 0; i < item.count; i++) {
             uint32_t place = u.places ? u.places[item.first + i] : item.first + i;
@@ -49,17 +44,7 @@ static __global__ void __launch_bounds__(CTA)
             read_row<G, VEC>(row, (const char *)(u.summands + place * v.span), tid, v.quads);
             add_row<VEC>(sum, 1, row);
         }
-        group_wait<G>(); /* all have read the row's update count */
-        if (last && v.rule.constants.clip > 0) {
-            const uint32_t *first = u.ids.rows.distinct_starts + item.row;
-            float squares[1] = {dot_rows<VEC>(sum, sum)};
-            group_sum<G, 1>(squares);
-            scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
-        }
-        if (last)
-            update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
-        else
-            write_row<G, VEC>(sum, (char *)(u.partials + item.partial * v.span), tid, v.quads);
+        end_piece<G, VEC, NS>(item, u.ids.rows.distinct_starts, sum, w, held, weights, state, u.partials, tid, v);
     }
 }
 

@@ -90,7 +90,8 @@ template <int VEC, int NS> struct held_row {
 };
 
 template <int G, int VEC, int NS>
-static __device__ __forceinline__ void read_state(struct held_row<VEC, NS> &held, const char *state, uint32_t tid, const struct step_view &v) {
+static __device__ __forceinline__ void read_state(struct held_row<VEC, NS> &held, const char *state, uint32_t tid,
+                                                  const struct step_view &v) {
 #pragma unroll
     for (int i = 0; i < NS; i++) read_row<G, VEC>(held.s[i], state + i * v.span * 4, tid, v.quads);
     held.updates = NS && v.rule.corrections ? *(const uint32_t *)(state + NS * v.span * 4) : 0;
@@ -98,8 +99,9 @@ static __device__ __forceinline__ void read_state(struct held_row<VEC, NS> &held
 
 /* The rule, then the record back to where it came from. All threads of the group have read it. */
 template <int G, int VEC, int NS>
-static __device__ __forceinline__ void update_row(struct held_row<VEC, NS> &held, const float4 (&g)[VEC], float4 (&w)[VEC], char *weights,
-                                                  char *state, uint32_t tid, const struct step_view &v) {
+static __device__ __forceinline__ void update_row(struct held_row<VEC, NS> &held, const float4 (&g)[VEC],
+                                                  float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
+                                                  const struct step_view &v) {
     apply_rule<VEC, NS>(v.rule.rule, row_constants(v.rule, held.updates), g, w, held.s);
     if (v.dim & 3)
 #pragma unroll
@@ -112,6 +114,40 @@ static __device__ __forceinline__ void update_row(struct held_row<VEC, NS> &held
 #pragma unroll
     for (int i = 0; i < NS; i++) write_row<G, VEC>(held.s[i], state + i * v.span * 4, tid, v.quads);
     if (NS && v.rule.corrections && tid == 0) *(uint32_t *)(state + NS * v.span * 4) = held.updates + 1;
+}
+
+/* ---- a piece of an update: some of a row's gradients, or all ---- */
+
+/* The record of a piece that ends its row; one that does not leaves a partial sum, and reads none. */
+template <int G, int VEC, int NS>
+static __device__ __forceinline__ void begin_piece(bool last, float4 (&w)[VEC], struct held_row<VEC, NS> &held,
+                                                   const char *weights, const char *state, uint32_t tid,
+                                                   const struct step_view &v) {
+    held.updates = 0;
+    if (!last) return;
+    read_row<G, VEC>(w, weights, tid, v.quads);
+    read_state<G, VEC, NS>(held, state, tid, v);
+}
+
+/* The row's gradient `sum`, of so many places, shortened where the rule bounds it. */
+template <int G, int VEC>
+static __device__ __forceinline__ void clip_sum(float4 (&sum)[VEC], uint32_t places, const struct step_view &v) {
+    float squares[1] = {dot_rows<VEC>(sum, sum)};
+    group_sum<G, 1>(squares);
+    scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, squares[0]));
+}
+
+/* The rule, or the partial sum. starts: distinct_starts of the row set. */
+template <int G, int VEC, int NS>
+static __device__ __forceinline__ void end_piece(const struct item &item, const uint32_t *starts, float4 (&sum)[VEC],
+                                                 float4 (&w)[VEC], struct held_row<VEC, NS> &held, char *weights,
+                                                 char *state, float *partials, uint32_t tid,
+                                                 const struct step_view &v) {
+    bool last = item.partial == DRAW_NONE;
+    group_wait<G>(); /* all have read the row's update count */
+    if (last && v.rule.constants.clip > 0) clip_sum<G, VEC>(sum, starts[item.row + 1] - starts[item.row], v);
+    if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
+    else write_row<G, VEC>(sum, (char *)(partials + item.partial * v.span), tid, v.quads);
 }
 
 #endif

@@ -25,8 +25,8 @@ struct work {
 };
 
 /* The i-th summand of an order: where it lies and what it is multiplied by. */
-static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side, const struct work &work,
-                                                      uint32_t i, float *factor) {
+static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side,
+                                                      const struct work &work, uint32_t i, float *factor) {
     *factor = 1;
     if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
     uint32_t occurrence = side.rows.order[i];
@@ -37,54 +37,40 @@ static __device__ __forceinline__ const char *summand(const struct step_view &v,
                     v.counts->cold_first[SIDE_TARGET]);
 }
 
-template <int G, int VEC, int NS>
-static __global__ void __launch_bounds__(CTA) accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
-    constexpr uint32_t GROUPS = CTA / G;
+/* The summands of a piece in their order, U rows in flight at once. */
+template <int G, int VEC>
+static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
+                                                 const struct live_side &side, const struct work &work,
+                                                 const struct item &item) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
+    clear_row<VEC>(sum);
+    for (uint32_t base = 0; base < item.count; base += 32) {
+        uint32_t here = item.count - base < 32 ? item.count - base : 32;
+        float factor = 0;
+        unsigned long long found = 0;
+        if (lane < here)
+            found = (unsigned long long)(uintptr_t)summand(v, side, work, item.first + base + lane, &factor);
+        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
+    }
+}
+
+template <int G, int VEC, int NS>
+static __global__ void __launch_bounds__(CTA)
+    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    constexpr uint32_t GROUPS = CTA / G;
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
         struct item item = work.items[at];
         uint32_t id = side.rows.distinct_ids[item.row];
-        char *weights = live_row(side.weights, id, item.row, cold_first), *state = live_row(side.state, id, item.row, cold_first);
+        char *weights = live_row(side.weights, id, item.row, cold_first);
+        char *state = live_row(side.state, id, item.row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
-        bool last = item.partial == DRAW_NONE;
-        held.updates = 0;
-        if (last) {
-            read_row<G, VEC>(w, weights, tid, v.quads);
-            read_state<G, VEC, NS>(held, state, tid, v);
-        }
-        clear_row<VEC>(sum);
-        for (uint32_t base = 0; base < item.count; base += 32) {
-            uint32_t here = item.count - base < 32 ? item.count - base : 32;
-            float factor = 0;
-            unsigned long long found = 0;
-            if (lane < here) found = (unsigned long long)(uintptr_t)summand(v, side, work, item.first + base + lane, &factor);
-            for (uint32_t i = 0; i < here; i += U) {
-                float4 row[U][VEC];
-#pragma unroll
-                for (int u = 0; u < U; u++) {
-                    const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) & 31);
-                    if (i + u < here) read_row<G, VEC>(row[u], from, tid, v.quads);
-                    else clear_row<VEC>(row[u]);
-                }
-#pragma unroll
-                for (int u = 0; u < U; u++) {
-                    float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
-                    if (i + u < here) add_row<VEC>(sum, by, row[u]);
-                }
-            }
-        }
-        group_wait<G>(); /* all have read the row's update count */
-        if (last && v.rule.constants.clip > 0) {
-            const uint32_t *first = side.rows.distinct_starts + item.row;
-            float squares[1] = {dot_rows<VEC>(sum, sum)};
-            group_sum<G, 1>(squares);
-            scale_row<VEC>(sum, rule_share(v.rule.constants.clip, first[1] - first[0], squares[0]));
-        }
-        if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
-        else write_row<G, VEC>(sum, (char *)(v.partials + item.partial * v.span), tid, v.quads);
+        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+        sum_piece<G, VEC>(sum, v, side, work, item);
+        end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
     }
 }
 
@@ -278,10 +264,12 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     struct step_view v;
     if (check_tables(request)) return -1;
     if (!sizes->blocks) return 0;
-    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) || cuda_launch_dots(b, stage, &v, layout->slots))
+    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) ||
+        cuda_launch_dots(b, stage, &v, layout->slots))
         return -1;
     if (request->loss_only) return 0;
-    if (launch_sums(b, stage, &k, &v, SIDE_CONTEXT, v.context_gradients, stage->one_target ? SUM_TARGETS : SUM_BUFFER, sizes->contexts))
+    if (launch_sums(b, stage, &k, &v, SIDE_CONTEXT, v.context_gradients, stage->one_target ? SUM_TARGETS : SUM_BUFFER,
+                    sizes->contexts))
         return -1;
     return launch_sums(b, stage, &k, &v, SIDE_TARGET, v.target_gradients, SUM_BUFFER, sizes->targets);
 }

@@ -61,7 +61,8 @@ struct found_row {
     int single;
 };
 
-static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first, uint32_t occurrence, bool real) {
+static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
+                                                            uint32_t occurrence, bool real) {
     struct found_row found = {0, 0, 0};
     uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
     if (distinct == DRAW_NONE) return found;
@@ -74,7 +75,8 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
 
 /* ---- a row in registers ---- */
 
-template <int G, int VEC> static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+template <int G, int VEC>
+static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
@@ -82,7 +84,8 @@ template <int G, int VEC> static __device__ __forceinline__ void read_row(float4
     }
 }
 
-template <int G, int VEC> static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads) {
+template <int G, int VEC>
+static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
@@ -120,6 +123,24 @@ template <int VEC> static __device__ __forceinline__ void add_row(float4 (&sum)[
 template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[VEC], float factor) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
+}
+
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane each. */
+template <int G, int VEC, int U>
+static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
+                                                 uint32_t here, uint32_t tid, uint32_t quads) {
+    float4 row[U][VEC];
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) & 31);
+        if (i + u < here) read_row<G, VEC>(row[u], from, tid, quads);
+        else clear_row<VEC>(row[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
+        if (i + u < here) add_row<VEC>(sum, by, row[u]);
+    }
 }
 
 /* Sums over the threads of a group, the same bits in all of them. */
@@ -181,7 +202,8 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       int counted, cudaStream_t stream, struct rule_view *view);
 
-/* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on the compute stream. */
+/* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
+ * the compute stream. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
 
 #endif
