@@ -87,12 +87,13 @@ static int open_device(struct backend *b, const struct backend_options *options)
     char why[256];
     if (!backend_cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
-    if (options->index >= (unsigned)count) return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
+    if (options->index >= (unsigned)count)
+        return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
     b->device = (int)options->index;
     CK(cudaGetDeviceProperties(&properties, b->device));
     if (properties.major < 8)
-        return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name, properties.major,
-                    properties.minor);
+        return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name,
+                    properties.major, properties.minor);
     CK(cudaSetDevice(b->device));
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
@@ -154,7 +155,7 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (struct making &making : stage->making)
         if (making.graph) cudaGraphExecDestroy(making.graph);
     buffer_give(b, stage->result, sizeof *stage->result);
-    for (int i = 0; i < 5; i++) free(stage->view_memory[i]);
+    for (void *memory : stage->view_memory) free(memory);
 }
 
 static void close_builder(struct backend *b, struct batch_builder *builder) {

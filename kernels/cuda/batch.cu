@@ -2,8 +2,8 @@
  *
  * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
  * nothing. Otherwise it waits for what counting comes to, and enqueues what follows for the capacity that all batches
- * have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph, and
- * from then on making a batch, or what follows counting, is one launch: a small step takes less time than the host
+ * have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph,
+ * and from then on making a batch, or what follows counting, is one launch: a small step takes less time than the host
  * needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
@@ -280,7 +280,8 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index_sides(stage, rows))
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) ||
+        cuda_index_sides(stage, rows))
         goto out;
     result = cuda_stage_built(stage);
 out:
@@ -293,53 +294,72 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* The host's copy, slots left out taken away. */
+/* A batch's arrays on the host; they belong to the stage. starts: [2 x (blocks + 1)] the GPU's, of targets and
+ * contexts. */
+struct view_arrays {
+    uint64_t *target_starts, *context_starts;
+    uint32_t *positives, *target_ids, *context_ids, *starts;
+};
+
+static void *view_array(struct stage *stage, int which, uint64_t bytes) {
+    free(stage->view_memory[which]);
+    stage->view_memory[which] = mem_zalloc(bytes, 1, "a view of a batch");
+    return stage->view_memory[which];
+}
+
+static int make_view_arrays(struct stage *stage, const struct batch_counts *counts, struct view_arrays *a) {
+    uint64_t starts = (uint64_t)counts->blocks + 1;
+    a->target_starts = (uint64_t *)view_array(stage, 0, starts * sizeof *a->target_starts);
+    a->context_starts = (uint64_t *)view_array(stage, 1, starts * sizeof *a->context_starts);
+    a->positives = (uint32_t *)view_array(stage, 2, starts * sizeof *a->positives);
+    a->target_ids = (uint32_t *)view_array(stage, 3, ((uint64_t)counts->targets + 1) * sizeof *a->target_ids);
+    a->context_ids = (uint32_t *)view_array(stage, 4, ((uint64_t)counts->contexts + 1) * sizeof *a->context_ids);
+    a->starts = (uint32_t *)view_array(stage, 5, 2 * starts * sizeof *a->starts);
+    for (void *memory : stage->view_memory)
+        if (!memory) return -1;
+    return 0;
+}
+
+static int download_view(const struct stage *stage, const struct batch_counts *counts, const struct view_arrays *a) {
+    uint64_t blocks = counts->blocks;
+    if (!blocks) return 0;
+    if (download(stage, a->starts, &stage->target_starts, (blocks + 1) * 4) ||
+        download(stage, a->starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
+        download(stage, a->positives, &stage->positives, blocks * 4) ||
+        download(stage, a->target_ids, &stage->side[SIDE_TARGET].ids, counts->targets * (uint64_t)4) ||
+        download(stage, a->context_ids, &stage->side[SIDE_CONTEXT].ids, counts->contexts * (uint64_t)4))
+        return -1;
+    CK(cudaStreamSynchronize(stage->builder->stream));
+    return 0;
+}
+
+/* Starts in 64 bits; the contexts without the slots left out. */
+static void close_gaps(const struct view_arrays *a, uint64_t blocks) {
+    const uint32_t *context_starts = a->starts + blocks + 1;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i <= blocks; i++) a->target_starts[i] = a->starts[i];
+    for (uint64_t i = 0; i < blocks; i++) {
+        a->context_starts[i] = kept;
+        for (uint32_t j = context_starts[i]; j < context_starts[i + 1]; j++)
+            if (a->context_ids[j] != DRAW_NONE) a->context_ids[kept++] = a->context_ids[j];
+    }
+    a->context_starts[blocks] = kept;
+}
+
 int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view) {
     struct stage *stage = &b->stages[number];
     struct batch_counts counts;
-    uint32_t *starts = NULL;
-    int result = -1;
+    struct view_arrays a;
     if (number >= b->depth || stage->state == STAGE_EMPTY) return fail("stage %u has no batch to look at", number);
     CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->builder->stream));
     CK(cudaStreamSynchronize(stage->builder->stream));
-    uint64_t blocks = counts.blocks, targets = counts.targets, contexts = counts.contexts, kept = 0;
-    uint64_t sizes[5] = {(blocks + 1) * 8, (blocks + 1) * 8, (blocks + 1) * 4, (targets + 1) * 4, (contexts + 1) * 4};
-    for (int i = 0; i < 5; i++) {
-        free(stage->view_memory[i]);
-        stage->view_memory[i] = mem_zalloc(sizes[i], 1, "a view of a batch");
-        if (!stage->view_memory[i]) return -1;
-    }
-    uint64_t *target_starts = (uint64_t *)stage->view_memory[0], *context_starts = (uint64_t *)stage->view_memory[1];
-    uint32_t *positives = (uint32_t *)stage->view_memory[2], *target_ids = (uint32_t *)stage->view_memory[3];
-    uint32_t *context_ids = (uint32_t *)stage->view_memory[4];
-    starts = (uint32_t *)mem_zalloc(2 * (blocks + 1), 4, "a view of a batch");
-    if (!starts) return -1;
-    if (blocks && (download(stage, starts, &stage->target_starts, (blocks + 1) * 4) ||
-                   download(stage, starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
-                   download(stage, positives, &stage->positives, blocks * 4) ||
-                   download(stage, target_ids, &stage->side[SIDE_TARGET].ids, targets * 4) ||
-                   download(stage, context_ids, &stage->side[SIDE_CONTEXT].ids, contexts * 4)))
-        goto out;
-    if (cudaStreamSynchronize(stage->builder->stream) != cudaSuccess) {
-        cuda_failed(cudaGetLastError(), "copying a batch to the host");
-        goto out;
-    }
-    for (uint64_t i = 0; i <= blocks; i++) target_starts[i] = starts[i];
-    for (uint64_t i = 0; i < blocks; i++) {
-        uint32_t first = starts[blocks + 1 + i], end = starts[blocks + 2 + i];
-        context_starts[i] = kept;
-        for (uint32_t j = first; j < end; j++)
-            if (context_ids[j] != DRAW_NONE) context_ids[kept++] = context_ids[j];
-    }
-    context_starts[blocks] = kept;
-    view->blocks = blocks;
-    view->target_starts = target_starts;
-    view->context_starts = context_starts;
-    view->positives = positives;
-    view->target_ids = target_ids;
-    view->context_ids = context_ids;
-    result = 0;
-out:
-    free(starts);
-    return result;
+    if (make_view_arrays(stage, &counts, &a) || download_view(stage, &counts, &a)) return -1;
+    close_gaps(&a, counts.blocks);
+    view->blocks = counts.blocks;
+    view->target_starts = a.target_starts;
+    view->context_starts = a.context_starts;
+    view->positives = a.positives;
+    view->target_ids = a.target_ids;
+    view->context_ids = a.context_ids;
+    return 0;
 }

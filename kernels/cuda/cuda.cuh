@@ -7,7 +7,8 @@
 #ifndef SPTX_CUDA_CUH
 #define SPTX_CUDA_CUH
 
-/* C++ headers first: the C headers below are read inside extern "C", where templates may not stand (portable.h has such within). */
+/* C++ headers first: the C headers below are read inside extern "C", where templates may not stand (portable.h has such
+ * within). */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stddef.h>
@@ -182,8 +183,7 @@ struct stage {
     struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
     struct step_result *result;    /* pinned, mapped */
     cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. When rows are in their slots: side[].ticket */
-    struct batch_view view; /* host copy, for batch_view() */
-    void *view_memory[5];
+    void *view_memory[6]; /* of batch_view(): its arrays on the host, and the starts that they are made from */
 };
 
 /* ---- the backend ---- */
@@ -270,7 +270,8 @@ struct indexing {
     cudaStream_t stream;
 };
 int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, const char *what, cudaStream_t stream);
-int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows, const char *what);
+int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
+                      const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
 /* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from its ids; of its counts, which
  * are zeros before, distinct, items, partials and longs. Enqueued. */

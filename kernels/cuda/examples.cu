@@ -148,7 +148,8 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
 }
 
 /* What the host waits for, where it does. */
-static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts, struct counted_sizes *host) {
+static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts,
+                                  struct counted_sizes *host) {
     host->total = *total;
     host->too_long = counts->too_long;
     __threadfence_system();

@@ -84,9 +84,10 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
         }
         if (error != cudaSuccess) {
             cudaGetLastError();
-            return fail("cannot pin %.2f GiB of host memory for %s (%.2f GiB are pinned of it, %.2f GiB of the machine's %.2f are "
-                        "free): %s; use fewer rows or columns, memory.hot_rows, or the place 'file'",
-                        bytes / GIB, what, at / GIB, mem_available() / GIB, mem_total() / GIB, cudaGetErrorString(error));
+            return fail("cannot pin %.2f GiB of host memory for %s (%.2f GiB are pinned of it, %.2f GiB of the machine's "
+                        "%.2f are free): %s; use fewer rows or columns, memory.hot_rows, or the place 'file'",
+                        bytes / GIB, what, at / GIB, mem_available() / GIB, mem_total() / GIB,
+                        cudaGetErrorString(error));
         }
         if (seen != host + at)
             return fail("host memory for %s has another address on the GPU; this platform needs the place 'file' or 'gpu'", what);
@@ -113,8 +114,8 @@ static int touch(struct backend *b, char *start, uint64_t bytes, const char *wha
             uint64_t available = mem_available();
             if (!available || available > piece + TOUCH_SPARE) break;
             if (tries == TOUCH_TRIES)
-                return fail("%s needs %.2f GiB of host memory; at %.2f of them %.2f of the machine's %.2f GiB are free; use fewer "
-                            "rows or columns, more memory.hot_rows, or the place 'file'",
+                return fail("%s needs %.2f GiB of host memory; at %.2f of them %.2f of the machine's %.2f GiB are free; "
+                            "use fewer rows or columns, more memory.hot_rows, or the place 'file'",
                             what, bytes / GIB, at / GIB, available / GIB, mem_total() / GIB);
             usleep(100000);
         }
@@ -259,7 +260,9 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     table->view.slots = layout->slots;
     table->view.counted = layout->counted;
     table->view.weights = part_of(&table->stores[0], spec->rows, 0);
-    if (shape.state) table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights) : part_of(&table->stores[1], spec->rows, 0);
+    if (shape.state)
+        table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights)
+                                          : part_of(&table->stores[1], spec->rows, 0);
     *out = table;
     return 0;
 }
@@ -296,7 +299,8 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
 }
 
 /* Rows of one transfer, none of which straddles a store's end of GPU rows. */
-static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
+static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed,
+                         int write) {
     struct host_records records;
     char *at[2] = {NULL, NULL};
     for (int i = 0; i < table->parts; i++)

@@ -21,8 +21,8 @@
  *
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
  *     (rows.cu: forward). Its records go home on a stream of their own, by either way of home_order.h.
- *   - A call by id works on rows where they lie: pinned ones over the link (HOME_DIRECT as they are written), a file's in
- *     staging (HOME_STAGED). Its rows are home when the caller's stream goes on, so it has no order to keep.
+ *   - A call by id works on rows where they lie: pinned ones over the link (HOME_DIRECT as they are written), those of a
+ *     file in staging (HOME_STAGED). They are home when the caller's stream goes on, so it has no order to keep.
  *   - An announced list has in its slots the weights alone, of hot rows too: a fetch copies from one place.
  */
 #ifndef SPTX_CUDA_ROW_SET_CUH
@@ -52,12 +52,13 @@ struct row_set {
     struct backend_table *table; /* whose rows; NULL: it was closed, or none yet */
     uint64_t count;              /* of ids, or the most of them that the host knows */
     uint64_t capacity;           /* a count that memory is grown for, so that the owner's later sets fit */
-    struct gpu_array ids, distinct, distinct_starts, order, items, longs; /* items, longs: the update's pieces of work */
+    struct gpu_array ids, distinct, distinct_starts, order;
+    struct gpu_array items, longs;    /* the update's pieces of work */
     struct gpu_array distinct_ids[2]; /* by copy: while one is made the other may still be looked up */
     int copies, copy;                 /* of distinct_ids: how many; the one in use */
     struct batch_counts *counts;      /* on the GPU, the owner's: distinct, cold_first and so on of `side` */
     int side;
-    struct gpu_array forward;    /* batches: [cold rows] stage << 28 | slot whose value is newer than the host's, or DRAW_NONE */
+    struct gpu_array forward;    /* of a batch: [cold rows] stage << 28 | slot that has a newer value, or DRAW_NONE */
     struct gpu_array slots[2];   /* by store */
     char *staging[2];            /* by store */
     uint64_t staging_bytes[2];
@@ -65,7 +66,7 @@ struct row_set {
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
     enum home_way way[2];        /* by store: how new records go home */
-    cudaEvent_t ticket;          /* batch, announced list: the rows are in the slots; a call: they are home, it is done */
+    cudaEvent_t ticket;          /* batch, announced list: rows are in the slots; a call: they are home, it is done */
 };
 
 /* As kernels see it. */
@@ -88,7 +89,7 @@ static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint
 /* ---- which stores are cold: some of their rows lie on the host ---- */
 
 int cuda_is_cold(const struct store *store);
-int cuda_in_file(const struct store *store); /* cold, and the GPU does not reach its rows: the host's threads move them */
+int cuda_in_file(const struct store *store); /* cold, and out of the GPU's reach: the host's threads move its rows */
 int cuda_has_cold(const struct backend_table *table);
 uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below lie on the GPU in every store */
 char *cuda_home_of(const struct store *store);             /* of a cold store: where row 0 would lie on the host */

@@ -94,7 +94,8 @@ static void draw_list(struct list *list, uint32_t rows, uint32_t dim) {
 }
 
 static struct sptx_ids ids_of(struct holder *h, const struct list *list, int narrow) {
-    struct sptx_ids ids = {narrow ? (const void *)list->narrow : (const void *)list->ids, list->count, narrow ? 32 : 64, SPTX_HOST};
+    struct sptx_ids ids = {narrow ? (const void *)list->narrow : (const void *)list->ids, list->count, narrow ? 32 : 64,
+                           SPTX_HOST};
     if (!h->on_gpu) return ids;
     cudaStreamSynchronize(h->stream); /* an announced list may still be read from there */
     sptx_wait(h->context);
@@ -120,9 +121,12 @@ static void change(struct holder *h, const struct list *list, uint32_t dim, int 
     const float *values = list->values;
     if (h->on_gpu) {
         values = (float *)h->gpu_values + odd;
-        check_cuda(cudaMemcpyAsync((float *)h->gpu_values + odd, list->values, list->count * dim * sizeof(float), cudaMemcpyHostToDevice, h->stream), "values");
+        check_cuda(cudaMemcpyAsync((float *)h->gpu_values + odd, list->values, list->count * dim * sizeof(float),
+                                   cudaMemcpyHostToDevice, h->stream),
+                   "values");
     }
-    enum sptx_status status = (update ? sptx_update : sptx_store)(h->table, &ids, values, h->on_gpu ? SPTX_CUDA : SPTX_HOST, h->stream);
+    enum sptx_status status =
+        (update ? sptx_update : sptx_store)(h->table, &ids, values, h->on_gpu ? SPTX_CUDA : SPTX_HOST, h->stream);
     CHECK(status == SPTX_OK, "%s %s: %s", h->name, update ? "update" : "store", sptx_error(h->context));
 }
 
@@ -141,8 +145,9 @@ static void compare(const struct holder *holders, int count, uint64_t values, co
     }
     CHECK(worst < 5e-5, "%s, %u columns, operation %d: the GPU is %g from the CPU", c->optimizer, c->dim, operation, worst);
     for (int h = 2; h < count; h++)
-        CHECK(!memcmp(holders[1].values, holders[h].values, values * sizeof(float)), "%s, %u columns, operation %d: %s differs from %s",
-              c->optimizer, c->dim, operation, holders[h].name, holders[1].name);
+        CHECK(!memcmp(holders[1].values, holders[h].values, values * sizeof(float)),
+              "%s, %u columns, operation %d: %s differs from %s", c->optimizer, c->dim, operation, holders[h].name,
+              holders[1].name);
 }
 
 static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStream_t streams[2], const struct case_of *c) {
