@@ -68,20 +68,19 @@ int cpu_rows_fetch(struct backend *backend, const struct rows_request *request) 
 
 /* ---- update and store ---- */
 
-static struct cpu_sorted sort_own(const struct by_id *call, unsigned worker) {
-    return cpu_sort_occurrences(&call->backend->shared, call->ids, call->request->count, worker,
-                                pool_threads(call->backend->pool), call->request->table->spec.rows);
+static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
+    return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker,
+                       pool_threads(call->backend->pool), call->request->table->spec.rows);
 }
 
 static int store_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
-    uint64_t bytes = call->dim * sizeof(float);
-    struct cpu_sorted sorted = sort_own(call, worker);
-    for (uint64_t i = 0; i < sorted.count; i++) {
-        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
-        if (i + 1 < sorted.count && sorted.key[i + 1] >> 32 == row) continue;
-        memcpy(cpu_weights(call->request->table, row), call->request->values + (uint32_t)sorted.key[i] * (uint64_t)call->dim,
-               bytes);
+    struct cpu_row_set set = own_rows(call, worker);
+    struct cpu_named_row row;
+    for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
+        uint64_t last = (uint32_t)row.key[row.places - 1];
+        memcpy(cpu_weights(call->request->table, row.row), call->request->values + last * call->dim,
+               call->dim * sizeof(float));
     }
     return 0;
 }
@@ -90,30 +89,19 @@ int cpu_rows_store(struct backend *backend, const struct rows_request *request) 
     return cpu_grow_keys(&backend->shared, request->count) || run(backend, request, store_rows) ? -1 : 0;
 }
 
-/* The gradients of the occurrences keys[0..count), all of one row, summed. Columns past the dimension stay as they are. */
-static void sum_gradients(const struct by_id *call, const uint64_t *keys, uint64_t count, float *sum) {
-    const float *gradients = call->request->values;
-    memcpy(sum, gradients + (uint32_t)keys[0] * (uint64_t)call->dim, call->dim * sizeof(float));
-    for (uint64_t i = 1; i < count; i++) {
-        const float *more = gradients + (uint32_t)keys[i] * (uint64_t)call->dim;
-        for (uint32_t column = 0; column < call->dim; column++) sum[column] += more[column];
-    }
-}
-
 static int update_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
     const struct rows_request *request = call->request;
     struct cpu_scratch *scratch = &call->backend->scratch[worker];
     struct rule_step constants = rule_prepare(request->rule, request->lr, request->global_step);
     struct cpu_memo memo = {0};
-    struct cpu_sorted sorted = sort_own(call, worker);
+    struct cpu_row_set set = own_rows(call, worker);
+    struct cpu_named_row row;
     if (cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
-    for (uint64_t i = 0, end; i < sorted.count; i = end) {
-        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
-        for (end = i + 1; end < sorted.count && sorted.key[end] >> 32 == row;) end++;
-        sum_gradients(call, sorted.key + i, end - i, scratch->gradient);
-        cpu_clip(&constants, call->dim, scratch->gradient, end - i);
-        cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row,
+    for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
+        cpu_sum_places(&row, request->values, call->dim, call->dim, scratch->gradient);
+        cpu_clip(&constants, call->dim, scratch->gradient, row.places);
+        cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row.row,
                        scratch->gradient, scratch->unused_slot, &memo);
     }
     return 0;

@@ -179,14 +179,26 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
 /* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
 void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places);
 
-/* A worker's occurrences (those of rows with row % workers == worker): row << 32 | occurrence, by row, then as they came. */
-struct cpu_sorted {
-    const uint64_t *key;
+/* A worker's row set, of a side of a batch or a call by id: those of its rows with row % workers == worker, sorted, each
+ * with the places where the ids name it. */
+struct cpu_row_set {
+    const uint64_t *key; /* [count] row << 32 | place, by row, then as they came */
     uint64_t count;
 };
-int cpu_grow_keys(struct cpu_shared *shared, uint64_t occurrences); /* of all workers: before any of them sorts */
-struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count,
-                                       unsigned worker, unsigned workers, uint64_t rows);
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids); /* of all workers: before any of them sorts */
+struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
+                               unsigned workers, uint64_t rows);
+
+/* One row of a set. */
+struct cpu_named_row {
+    uint32_t row;
+    const uint64_t *key; /* [places] their lower halves are the places, in the order of the ids */
+    uint64_t places;
+};
+/* The set's next row from key *at on, which moves behind it; 0 where there is none. */
+int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_row *row);
+/* sum[dim]: the gradients of the row's places, added in their order. A place's gradient is at gradients + place x stride. */
+void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum);
 
 /* Makes scratch->gradient and ->unused_slot hold `span` floats. */
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);

@@ -86,17 +86,16 @@ static int update_contexts(void *context, unsigned worker) {
     for (uint64_t i = 0; i < stage->all.count; i++)
         if (stage->all.block[i].t > most) most = stage->all.block[i].t;
     if (mem_grow(&scratch->rows, &scratch->row_capacity, most, sizeof *scratch->rows, "row pointers")) return -1;
-    struct cpu_sorted sorted = cpu_sort_occurrences(&backend->shared, stage->all.context, stage->all.contexts, worker,
-                                                    pool_threads(backend->pool), step->request->context->spec.rows);
-    for (uint64_t i = 0; i < sorted.count;) {
-        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
-        uint64_t first = i;
+    struct cpu_row_set set = cpu_row_set(&backend->shared, stage->all.context, stage->all.contexts, worker,
+                                         pool_threads(backend->pool), step->request->context->spec.rows);
+    struct cpu_named_row row;
+    for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         memset(scratch->gradient, 0, step->span * sizeof(float));
-        for (; i < sorted.count && sorted.key[i] >> 32 == row; i++)
-            add_context_occurrence(step, scratch, (uint32_t)sorted.key[i], (const float **)scratch->rows);
-        cpu_clip(&step->constants, step->dim, scratch->gradient, i - first);
+        for (uint64_t i = 0; i < row.places; i++)
+            add_context_occurrence(step, scratch, (uint32_t)row.key[i], (const float **)scratch->rows);
+        cpu_clip(&step->constants, step->dim, scratch->gradient, row.places);
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->global_step,
-                       step->request->context, row, scratch->gradient, scratch->unused_slot, &memo);
+                       step->request->context, row.row, scratch->gradient, scratch->unused_slot, &memo);
     }
     return 0;
 }
@@ -108,25 +107,18 @@ static int update_targets(void *context, unsigned worker) {
     struct cpu_stage *stage = step->stage;
     const float *gradients = backend->shared.target_gradient;
     struct cpu_memo memo = {0};
-    struct cpu_sorted sorted = cpu_sort_occurrences(&backend->shared, stage->all.target, stage->all.targets, worker,
-                                                    pool_threads(backend->pool), step->request->target->spec.rows);
-    for (uint64_t i = 0; i < sorted.count;) {
-        uint32_t row = (uint32_t)(sorted.key[i] >> 32);
-        const float *gradient = gradients + (uint32_t)sorted.key[i] * step->span;
-        uint64_t end = i + 1;
-        while (end < sorted.count && sorted.key[end] >> 32 == row) end++;
-        if (end - i > 1) {
-            memcpy(scratch->gradient, gradient, step->span * sizeof(float));
-            for (uint64_t j = i + 1; j < end; j++) {
-                const float *more = gradients + (uint32_t)sorted.key[j] * step->span;
-                for (uint64_t column = 0; column < step->span; column++) scratch->gradient[column] += more[column];
-            }
-            cpu_clip(&step->constants, step->dim, scratch->gradient, end - i);
+    struct cpu_row_set set = cpu_row_set(&backend->shared, stage->all.target, stage->all.targets, worker,
+                                         pool_threads(backend->pool), step->request->target->spec.rows);
+    struct cpu_named_row row;
+    for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
+        const float *gradient = gradients + (uint32_t)row.key[0] * step->span;
+        if (row.places > 1) {
+            cpu_sum_places(&row, gradients, step->span, step->dim, scratch->gradient);
+            cpu_clip(&step->constants, step->dim, scratch->gradient, row.places);
             gradient = scratch->gradient;
         }
         cpu_apply_rule(backend->rows, step->request->rule, step->request->lr, step->request->global_step,
-                       step->request->target, row, gradient, scratch->unused_slot, &memo);
-        i = end;
+                       step->request->target, row.row, gradient, scratch->unused_slot, &memo);
     }
     return 0;
 }

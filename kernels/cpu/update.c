@@ -1,5 +1,5 @@
-/* update: what every exact update of rows is made of: a worker's occurrences sorted by row, the bound of a row's summed
- * gradient, the rule on its record.
+/* update: what every exact update of rows is made of: a worker's row set, the sum of a row's gradients and its bound, the
+ * rule on its record.
  */
 #include "cpu.h"
 
@@ -33,18 +33,17 @@ void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, 
     for (uint32_t column = 0; share != 1 && column < dim; column++) gradient[column] *= share;
 }
 
-int cpu_grow_keys(struct cpu_shared *shared, uint64_t occurrences) {
-    return mem_grow(&shared->keys, &shared->key_capacity, occurrences, sizeof *shared->keys, "sorting a batch") ||
-                   mem_grow(&shared->spare, &shared->spare_capacity, occurrences, sizeof *shared->spare,
-                            "sorting a batch")
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids) {
+    return mem_grow(&shared->keys, &shared->key_capacity, ids, sizeof *shared->keys, "sorting a batch") ||
+                   mem_grow(&shared->spare, &shared->spare_capacity, ids, sizeof *shared->spare, "sorting a batch")
                ? -1
                : 0;
 }
 
 /* A stable radix sort by row. Workers' parts of the shared arrays lie one behind the other. */
-struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count,
-                                       unsigned worker, unsigned workers, uint64_t rows) {
-    uint64_t n = 0, before = 0; /* occurrences of this worker; of those in front of it */
+struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
+                               unsigned workers, uint64_t rows) {
+    uint64_t n = 0, before = 0; /* places of this worker; of those in front of it */
     for (uint64_t i = 0; i < count; i++) {
         unsigned owner = ids[i] % workers;
         n += owner == worker;
@@ -68,7 +67,26 @@ struct cpu_sorted cpu_sort_occurrences(const struct cpu_shared *shared, const ui
         from = to;
         to = swap;
     }
-    return (struct cpu_sorted){from, n};
+    return (struct cpu_row_set){from, n};
+}
+
+int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_row *row) {
+    uint64_t end = *at;
+    if (end == set->count) return 0;
+    row->row = (uint32_t)(set->key[end] >> 32);
+    row->key = set->key + end;
+    while (end < set->count && set->key[end] >> 32 == row->row) end++;
+    row->places = end - *at;
+    *at = end;
+    return 1;
+}
+
+void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum) {
+    memcpy(sum, gradients + (uint32_t)row->key[0] * stride, dim * sizeof(float));
+    for (uint64_t i = 1; i < row->places; i++) {
+        const float *more = gradients + (uint32_t)row->key[i] * stride;
+        for (uint32_t column = 0; column < dim; column++) sum[column] += more[column];
+    }
 }
 
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
