@@ -17,9 +17,6 @@
  */
 #include "cuda.cuh"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     ROW_THREADS = 256,
     GATHER_BLOCKS = 16,

@@ -10,11 +10,11 @@
  *
  * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
  *
- *   a builder's stream  [ids; both sides by row] [plan] |prepared        batch.cu: examples.cu, index.cu; rows.cu
- *   in stream           [fetch: host -> slots] |ticket of each side     rows.cu
- *   compute stream        [forward] |last_forward [step] |stepped      rows.cu; dots.cu, step.cu
- *   out stream              [result] [home: slots -> host, or staging] |done       step.cu; rows.cu
- *   the host's threads        [land: staging -> host]                  row_set.cu
+ *   a builder's stream  [ids; both sides by row] [plan] |prepared         batch.cu: examples.cu, index.cu; rows.cu
+ *   in stream             [fetch: host -> slots] |ticket of each side     rows.cu
+ *   compute stream          [forward] |last_forward [step] |stepped       rows.cu; dots.cu, step.cu
+ *   out stream                [result] [home: slots -> host, or staging] |done     step.cu; rows.cu
+ *   the host's threads          [land: staging -> host]                   row_set.cu
  *
  * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two
  * builders take turns) and k-1 goes home. What keeps that exact:
