@@ -326,6 +326,19 @@ def test_ids_of_the_host_do_for_a_model_on_the_gpu():
     assert emb.table.fetch([1, 3])[:, 0].tolist() == [-2, 0]
 
 
+def test_parts_of_the_table_given_back_are_those_of_before():
+    table = sptx.Table(64, 32, "sgd", lr=1.0, device="cuda")
+    rows = torch.from_dlpack(table.weights)
+    before = rows.clone()
+    table.store(torch.arange(1, 4).cuda(), rows[:3])
+    table.update(torch.arange(5, 7).cuda(), rows[4:6])
+    table.fetch(torch.arange(20, 30).cuda(), out=rows[21:31])
+    table.wait()
+    torch.cuda.synchronize()
+    assert torch.equal(rows[1:4], before[:3]) and torch.equal(rows[5:7], before[5:7] - before[4:6])
+    assert torch.equal(rows[21:31], before[20:30])
+
+
 # ---- SpeedTorch's names ----
 
 def test_speedtorch_moves_rows_of_the_gpu():
@@ -351,6 +364,9 @@ def test_speedtorch_moves_rows_of_the_gpu():
         state.afterOptimizerStep(ids)
         assert numpy.array_equal(switcher.getNumpyVersion()[ids], emb.weight.detach().cpu().numpy())
         assert (state.getNumpyVersion()["exp_avg"][ids] > 0).all() and state.getNumpyVersion()["exp_avg"].sum() > 0
+        first = optimizer.state[emb.weight]["exp_avg"].clone()
+        state.beforeForwardPass(torch.from_numpy(ids).cuda())  # indexes on the GPU name the same rows
+        assert torch.equal(optimizer.state[emb.weight]["exp_avg"], first)
         assert switcher.getTorchVar().shape == (total, DIM)
         switcher.customInit(torch.nn.init.constant_, 2)
         assert (switcher.getNumpyVersion() == 2).all()
