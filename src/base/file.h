@@ -14,7 +14,7 @@
  * Anything else is refused at once: a pipe would keep the program waiting for its other end, and a device may never end. */
 int file_open(const char *path, int flags);
 
-/* A whole file in memory with a NUL behind it; *length may be NULL. The caller frees. NULL after fail(). */
+/* A whole file in memory with a NUL after it; *length may be NULL. The caller frees. NULL after fail(). */
 char *file_read(const char *path, uint64_t *length);
 
 /* The same for a file that the user names, which may be a pipe too, as a shell's <(command) is one: it is read until its

@@ -25,7 +25,7 @@ int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, c
  * where many are freed and a few large ones come next. */
 void mem_give_back(void);
 
-/* A copy of `length` bytes with a NUL behind them. */
+/* A copy of `length` bytes with a NUL after them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
 
 /* Resident bytes of this process now, and its highest so far (0 where the system does not tell). */

@@ -129,7 +129,7 @@ static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, u
     return 0;
 }
 
-/* Offsets and the record's bytes, from kinds and columns: fields lie one behind the other. */
+/* Offsets and the record's bytes, from kinds and columns: fields lie one after the other. */
 static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {

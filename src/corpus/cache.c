@@ -22,8 +22,8 @@ struct cache {
     struct idstream *stream;
 };
 
-/* 1 with vocabulary and stream open where both are there and belong together; 0 otherwise, and no sentence is kept: they are
- * made anew, and that says what is wrong with the place. */
+/* 1 with vocabulary and stream open where both are there and belong together; otherwise 0. What was wrong is not said: both
+ * are made anew then, and if the directory is the trouble, that fails with its own sentence. */
 static int find(struct cache *c) {
     const char *given = c->options->vocab; /* may have changed since: it is read, not our copy of it */
     int there = file_exists(c->ids) == 1 && file_exists(c->words) == 1;
@@ -43,7 +43,7 @@ int cache_owns(const char *name) {
     return !strcmp(name, ids_name) || !strcmp(name, words_name) || !strcmp(name, lock_name) || is_leftover(name);
 }
 
-/* What killed processes left half written. Only who has the lock makes these files, so nobody is at it now. */
+/* Removes what killed processes left half written. Only the holder of the lock writes these files, so nobody else does now. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
@@ -92,8 +92,8 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* A killed process leaves the lock's file, which keeps nobody away, and what it had half written. Who may write here takes
- * them along. */
+/* A killed process leaves the lock's file, which locks nothing any more, and what it had half written. The next process that
+ * may write here removes both. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;

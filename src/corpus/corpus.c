@@ -179,8 +179,8 @@ static int is_white(char byte) {
     return white[(unsigned char)byte];
 }
 
-/* Where a block may end: behind the last white byte (or line) of bytes[looked..length - 1), or 0. The very last byte
- * stays for the next block, so that a block which is not the file's last always has one behind it. */
+/* Where a block may end: after the last white byte (or line) of bytes[looked..length - 1), or 0 where there is none. The
+ * very last byte is kept for the next block, so that a block which is not the file's last is always followed by another. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -217,7 +217,7 @@ static void end_lines_with_lf(char *bytes, uint64_t length) {
         if (bytes[i] == '\r') bytes[i] = '\n';
 }
 
-/* Reads until the block is full or the file ends (*ended), and keeps what is behind the cut for the next one. */
+/* Reads until the block is full or the file ends (*ended), and keeps what comes after the cut for the next one. */
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     int cr_ends = corpus->files[corpus->next - 1].front.cr_ends;
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,

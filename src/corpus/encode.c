@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { ENCODING = 2 }; /* goes up when the same corpus would be encoded otherwise */
+enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
@@ -64,7 +64,7 @@ static void encoded_release(struct encoded *encoded) {
     free(encoded->names);
 }
 
-/* The tokens on their way into one block's ids. A query without a word stands for a line's end. */
+/* Collects a batch of look-ups, then appends the ids found to one block. A query whose word is NULL marks a line's end. */
 struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
@@ -74,7 +74,7 @@ struct encoder {
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
     int line_began;      /* in this block, not in an earlier one */
-    int has_target;      /* adjacency: the line's first token has come by */
+    int has_target;      /* adjacency: the line's first token has been taken */
 };
 
 static void look_up(struct encoder *encoder) {
@@ -106,7 +106,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* The room for ids is there: a block has at most as many tokens as bytes, and flush() makes room for a batch. */
+/* flush() has grown out->ids for a whole batch, so there is capacity for this one. */
 static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
@@ -201,7 +201,7 @@ struct encoding {
     struct idstream_writer writer;
     uint64_t open_start; /* token at which the open sentence began */
     int line_lost;       /* adjacency: the open line has no target */
-    int held;            /* adjacency: the open line is its target alone, and that is not written yet */
+    int held;            /* adjacency: the open line has only its target so far; it is written when a context follows */
     uint32_t held_id;
     struct words names;        /* pairs: of the lists */
     struct list *lists;        /* [names.size] */
@@ -308,7 +308,8 @@ static void give_up(struct encoding *encoding) {
     pthread_cond_broadcast(&encoding->moved);
 }
 
-/* Puts a block into the ring (taking the empty one there for its own) and commits what is next, if nobody does yet. */
+/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits the
+ * blocks that are next in file order. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
     uint64_t number = mine->block.number;
     pthread_mutex_lock(&encoding->lock);
@@ -427,7 +428,7 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-/* PATH.<process>.pairs: the working file of one's own, for (list, id). */
+/* PATH.<process>.pairs: a working file of (list, id), named after the process so that no two share one. */
 static const char places_end[] = ".pairs";
 
 static char *name_places(const char *path) {

@@ -7,7 +7,7 @@
 /* corpus.header: whether the first line of a file of pairs names its columns. */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 
-/* Bytes that are looked at: a header and the line behind it are longer in no file. */
+/* Bytes that are looked at: more than a header and the line after it have in any file. */
 enum { FRONT_BYTES = 64 << 10 };
 
 struct front {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* sum: from version 2 on XXH3 of the XXH3s of all pieces, so that threads can share the checking; in version 1 XXH3 of all
- * bytes at once. Both of all that follows the header. */
+/* sum: a checksum of all bytes after the header. Version 1: XXH3 of them all. From version 2 on: XXH3 of the XXH3s of all
+ * pieces, so that threads can share the work of checking. */
 struct header {
     char magic[8];
     uint32_t version, unused;
@@ -124,11 +124,11 @@ static int header_fits(const struct file_map *map, struct header *header) {
            header->version <= VERSION && sizes_agree(header, map->size);
 }
 
-/* A file that is looked at by all threads, piece by piece: its sums, and whether what it says can be meant. Bytes that
- * have the right sum may still be ids without a row, or sentences that end before they begin. */
+/* All threads check a file, a piece (PIECE bytes) at a time: they compute its checksums and see whether its values are
+ * possible. Bytes with the right checksum may still hold an id without a row, or a sentence that ends before it begins. */
 struct checking {
     const struct idstream *stream;
-    const char *bytes; /* [size], behind the header */
+    const char *bytes; /* [size], after the header */
     uint64_t size, rows;
     uint64_t *sums;    /* [pieces] */
     _Atomic uint64_t next;
@@ -149,7 +149,7 @@ static int sentences_follow(const struct idstream *stream, uint64_t first, uint6
     return !fall;
 }
 
-/* The part of items [first, end) of `size` bytes each that bytes [from, to) hold, `from` counted from the first item. */
+/* Items *first..*end - 1 lie in bytes [from, to). An item has `size` bytes, item 0 lies at byte 0, and there are `most`. */
 static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     *first = from / size < most ? from / size : most;
     *end = to / size < most ? to / size : most;
@@ -170,7 +170,7 @@ static int check_pieces(void *context, unsigned worker) {
     return 0;
 }
 
-/* What the first thing is that cannot be meant: for a stream that is known to hold one. */
+/* Names the first impossible value of a stream that is known to hold one. */
 static int say_senseless(const struct idstream *stream, const char *path, uint64_t rows) {
     for (uint64_t i = 0; i < stream->tokens; i++)
         if (stream->ids[i] >= rows)

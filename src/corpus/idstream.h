@@ -35,7 +35,8 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
 
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
 
-/* Writing one. Ids are given sentence by sentence, or in runs whose sentences are ended at tokens given before or later. */
+/* Writing one: idstream_append() takes a whole sentence; idstream_put() takes any run of ids, and idstream_end_sentence() says
+ * where sentences end, before or after those ids are put. */
 struct idstream_writer {
     struct file_writer file;
     struct XXH3_state_s *piece, *sum; /* of the bytes since a piece began; of the pieces' sums */

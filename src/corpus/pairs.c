@@ -35,22 +35,22 @@ struct fields {
 
 /* The fields of one line: 1, or 0 where the block is at its end. */
 static int read_fields(struct corpus_cursor *cursor, struct fields *fields) {
-    const char *word, *behind = cursor->at;
+    const char *word, *previous = cursor->at;
     uint64_t length;
     int kind;
     fields->count = 0;
     fields->hole = 0;
     if (cursor->at == cursor->end) return 0;
     while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
-        if (commas(behind, word) > (fields->count > 0)) fields->hole = 1;
+        if (commas(previous, word) > (fields->count > 0)) fields->hole = 1;
         if (fields->count < PAIR_FIELDS) {
             fields->word[fields->count] = word;
             fields->length[fields->count] = length;
         }
         fields->count++;
-        behind = word + length;
+        previous = word + length;
     }
-    if (commas(behind, cursor->at)) fields->hole = 1;
+    if (commas(previous, cursor->at)) fields->hole = 1;
     return 1;
 }
 
@@ -96,7 +96,7 @@ static struct line trimmed(const char *at, const char *end) {
     return (struct line){at, (uint64_t)(end - at)};
 }
 
-/* The next line that holds anything, and *at behind it; of length 0 where there is none, or not all of it. */
+/* The next line that holds anything; *at moves past it. Length 0: there is none, or its end is not among these bytes. */
 static struct line next_line(const char **at, const char *end, int whole) {
     while (*at < end) {
         const char *first = *at, *newline = memchr(first, '\n', (size_t)(end - first)), *stop = newline ? newline : end;

@@ -26,7 +26,7 @@
 
 enum { READ_PIECE = 1 << 20 };
 
-/* A failure that the caller can live with: said as a warning, and forgotten where nothing failed before it. */
+/* A failure that does not stop the caller: printed as a warning. It is forgotten unless something failed before it. */
 static void pass_over(const char *what, const char *name, int failed_before) {
     if (failed_before) return;
     warn("%s '%s': %s", what, name, report_sentence());
@@ -243,7 +243,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     result = fill_directory(partial.path, what);
     if (!result) result = put_in_place(paths, step);
     if (result)
-        checkpoint_remove(&partial); /* gives a full disk its capacity back; the first sentence stands */
+        checkpoint_remove(&partial); /* a full disk gets its space back; the first failure is the one that is reported */
     else result = point_latest(run, names[CHECKPOINT_IN_PLACE]);
     if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
 out:

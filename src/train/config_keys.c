@@ -20,9 +20,9 @@
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
 _Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO,
                "corpus.header is a truth");
-_Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands behind the rules");
-_Static_assert((int)MODE_AUTO == (int)EXAMPLE_ADJACENCY + 1, "auto stands behind the modes");
-_Static_assert((int)PLACE_AUTO == (int)PLACE_FILE + 1, "auto stands behind the places");
+_Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands after the rules");
+_Static_assert((int)MODE_AUTO == (int)EXAMPLE_ADJACENCY + 1, "auto stands after the modes");
+_Static_assert((int)PLACE_AUTO == (int)PLACE_FILE + 1, "auto stands after the places");
 const struct config_key config_keys[CONFIG_KEYS] = {
 #include "config.def"
 };

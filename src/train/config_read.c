@@ -68,7 +68,7 @@ struct ini_source {
     struct config *config;
 };
 
-/* The next line as a string without blanks at its ends, or NULL behind the last. LF, CR and CRLF end a line. */
+/* The next line as a string without blanks at its ends, or NULL after the last. LF, CR and CRLF end a line. */
 static char *next_line(struct ini_source *source) {
     char *line = source->at, *end = line + strcspn(line, "\r\n");
     if (!*line) return NULL;
@@ -82,7 +82,7 @@ static int is_comment(const char *text) {
     return *text == '#' || *text == ';';
 }
 
-/* Ends the value where a comment begins: a ';' behind a blank, as in most INI files. */
+/* Ends the value where a comment begins: a ';' after a blank, as in most INI files. */
 static void cut_comment(char *value) {
     for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
         if (at == value || isspace((unsigned char)at[-1])) {
@@ -98,9 +98,9 @@ static int refuse_line(const char *line, const char *where) {
 static int take_section(struct ini_source *source, char *line, const char *where) {
     char *end = strchr(line, ']');
     if (!end) return refuse_line(line, where);
-    char *behind = text_strip(end + 1);
-    if (*behind && !is_comment(behind))
-        return fail("%s: '%.100s' stands behind the section; write it on a line of its own", where, behind);
+    char *rest = text_strip(end + 1);
+    if (*rest && !is_comment(rest))
+        return fail("%s: '%.100s' stands after the section; write it on a line of its own", where, rest);
     *end = 0;
     source->section = text_strip(line + 1);
     return config_is_section(source->section) ? 0 : config_refuse_section(source->section, where, fail);

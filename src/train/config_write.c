@@ -32,7 +32,7 @@ static int put(struct writing *writing, const char *format, ...) {
     return 0;
 }
 
-/* Words in lines of at most `width` bytes, each behind `indent`. */
+/* Words in lines of at most `width` bytes, each after `indent`. */
 static int put_wrapped(struct writing *writing, const char *indent, size_t width, const char *text) {
     size_t column = 0;
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {

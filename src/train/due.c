@@ -16,8 +16,8 @@ void due_written(struct due *due, uint64_t step, double took, double now) {
     due->took = took;
 }
 
-/* Whether the disk holds all that run.keep asks for and the one that is being written. A run that nobody told to write on the
- * way must not fill a disk that has room for its end. */
+/* Whether the disk has space for all checkpoints that run.keep asks for and the one that is being written. With
+ * checkpoint_every = auto a checkpoint on the way must not take the space that the last one needs. */
 static int disk_has_capacity(struct due *due) {
     char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;

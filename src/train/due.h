@@ -12,7 +12,7 @@ struct due {
     double last;        /* when the last one was written, or training began; seconds by progress_now() */
     double took;        /* seconds that writing it took; 0: none was written yet */
     uint64_t last_step; /* the step that it holds, or the one that the run begins with */
-    int without;        /* 1: run.checkpoint_every = auto, and the disk has no room; that is said */
+    int without;        /* 1: run.checkpoint_every = auto, and the disk has no space; that has been said */
 };
 
 void due_start(struct due *due, const struct config *config, const char *run, uint64_t step, double now);

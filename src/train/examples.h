@@ -38,9 +38,9 @@ struct examples_expected {
 };
 struct examples_expected examples_expect(const struct examples *examples);
 
-/* Room for every batch of `batch` examples of which this share is used: what the largest makes, going by the sentences
- * of each, and four standard deviations of what is drawn (window widths, dropped words, the order, which are used).
- * Reads the whole corpus. */
+/* The capacity that is enough for every batch of `batch` examples of which this share is used: what the largest batch is
+ * expected to make, going by its sentences, and a margin for what is drawn (window widths, dropped words, the order, which
+ * examples are used). Reads the whole corpus. */
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share);
 
 #endif

@@ -100,8 +100,8 @@ static int at_plateau(struct metrics *metrics) {
 }
 
 /* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
- * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: half of the run has to be
- * behind, and a hundred reports. A run that is too short for these is judged at its end. */
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: it is judged once half of the run
+ * and a hundred reports are done. A run that is too short for these is judged at its end. */
 static void watch_plateau(struct metrics *metrics, double done) {
     char when[64];
     if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;

@@ -81,7 +81,7 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* 0 where every line was written, otherwise -1 after fail(): for a run whose checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
-/* Takes away the lines behind `step`: a resumed run makes them again. */
+/* Removes the lines after `step`: a resumed run makes them again. */
 int metrics_cut(struct metrics *metrics, uint64_t step);
 
 #endif

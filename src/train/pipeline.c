@@ -8,7 +8,7 @@ void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, str
 int pipeline_next(struct pipeline *pipeline, struct step_result *oldest) {
     if (pipeline->in_flight == 0) return 0;
     unsigned stage = (pipeline->next + pipeline->depth - pipeline->in_flight) % pipeline->depth;
-    pipeline->in_flight--; /* also where waiting fails: such a stage is not waited for twice */
+    pipeline->in_flight--; /* even if waiting fails: a stage is not waited for twice */
     return pipeline->ops->result(pipeline->backend, stage, oldest) ? -1 : 1;
 }
 

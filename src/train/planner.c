@@ -117,7 +117,7 @@ static void settle_batch(struct planning *p) {
 
 /* ---- places ---- */
 
-/* On the CPU pinned and gpu are the same plain memory. "auto" is the host until the batch is known. */
+/* On the CPU, pinned and gpu both mean plain memory. "auto" means the host until the batch is known. */
 static enum place settle(const struct planning *p, int wanted) {
     if (wanted == PLACE_FILE) return PLACE_FILE;
     return wanted == PLACE_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;

@@ -127,8 +127,8 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
 
 /* ---- without a word ---- */
 
-/* What goes wrong in here is said to a sink of its own, that nobody hears. Where there is no memory
- * for it, nothing is done. */
+/* Failures in here go to a sink of their own that nobody reads: rates are optional. Without memory for that sink, nothing
+ * is done. */
 struct silence {
     struct report *own, *before;
     char key[KEY];

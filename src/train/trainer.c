@@ -56,7 +56,7 @@ static int is_to_stop(const struct trainer *t) {
 
 /* ---- where the run stands ---- */
 
-/* Examples of the run that are behind. */
+/* Examples that the run has trained so far. */
 static uint64_t examples_done(const struct trainer *t) {
     return t->state.epoch * t->examples_per_epoch + t->state.position;
 }
@@ -69,7 +69,7 @@ static double seconds_trained(const struct trainer *t) {
     return t->seconds_before + (progress_now() - t->began_training) - t->beside;
 }
 
-/* Does what is no training, and leaves its time out of the run's. */
+/* Does work that is not training, and leaves its time out of the run's training time. */
 static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
     double began = progress_now();
     int result = work(t);
@@ -103,7 +103,7 @@ static struct standing standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->state, .done = share_done(t), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* Who started the run in this process hears of it, too, and may stop it. */
+/* Tells the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
     struct trainer_report told = {.step = t->state.step,
@@ -398,8 +398,8 @@ static int refuse_older(const char *run, const struct progress_state *state) {
 static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
     if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
-    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or replace "
-                "the run by --overwrite",
+    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
+                "replace the run by --overwrite",
                 run);
 }
 
@@ -456,7 +456,7 @@ static void note_kept(const struct trainer *t) {
 
 /* ---- the whole ---- */
 
-/* With the tables as they are to be trained from. */
+/* Trains, once the tables hold what training starts from. */
 static int train_to_end(struct trainer *t) {
     int stopped = run_directory_describe(&t->run, t->config, &t->session.vocab) ? -1 : train(t);
     if (stopped) return stopped;

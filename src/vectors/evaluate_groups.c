@@ -28,7 +28,7 @@ static int takes_part(const struct groups_job *job, uint64_t row) {
     return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
 }
 
-/* Groups behind the word that begins the line; -1 where the line is blank. */
+/* Groups after the word that begins the line; -1 where the line is blank. */
 static int count_columns(struct lines lines) {
     struct token token;
     int columns = -1;

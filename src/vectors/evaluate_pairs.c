@@ -66,7 +66,7 @@ static int read_pairs(struct lines *lines, struct names *names, struct pair **pa
         if (!lines_token(lines, &a) || !lines_token(lines, &b) || !lines_token(lines, &score)) continue;
         if (mem_grow(pairs, &capacity, *count + 1, sizeof **pairs, "pairs of words")) return -1;
         struct pair *pair = &(*pairs)[(*count)++];
-        score.text[score.length] = 0; /* a blank, the line's end or the NUL behind the file */
+        score.text[score.length] = 0; /* a blank, the line's end or the NUL after the file */
         *pair = (struct pair){lines->number, names_add_lower(names, a.text, a.length),
                               names_add_lower(names, b.text, b.length), score.text};
         if (pair->a < 0 || pair->b < 0) return -1;

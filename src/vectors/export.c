@@ -97,7 +97,7 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 
 /* One file of a format. */
 struct part {
-    const char *suffix; /* behind the path that was asked for */
+    const char *suffix; /* after the path that was asked for */
     int (*head)(const struct model *model, enum model_view view, struct file_writer *writer); /* NULL: nothing */
     int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: no such file */
 };

@@ -19,7 +19,7 @@ struct model {
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
 
-/* Rows [first, first + count) of a view as float32, row after row; out has room for count x dim. */
+/* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
 /* The view of the first `rows` rows (0: all) in memory, unit length if asked (rows of zeros stay zeros). Refuses NaN and
  * infinity, naming the word. NULL after fail(); the caller frees. */

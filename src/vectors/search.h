@@ -26,7 +26,7 @@ void search_close(struct search *search); /* harmless on a zeroed one */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
-/* What one search takes and gives, with room for `rows` queries. */
+/* What one search takes and gives, with capacity for `rows` queries. */
 struct search_block {
     float *queries;          /* [rows x dim] */
     uint64_t *banned_starts; /* [rows + 1] into banned */

@@ -168,7 +168,7 @@ static void refuses_with_line_and_nearest_name(void **state) {
 static void refuses_what_is_no_ini(void **state) {
     REFUSES("epochs = 3\n[train]\n", "line 1", "'epochs' stands under no section");
     REFUSES("[model]\ndim = 3\n[]\nx.y = 1\n", "line 3: there is no section ''");
-    REFUSES("[model] dim = 3\n", "line 1: 'dim = 3' stands behind the section");
+    REFUSES("[model] dim = 3\n", "line 1: 'dim = 3' stands after the section");
     REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
     REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
     REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
