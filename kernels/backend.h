@@ -143,9 +143,9 @@ struct rows_request {
     uint64_t global_step; /* updates of the table before this one */
 };
 
-/* A table's weights (slot -1) or one slot of its state, as far as it lies on the host. */
+/* One field of a table's records, as far as it lies on the host. */
 struct rows_view {
-    float *data;    /* of row `first`; NULL where none lies there */
+    void *data;     /* of row `first`; NULL where none lies there */
     uint64_t first; /* rows below lie on the GPU */
     uint64_t stride; /* bytes */
 };
@@ -219,7 +219,9 @@ struct backend_ops {
     int (*rows_update)(struct backend *backend, const struct rows_request *request);
     int (*rows_store)(struct backend *backend, const struct rows_request *request);
     int (*rows_wait)(struct backend *backend); /* all of them done; -1 after fail() where ids on the GPU were no rows */
-    struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table, int slot);
+    /* `field`: of the table's layout. */
+    struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table,
+                                  const struct record_field *field);
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);

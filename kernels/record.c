@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include <string.h>
+
 enum { GRAIN = 4 }; /* columns */
 
 /* Fields are added in their order: each begins where the one before it in its part ends. */
@@ -26,4 +28,10 @@ struct record_layout record_layout_make(const struct rule_options *rule, uint32_
     for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, VALUE_FLOAT32, dim, slots[i].initial);
     if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
     return layout;
+}
+
+const struct record_field *record_field(const struct record_layout *layout, const char *name) {
+    for (uint32_t i = 0; i < layout->fields; i++)
+        if (!strcmp(layout->field[i].name, name)) return &layout->field[i];
+    return NULL;
 }

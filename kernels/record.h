@@ -16,7 +16,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 enum value_type { VALUE_FLOAT32, VALUE_UINT32 };
 
@@ -55,17 +54,18 @@ struct record_layout {
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
 
 /* The field, or NULL where the record has none of that name. */
-FN const struct record_field *record_field(const struct record_layout *layout, const char *name) {
-    for (uint32_t i = 0; i < layout->fields; i++)
-        if (!strcmp(layout->field[i].name, name)) return &layout->field[i];
-    return NULL;
-}
+const struct record_field *record_field(const struct record_layout *layout, const char *name);
 FN const struct record_field *record_slot(const struct record_layout *layout, uint32_t slot) {
     return &layout->field[RECORD_STATE + slot];
 }
 /* Only where layout->counted. */
 FN const struct record_field *record_updates(const struct record_layout *layout) {
     return &layout->field[layout->fields - 1];
+}
+
+/* Whether it is the weights, the first field; all others are state. */
+FN int record_is_weights(const struct record_field *field) {
+    return field->packed == 0;
 }
 
 /* Bytes of the two parts in memory. */

@@ -113,7 +113,9 @@ int cpu_rows_update(struct backend *backend, const struct rows_request *request)
 
 /* ---- view ---- */
 
-struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, int slot) {
-    if (slot < 0) return (struct rows_view){.data = cpu_weights(table, 0), .stride = table->weights.stride};
-    return (struct rows_view){.data = cpu_slot(table, 0, (uint32_t)slot), .stride = table->state_stride};
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
+                               const struct record_field *field) {
+    if (record_is_weights(field))
+        return (struct rows_view){.data = cpu_weights(table, 0), .stride = table->weights.stride};
+    return (struct rows_view){.data = table->state_base + field->offset, .stride = table->state_stride};
 }

@@ -208,6 +208,7 @@ int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);
 int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
 int cpu_rows_update(struct backend *backend, const struct rows_request *request);
 int cpu_rows_store(struct backend *backend, const struct rows_request *request);
-struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, int slot);
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
+                               const struct record_field *field);
 
 #endif

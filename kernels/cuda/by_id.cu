@@ -29,9 +29,17 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
+/* Rows of batches in flight may not be home yet. */
+static int wait_for_batches(struct backend *b) {
+    for (unsigned i = 0; i < b->depth; i++)
+        if (cuda_in_flight(&b->stages[i])) return cuda_drain(b);
+    return 0;
+}
+
 static int begin(struct backend *b, const struct rows_request *r, struct by_id **own, cudaStream_t *stream) {
     *stream = (cudaStream_t)r->stream;
     CK(cudaSetDevice(b->device));
+    if (wait_for_batches(b)) return -1;
     if (!b->by_id) {
         b->by_id = mem_zalloc(1, sizeof(struct by_id), "rows by id");
         if (!b->by_id) return -1;
@@ -89,7 +97,7 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     if (begin(b, r, &own, &stream) || reach_values(b, own, r, 0, stream, &out) || fetch(b, own, r, out, stream))
         return -1;
     if (!r->values_on_gpu) {
-        uint64_t bytes = r->count * r->table->spec.layout.dim * 4;
+        uint64_t bytes = r->count * r->table->spec.layout.dim * sizeof(float);
         CK(cudaMemcpyAsync(r->values, out.data, bytes, cudaMemcpyDeviceToHost, stream));
         CK(cudaStreamSynchronize(stream));
     }
@@ -171,12 +179,12 @@ int cuda_by_id_wait(struct backend *b) {
                  : 0;
 }
 
-struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *table, int slot) {
-    const struct store *store = slot < 0 ? &table->stores[0] : &table->stores[table->parts - 1];
+struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *table,
+                                 const struct record_field *field) {
+    int weights = record_is_weights(field);
+    const struct store *store = &table->stores[weights ? 0 : table->parts - 1];
     struct rows_view view;
-    uint64_t span = (uint64_t)table->spec.layout.span * 4,
-             offset = slot < 0 ? 0 : (uint64_t)slot * span + (table->shared ? span : 0);
-    view.data = store->host ? (float *)(store->host + offset) : NULL;
+    view.data = store->host ? store->host + (weights ? 0 : table->state_offset) + field->offset : NULL;
     view.first = store->gpu_rows;
     view.stride = store->stride;
     return view;

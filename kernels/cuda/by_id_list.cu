@@ -99,8 +99,7 @@ struct row_part by_id_weights(const struct row_set *set) {
 }
 
 struct row_part by_id_state(const struct row_set *set) {
-    uint64_t behind_weights = (uint64_t)set->table->spec.layout.span * 4;
-    return set->table->shared ? part_of(set, 0, behind_weights) : part_of(set, 1, 0);
+    return part_of(set, set->table->shared ? 0 : 1, set->table->state_offset);
 }
 
 static __global__ void find_cold(const uint32_t *distinct_ids, uint64_t hot_rows, struct batch_counts *counts) {

@@ -19,6 +19,7 @@ extern "C" {
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/retry.h"
 #include "kernels/backend.h"
 #include "kernels/home_order.h"
 #include "kernels/host_rows.h"
@@ -95,6 +96,7 @@ struct backend_table {
     struct table_spec spec;  /* name is a copy */
     char *name;
     int shared;              /* weights and state in one record: stores[0] alone */
+    uint64_t state_offset;   /* bytes from the start of a record of the state's store to the state */
     int parts;               /* stores in use: 1 or 2 */
     struct store stores[2];
     struct table_view view;
@@ -317,7 +319,8 @@ int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *requ
 int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_wait(struct backend *backend);
-struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, int slot);
+struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table,
+                                 const struct record_field *field);
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
 void cuda_by_id_close(struct backend *backend);
 

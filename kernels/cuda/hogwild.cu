@@ -103,7 +103,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     *result = {};
     if (request->count == 0) return 0;
     CK(cudaSetDevice(backend->device));
-    if (check_request(request) || open_memory(backend, &m)) return -1;
+    if (check_request(request) || cuda_drain(backend) || open_memory(backend, &m)) return -1;
     make_job(backend, request, m, &job);
     CK(cudaMemsetAsync(m->device_totals, 0, sizeof *m->device_totals, backend->compute));
     if (launch(backend, m, request, &job)) return -1;

@@ -176,7 +176,7 @@ int buffer_grow(struct backend *b, void **host, uint64_t *have, uint64_t bytes) 
 static int map_file(struct store *store, const char *path, uint64_t bytes) {
     store->fd = file_open_unnamed(path);
     if (store->fd < 0) return -1;
-    int error = posix_fallocate(store->fd, 0, (off_t)bytes);
+    int error = retry_allocate(store->fd, bytes);
     if (error) return fail("cannot give a file beside '%s' %.2f GiB: %s", path, bytes / GIB, strerror(error));
     void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, store->fd, 0);
     if (got == MAP_FAILED) return fail("cannot map %.2f GiB of a file beside '%s': %s", bytes / GIB, path, strerror(errno));
@@ -246,6 +246,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     table->spec.name = table->name;
     table->spec.file_path = NULL;
     table->shared = shape.stores == 1;
+    table->state_offset = table->shared ? shape.weights : 0;
     table->parts = (int)shape.stores;
     int failed = cudaSetDevice(b->device) != cudaSuccess;
     failed = failed || store_open(b, &table->stores[0], spec, &shape.store[0], ".weights");
@@ -307,7 +308,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
         if (rows_on_host(&table->stores[i], first, count, b->transfer[i], !write, &at[i])) return -1;
     records.weights = at[0];
     records.weights_stride = table->stores[0].stride;
-    records.state = table->shared ? at[0] + (uint64_t)table->spec.layout.span * 4 : at[1];
+    records.state = at[table->shared ? 0 : 1] + table->state_offset;
     records.state_stride = table->stores[table->parts - 1].stride;
     if (!write) return host_pack(b->pool, &table->spec.layout, &records, count, packed);
     if (host_unpack(b->pool, &table->spec.layout, &records, count, packed)) return -1;

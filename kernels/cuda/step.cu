@@ -143,8 +143,7 @@ static struct live_side live_side_of(const struct stage *stage, int side) {
     live.block_of = (const uint32_t *)stage->block_of[side].data;
     live.side = side;
     live.weights = live_part_of(set, 0, 0);
-    live.state = set->table->shared ? live_part_of(set, 0, (uint64_t)set->table->spec.layout.span * 4)
-                                    : live_part_of(set, 1, 0);
+    live.state = live_part_of(set, set->table->shared ? 0 : 1, set->table->state_offset);
     return live;
 }
 

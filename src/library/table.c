@@ -203,26 +203,25 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-static int find_slot(const struct sptx_table *table, const char *field, int *slot) {
-    for (uint32_t i = 0; sptx_table_field(table, i); i++)
-        if (field && !strcmp(field, sptx_table_field(table, i))) {
-            *slot = (int)i - 1;
-            return 0;
-        }
-    return fail_usage("the table has no field '%s'; its first is 'weights', then come its rule's slots", field ? field : "NULL");
+/* Of a float type: rows' counts of updates are no part of the library's face. */
+static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
+    const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
+    if (field && field->type == VALUE_FLOAT32) return field;
+    fail_usage("the table has no field '%s'; its first is 'weights', then come its rule's slots", name ? name : "NULL");
+    return NULL;
 }
 
-enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *out) {
-    int slot = -1;
+enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, struct sptx_view *out) {
     if (!table || !out) return SPTX_USAGE;
     struct sptx_context *context = table->context;
     const struct table_spec *spec = &table->table.spec;
     enter(context);
     if (out->size < sizeof *out)
         return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
-    if (find_slot(table, field, &slot) || context->ops->rows_wait(context->backend)) return leave(context, -1);
-    struct rows_view view = context->ops->rows_view(context->backend, table->table.store, slot);
-    enum place place = slot < 0 ? spec->weights : spec->state;
+    const struct record_field *field = find_field(table, name);
+    if (!field || context->ops->rows_wait(context->backend)) return leave(context, -1);
+    struct rows_view view = context->ops->rows_view(context->backend, table->table.store, field);
+    enum place place = record_is_weights(field) ? spec->weights : spec->state;
     *out = (struct sptx_view){.size = sizeof *out,
                               .data = view.data,
                               .first = view.data ? view.first : spec->rows,
