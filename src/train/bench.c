@@ -47,13 +47,13 @@ void bench_close(struct bench *bench) {
 
 int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint32_t dim, const char *path,
                      struct backend_table **table) {
-    uint32_t span = (dim + 3) / 4 * 4;
+    const struct rule_options plain = {.rule = RULE_SGD}; /* weights alone */
     struct table_spec spec = {.name = "measured",
                               .rows = rows,
                               .weights = place,
                               .state = place,
                               .file_path = path,
-                              .layout = {.dim = dim, .span = span, .packed = (uint64_t)dim * sizeof(float)}};
+                              .layout = record_layout_make(&plain, dim)};
     return bench->ops->table_open(bench->backend, &spec, table);
 }
 

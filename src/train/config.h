@@ -16,7 +16,7 @@
 enum { TRUTH_AUTO = 2 };
 
 /* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
- * kernels' order, and "auto" after them. negatives.noise has no "auto". */
+ * kernels' order, and "auto" after them. negatives.law has no "auto". */
 enum { MODE_AUTO = 3, PLACE_AUTO = 3, RULE_AUTO = 10 };
 
 /* The others, in the order of their lists. */

@@ -74,8 +74,8 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     for (uint64_t i = 0; i < vocab->size; i++) /* a row that was never met is never drawn, whatever the power */
         weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
     if (scale_to_mean_one(weights, vocab->size)) {
-        fail("negatives.noise = unigram needs counts: the counts of all %" PRIu64
-             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.noise = uniform needs "
+        fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
+             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs "
              "none",
              vocab->size, power);
         goto out;
@@ -142,7 +142,7 @@ static int check_negatives(const struct example_source *source, const struct voc
     if (source->negatives == 0) return 0;
     if (source->noise == NOISE_LOG_UNIFORM && source->rows < 3)
         return fail(
-            "negatives.noise = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
+            "negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
             source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * 2 * source->window : slots;

@@ -101,7 +101,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
                               "--examples.window=4",
                               "--examples.shrink=no",
                               "--examples.subsample=0",
-                              "--negatives.noise=uniform",
+                              "--negatives.law=uniform",
                               "--negatives.exclude=no",
                               "--negatives.per=example",
                               "--negatives.count=6",
