@@ -120,9 +120,21 @@ int lock_wait(struct lock *lock, const char *path) {
     return take(lock, path, 1, holder);
 }
 
+int lock_move(struct lock *lock, const char *path) {
+    char *moved = mem_text(path, strlen(path), "a path");
+    if (!moved) return -1;
+    free(lock->path);
+    lock->path = moved;
+    return 0;
+}
+
+int lock_stands(const struct lock *lock) {
+    return still_there(lock->fd, lock->path);
+}
+
 void lock_give(struct lock *lock) {
     if (!lock->path) return;
-    if (unlink(lock->path) && errno != ENOENT)
+    if (lock_stands(lock) && unlink(lock->path) && errno != ENOENT)
         warn("cannot remove '%s': %s; it keeps nobody away", lock->path, strerror(errno));
     close(lock->fd);
     free(lock->path);

@@ -18,6 +18,13 @@ int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]);
 /* The same, but waits as long as another process has it. */
 int lock_wait(struct lock *lock, const char *path);
 
-void lock_give(struct lock *lock); /* harmless on a zeroed one */
+/* The directory that the lock file is in has another path now. */
+int lock_move(struct lock *lock, const char *path);
+
+/* Whether the file is where it was: 0 where somebody has removed it, and others may take the lock. */
+int lock_stands(const struct lock *lock);
+
+/* Takes the file away, where it still is this lock's. Harmless on a zeroed one. */
+void lock_give(struct lock *lock);
 
 #endif

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "run_directory.h"
 
 #include "base/directory.h"
@@ -11,9 +12,14 @@
 #include "replacement.h"
 #include "run_files.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { TRIES = 100 }; /* of making a directory that others remove meanwhile */
 static const char lock_name[] = "train.lock";
@@ -79,22 +85,93 @@ static int take(struct run_directory *run) {
     return taken ? -1 : 0;
 }
 
+/* ---- where it is ---- */
+
+static int is_it(int fd, const char *path) {
+    struct stat own, named;
+    return !fstat(fd, &own) && !stat(path, &named) && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+/* The path that the system knows of the open directory, in memory of the caller's; NULL after fail() where it has none. */
+static char *path_of(const struct run_directory *run) {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    if (n > 0 && is_it(run->fd, path)) return mem_text(path, (uint64_t)n, "a path");
+    fail("'%s' was removed while a run trained in it: nothing of it can be written there", run->path);
+    return NULL;
+}
+
+/* Whether a run's files are beside those of an older one for now. */
+static int is_beside(const struct run_directory *run) {
+    return strcmp(run->place, run->path) != 0;
+}
+
+static int move_to(struct run_directory *run, char *path) {
+    char *place = is_beside(run) ? file_join(path, strrchr(run->place, '/') + 1) : mem_text(path, strlen(path), "a path");
+    char *lock = file_join(path, lock_name);
+    int result = place && lock ? lock_move(&run->lock, lock) : -1;
+    free(lock);
+    if (result) {
+        free(place);
+        free(path);
+        return -1;
+    }
+    warn("'%s' is '%s' now: the run goes on there", run->path, path);
+    free(run->path);
+    free(run->place);
+    run->path = path;
+    run->place = place;
+    run->made = 0;
+    return 0;
+}
+
+/* Its lock was removed by hand: it is taken again, if nobody was faster. */
+static int retake(struct run_directory *run) {
+    char holder[LOCK_HOLDER];
+    struct lock again;
+    int taken = lock_try(&again, run->lock.path, holder);
+    if (taken == 1)
+        return fail("the lock of '%s' was removed while a run trained in it, and now %s has it", run->path, holder);
+    if (taken) return -1;
+    lock_give(&run->lock);
+    run->lock = again;
+    return 0;
+}
+
+int run_directory_follow(struct run_directory *run) {
+    int moved = !is_it(run->fd, run->path);
+    char *path = moved ? path_of(run) : NULL;
+    if (moved && (!path || move_to(run, path))) return -1;
+    return !lock_stands(&run->lock) && retake(run) ? -1 : moved;
+}
+
+/* Keeps hold of the directory itself. */
+static int hold(struct run_directory *run) {
+    run->fd = open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return run->fd < 0 ? fail("cannot open '%s': %s", run->path, strerror(errno)) : 0;
+}
+
 int run_directory_open(struct run_directory *run, const char *path, int resumed) {
-    *run = (struct run_directory){.path = path_resolve(path)};
+    *run = (struct run_directory){.path = path_resolve(path), .fd = -1};
     if (run->path) run->place = mem_text(run->path, strlen(run->path), "a path");
-    if (run->place && !take(run) && !check_place(run->path, resumed)) return 0;
+    if (run->place && !take(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
     run_directory_close(run);
     return -1;
 }
 
 void run_directory_close(struct run_directory *run) {
+    if (!run->path) return;
     int held = run->lock.path != NULL;
-    if (held && strcmp(run->place, run->path)) replacement_settle(run->path);
+    int stands = run->fd < 0 || is_it(run->fd, run->path); /* otherwise it was moved, and the path is another's */
+    if (held && stands && is_beside(run)) replacement_settle(run->path);
     lock_give(&run->lock);
-    if (run->path) directory_unmake(run->path, run->made);
+    if (stands) directory_unmake(run->path, run->made);
+    if (run->fd >= 0) close(run->fd);
     free(run->path);
     free(run->place);
-    *run = (struct run_directory){0};
+    *run = (struct run_directory){.fd = -1};
 }
 
 /* ---- an older run, and a new one ---- */
@@ -172,7 +249,7 @@ int run_directory_describe(const struct run_directory *run, const struct config 
 }
 
 int run_directory_settle(struct run_directory *run) {
-    if (!strcmp(run->place, run->path)) return 0;
+    if (!is_beside(run)) return 0;
     char *place = mem_text(run->path, strlen(run->path), "a path");
     if (!place || replacement_settle(run->path)) {
         free(place);

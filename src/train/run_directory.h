@@ -20,6 +20,7 @@ struct run_directory {
     char *path;    /* resolved (path.h), owned; what sentences quote */
     char *place;   /* where the run's files are for now: path, or the replacement of an older run in it; owned */
     struct lock lock;
+    int fd;        /* the directory, open: it stays the run's under whatever name; -1 where there is none */
     unsigned made; /* parts at the end of path that this process has made */
 };
 
@@ -37,6 +38,10 @@ int run_directory_has_run(const struct run_directory *run);
 /* Room for a new run, whose checkpoints take `bytes`. An older run's checkpoints stay until the new run has one; with `now` they
  * go at once. Refuses where there is no space for both. What a run left that has no checkpoint goes. */
 int run_directory_begin(struct run_directory *run, int now, uint64_t bytes);
+
+/* Before anything is written: 0 where the directory is where it was; 1 where it was moved, and path and place are its new ones;
+ * -1 after fail() where it was removed, or another process has taken it because somebody removed its lock. */
+int run_directory_follow(struct run_directory *run);
 
 /* Writes config.ini and vocab.tsv. */
 int run_directory_describe(const struct run_directory *run, const struct config *config, const struct vocab *vocab);

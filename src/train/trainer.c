@@ -103,6 +103,13 @@ static struct standing standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->state, .done = share_done(t), .seconds = seconds_trained(t), .lr = lr};
 }
 
+/* A run directory that was moved is written to where it is now. One that is gone, or another's, ends the run. */
+static int follow(struct trainer *t) {
+    int moved = run_directory_follow(&t->run);
+    if (moved < 0) return -1;
+    return moved ? metrics_move(&t->metrics, t->run.place) : 0;
+}
+
 /* Tells the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
@@ -120,6 +127,10 @@ static void tell(struct trainer *t, double lr) {
 static void report(struct trainer *t, double lr) {
     struct standing now = standing(t, lr);
     uint64_t before = t->metrics.reports;
+    if (follow(t)) {
+        t->heard_stop = 1; /* the checkpoint that it ends with says why */
+        return;
+    }
     metrics_report(&t->metrics, &now);
     if (t->metrics.reports != before) tell(t, lr);
 }
@@ -156,7 +167,7 @@ static uint64_t bytes_of_checkpoint(const struct trainer *t) {
 static int write_checkpoint(struct trainer *t) {
     double began = progress_now();
     t->state.seconds = seconds_trained(t);
-    if (t->ops->drain(t->backend)) return -1;
+    if (t->ops->drain(t->backend) || follow(t)) return -1;
     struct checkpoint what = {t->target, t->context, t->state, t->corpus};
     int result = checkpoint_write(t->run.place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
@@ -205,6 +216,7 @@ static int measure_held_out(struct trainer *t) {
     }
     if (!sum.examples) return 0;
     struct standing now = standing(t, 0);
+    if (follow(t)) return -1;
     metrics_held_out(&t->metrics, &sum, &now);
     return 0;
 }

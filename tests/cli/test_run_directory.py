@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAM, Program, end, lines_of_metrics, sentences, wait_for
+from conftest import PROGRAM, STOP_KEYS, Program, end, lines_of_metrics, sentences, wait_for
 
 MISSING = "--corpus.path=nowhere.txt"
 OTHER = "--train.seed=7"  # another run than the one that is there
@@ -504,3 +505,52 @@ def test_a_disk_that_fills_up_while_the_older_run_is_there(sptx, small_disk):
     os.remove(disk / "filler")
     assert {name: data for name, data in snapshot(disk / "run").items() if not name.startswith("corpus.")} == before
     sptx("train", config, OTHER, "--overwrite")
+
+
+# ---- what happens to the directory while a run trains in it ----
+
+def train_until(whole, happens):
+    """A run of some seconds; `happens` while it stands still in the middle. Its exit code and what it said."""
+    process = whole.start("train", whole.config(**STOP_KEYS))
+    assert wait_for(lambda: lines_of_metrics(whole) >= 2 and whole.path("run", "latest").exists(), process)
+    process.send_signal(signal.SIGSTOP)
+    happens()
+    process.send_signal(signal.SIGCONT)
+    out, err = end(process)
+    assert out == ""
+    return process.returncode, err
+
+
+def test_a_directory_that_is_moved_is_written_to_where_it_is(whole):
+    """Its old path is another run's by then."""
+    def move():
+        whole.path("run").rename(whole.path("moved"))
+        whole("train", "whole.ini", OTHER, "--run.dir=run")
+    code, err = train_until(whole, move)
+    assert code == 0 and re.search(r"warning: 'run' is '\S+/moved' now: the run goes on there\n", err)
+    assert whole.tables("moved") == whole.tables("whole")
+    assert whole.checkpoint("run").is_dir() and whole.tables("run") != whole.tables("whole")
+    whole("nearest", "run", "t3w1")
+    whole("nearest", "moved", "t3w1")
+    for run in ("run", "moved"):
+        assert not [name for name in os.listdir(whole.path(run)) if "lock" in name or "partial" in name]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_directory_that_is_removed_ends_the_run(whole, taken):
+    def remove():
+        shutil.rmtree(whole.path("run"))
+        if taken:
+            whole("train", "whole.ini", OTHER, "--run.dir=run")
+    code, err = train_until(whole, remove)
+    assert code == 1
+    assert err.endswith("sptx-w2v: 'run' was removed while a run trained in it: nothing of it can be written there\n")
+    assert whole.path("run").exists() == taken
+    if taken:
+        whole("nearest", "run", "t3w1")
+
+
+def test_a_lock_that_is_removed_is_taken_again(whole):
+    code, err = train_until(whole, lambda: whole.path("run", "train.lock").unlink())
+    assert code == 0, err
+    assert whole.tables() == whole.tables("whole") and not whole.path("run", "train.lock").exists()
