@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "corpus/generate.h"
+#include "train/run_owns.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -38,6 +39,17 @@ static int print_files(const struct generate_options *options, const char *path)
     return print_file(path, ".groups.tsv", groups[options->kind]);
 }
 
+/* The files that a corpus may take; one of a run is not to be among them. */
+static int refuse_files_of_runs(const char *path) {
+    static const char *const endings[] = {"", ".vocab.tsv", ".groups.tsv"};
+    char name[4096];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        if (run_owns_refuse(name, "--out")) return -1;
+    }
+    return 0;
+}
+
 int cmd_generate(int argc, char **argv) {
     const char *out = NULL, *rows = NULL, *lists = NULL, *seed = NULL, *positional[argc];
     const struct option options[] = {{.name = "out", .text = &out},
@@ -60,6 +72,7 @@ int cmd_generate(int argc, char **argv) {
         command_count("generate", "seed", seed, 0, UINT32_MAX, &seed_value))
         return -1;
     wanted.seed = (uint32_t)seed_value;
+    if (refuse_files_of_runs(out)) return -1;
     interrupt_watch(&watch);
     int result = generate_write(&wanted, out);
     interrupt_end(&watch);

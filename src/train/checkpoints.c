@@ -50,11 +50,17 @@ static int newest_first(const void *a, const void *b) {
 
 /* ---- whose they are ---- */
 
+int checkpoint_holds(const char *name) {
+    for (int i = 0; i < CONTENTS; i++)
+        if (!strcmp(name, contents[i])) return 1;
+    return 0;
+}
+
 /* A file of a checkpoint, or what its writer filled when it was killed. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
-        if (!strcmp(name, contents[i]) || file_is_partial(name, contents[i])) return 1;
-    return 0;
+        if (file_is_partial(name, contents[i])) return 1;
+    return checkpoint_holds(name);
 }
 
 static int holds_contents_only(const char *path) {

@@ -32,6 +32,9 @@ struct checkpoints {
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 
+/* Whether a checkpoint holds a file of this name. */
+int checkpoint_holds(const char *name);
+
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
 
 /* Removes one of our own; not an error where it is absent. What is not a checkpoint's stays in it, after a warning. */

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "train/run_owns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,7 +169,8 @@ static int open_part(struct file_writer *writer, const struct part *part, const 
     int result = -1;
     if (name) {
         snprintf(name, capacity, "%s%s", path, part->suffix);
-        result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
+        if (!run_owns_refuse(name, "--out"))
+            result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
     free(name);
     return result;

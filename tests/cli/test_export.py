@@ -1,4 +1,5 @@
 """Exports agree with the tables to the last bit, for readers that are not ours."""
+import os
 import re
 
 import numpy
@@ -213,3 +214,24 @@ def test_evaluate_lists(sptx):
     hits, gains = held_out(sptx, train, held, 20)
     assert abs(float(said["recall@20"]) - hits) < 0.0006 and abs(float(said["ndcg@20"]) - gains) < 0.0006
     assert float(said["recall@20"]) > 0.4 and said["lists"] == "1500"
+
+
+@pytest.mark.parametrize("file", ["target.npy", "state.ini", "vocab.tsv", "config.ini", "metrics.jsonl", "latest", "corpus.ids"])
+@pytest.mark.parametrize("command", [["export", "run", "--format=npy"], ["generate", "words", "--rows=100", "--lists=100"]])
+def test_a_runs_own_files_are_not_written_over(trained, file, command):
+    path = trained.path("run", file) if trained.path("run", file).exists() else trained.checkpoint() / file
+    before = path.read_bytes()
+    for out in (path, trained.path("link")):
+        if out != path:
+            out.symlink_to(path)
+        said = trained.refuses(*command, f"--out={out}")
+        assert said == f"--out = '{out}' is a file of the run in '{path.parent}', which would be lost: choose another"
+    assert path.read_bytes() == before
+    trained("export", "run", "--format=npy", f"--out={path.parent / 'mine.npy'}")
+
+
+def test_a_second_file_of_an_export_is_none_of_a_run(trained):
+    trained.path("p.metadata.tsv").symlink_to("run/vocab.tsv")
+    said = trained.refuses("export", "run", "--format=projector", "--out=p")
+    assert said == "--out = 'p.metadata.tsv' is a file of the run in 'run', which would be lost: choose another"
+    assert os.listdir(trained.directory).count("p.vectors.tsv") == 0
