@@ -60,7 +60,7 @@ int cmd_analogy(int argc, char **argv) {
     int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
     if (given < 0 || command_count("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
     if (given != 4) {
-        fail_usage("analogy wants a run directory and three words, %d given; see 'sptx-w2v help analogy'", given);
+        fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'", given);
         goto out;
     }
     if (command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;

@@ -159,6 +159,20 @@ uint64_t corpus_fingerprint(const struct corpus *corpus) {
     return sum;
 }
 
+int corpus_check_unchanged(const struct corpus *corpus) {
+    for (uint64_t i = 0; i < corpus->count; i++) {
+        const struct corpus_file *file = &corpus->files[i];
+        struct stat now;
+        if (stat(file->path, &now)) return refuse("look at", file->path);
+        if ((uint64_t)now.st_size != file->size || (uint64_t)now.st_mtim.tv_sec != file->modified[0] ||
+            (uint64_t)now.st_mtim.tv_nsec != file->modified[1])
+            return fail("'%s' was changed while it was read: it had %" PRIu64 " bytes and has %" PRIu64
+                        "; train when nothing writes to it",
+                        file->path, file->size, (uint64_t)now.st_size);
+    }
+    return 0;
+}
+
 void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }

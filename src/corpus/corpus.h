@@ -75,6 +75,10 @@ uint64_t corpus_done(const struct corpus *corpus);
 /* A number that changes when a path, a file's size or its time of change does: what a cache is checked against. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
+/* 0 where each file is as large and as old as it was at corpus_open(): what was read of it more than once was the same. -1
+ * after fail(), which names the file that is not. */
+int corpus_check_unchanged(const struct corpus *corpus);
+
 /* ---- tokens of a block ---- */
 
 struct corpus_cursor {

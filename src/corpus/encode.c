@@ -311,6 +311,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     result = encode_blocks_of(&encoding, pool, places);
     file_abandon(&encoding.places);
     if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
+    if (!result) result = corpus_check_unchanged(corpus);
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
     if (!result)
         result = idstream_writer_commit(&encoding.writer, fingerprint);

@@ -379,6 +379,25 @@ static void no_room_to_write(int format) {
     free(text);
 }
 
+/* Words were counted in what it was: the counts and the stream would not belong together. */
+static void a_file_that_grows_meanwhile_is_refused(void **state) {
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    struct vocab vocab;
+    struct idstream stream;
+    struct pool *pool = pool_open(2);
+    struct corpus *corpus = scratch_corpus(scratch_text("growing", "a b a b\n"), 0);
+    int reused;
+    assert_int_equal(vocab_build(&vocab, corpus, &options, pool), 0);
+    scratch_text("growing", "a b a b\na a\n");
+    assert_int_equal(corpus_rewind(corpus), 0);
+    assert_int_equal(encode_open(&stream, in_scratch("ids"), corpus, &vocab, &options, pool, &reused), -1);
+    sentence_holds("growing' was changed while it was read: it had 8 bytes and has 12; train when nothing writes to it");
+    assert_int_equal(file_exists(in_scratch("ids")), 0);
+    vocab_release(&vocab);
+    corpus_close(corpus);
+    pool_close(pool);
+}
+
 static void a_full_disk_leaves_nothing(void **state) {
     no_room_to_write(FORMAT_TEXT);
     no_room_to_write(FORMAT_PAIRS);
@@ -434,6 +453,7 @@ int main(void) {
         IN_SCRATCH(what_a_kill_leaves_is_known_by_name),
         IN_SCRATCH(nothing_in_the_vocabulary_is_a_failure),
         IN_SCRATCH(a_file_cut_short_stops_all_workers),
+        IN_SCRATCH(a_file_that_grows_meanwhile_is_refused),
         IN_SCRATCH(a_full_disk_leaves_nothing),
         IN_SCRATCH(a_stream_with_its_vocabulary_is_a_corpus),
     };
