@@ -138,7 +138,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(RUNS) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(RUNS) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests

@@ -73,8 +73,9 @@ FN uint64_t record_weights_bytes(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].bytes;
 }
 FN uint64_t record_state_bytes(const struct record_layout *layout) {
+    if (layout->fields <= RECORD_STATE) return 0;
     const struct record_field *last = &layout->field[layout->fields - 1];
-    return layout->fields > RECORD_STATE ? last->offset + last->bytes : 0;
+    return last->offset + last->bytes;
 }
 
 #endif

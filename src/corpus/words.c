@@ -103,7 +103,7 @@ int64_t words_find(const struct words *words, uint64_t hash, const char *word, u
 
 void words_ask(const struct words *words, struct word_query *query, uint64_t hash, const char *word, uint64_t length) {
     *query = (struct word_query){word, length, hash};
-    __builtin_prefetch(&words->slots[home_of(words, (uint32_t)hash)]);
+    if (words->slots) __builtin_prefetch(&words->slots[home_of(words, (uint32_t)hash)]);
 }
 
 void words_find_batch(const struct words *words, const struct word_query *queries, unsigned count, uint32_t *numbers) {

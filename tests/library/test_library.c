@@ -432,43 +432,6 @@ static void contexts_do_not_meet(void **state) {
     }
 }
 
-/* ---- a model of its own: users x items over five million rows, factors that explain what was planted ---- */
-
-static void a_model_of_two_large_tables_learns(void **state) {
-    enum { USERS = 3000000, ITEMS = 2000000, DIM = 4, BATCH = 4096, STEPS = 60 };
-    struct sptx_context *context = open_cpu(0);
-    struct sptx_table *users = open_table(context, USERS, DIM, "adagrad"), *items = open_table(context, ITEMS, DIM, "adagrad");
-    static float u[BATCH * DIM], v[BATCH * DIM], du[BATCH * DIM], dv[BATCH * DIM];
-    static int64_t user[BATCH], item[BATCH];
-    uint32_t seed = 5;
-    double first = 0, last = 0;
-    for (int step = 0; step < STEPS; step++) {
-        double loss = 0;
-        for (int i = 0; i < BATCH; i++) { /* a few hundred of each, spread over the tables */
-            user[i] = (int64_t)draw(&seed, 300) * (USERS / 300);
-            item[i] = (int64_t)draw(&seed, 200) * (ITEMS / 200);
-        }
-        struct sptx_ids of_users = wide(user, BATCH), of_items = wide(item, BATCH);
-        assert_int_equal(sptx_fetch(users, &of_users, u, SPTX_HOST, NULL), SPTX_OK);
-        assert_int_equal(sptx_fetch(items, &of_items, v, SPTX_HOST, NULL), SPTX_OK);
-        for (int i = 0; i < BATCH; i++) {
-            double wanted = (user[i] / (USERS / 300) + item[i] / (ITEMS / 200)) % 2 ? 1 : -1, got = 0;
-            for (int d = 0; d < DIM; d++) got += u[i * DIM + d] * v[i * DIM + d];
-            loss += (got - wanted) * (got - wanted) / BATCH;
-            for (int d = 0; d < DIM; d++) {
-                du[i * DIM + d] = (float)((got - wanted) * v[i * DIM + d]);
-                dv[i * DIM + d] = (float)((got - wanted) * u[i * DIM + d]);
-            }
-        }
-        assert_int_equal(sptx_update(users, &of_users, du, SPTX_HOST, NULL), SPTX_OK);
-        assert_int_equal(sptx_update(items, &of_items, dv, SPTX_HOST, NULL), SPTX_OK);
-        if (!step) first = loss;
-        last = loss;
-    }
-    if (!(last < 0.2 * first)) fail_msg("the loss fell from %g to %g only", first, last);
-    sptx_close(context);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_open_says_why),
@@ -485,7 +448,6 @@ int main(void) {
         cmocka_unit_test(a_view_is_the_rows_themselves),
         cmocka_unit_test(a_rate_can_be_set),
         cmocka_unit_test(contexts_do_not_meet),
-        cmocka_unit_test(a_model_of_two_large_tables_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
