@@ -72,7 +72,8 @@ const char *corpus_stream(const struct corpus *corpus);
 uint64_t corpus_size(const struct corpus *corpus);
 uint64_t corpus_done(const struct corpus *corpus);
 
-/* A number that changes when a path, a file's size or its time of change does: what a cache is checked against. */
+/* A number that changes when a path, a file's size, its time of change or a sample of its bytes does (all of them up to
+ * 256 KiB): what a cache is checked against. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
 /* 0 where each file is as large and as old as it was at corpus_open(): what was read of it more than once was the same. -1

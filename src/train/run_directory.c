@@ -58,6 +58,14 @@ static int refuse_others(const char *path) {
     return result;
 }
 
+int run_directory_check(const char *path) {
+    char *place = path_resolve(path);
+    int there = place ? directory_exists(place) : -1, run = there == 1 ? is_run(place) : 1;
+    int result = there < 0 || run < 0 || (!run && refuse_others(place)) ? -1 : 0;
+    free(place);
+    return result;
+}
+
 static int check_place(const char *path, int resumed) {
     int run = is_run(path);
     if (run < 0 || (!run && refuse_others(path))) return -1;

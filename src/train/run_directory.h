@@ -28,6 +28,10 @@ struct run_directory {
  * where it is no place for a run. Finishes what a killed process left. `resumed`: the run there is to go on. */
 int run_directory_open(struct run_directory *run, const char *path, int resumed);
 
+/* 0 where a run may be in the directory, which need not be there; otherwise -1 after fail(). For those who look at a run's
+ * corpus without taking its directory. */
+int run_directory_check(const char *path);
+
 /* Gives it back. What was begun and has no checkpoint yet goes; the directory, too, where it is empty and was made by this
  * process. Harmless on a zeroed one. */
 void run_directory_close(struct run_directory *run);

@@ -145,7 +145,8 @@ static int ask_list(struct lists_job *job, uint64_t place, uint64_t list) {
     float *query = job->block.queries + place * dim;
     const uint64_t *codes = job->train.codes + job->train.starts[list];
     uint64_t count = job->train.starts[list + 1] - job->train.starts[list], from = job->block.banned_starts[place];
-    if (mem_grow(&job->block.banned, &job->block.banned_capacity, from + count, sizeof *job->block.banned, "queries"))
+    /* One more than there are: an address is computed of where the first would stand. */
+    if (mem_grow(&job->block.banned, &job->block.banned_capacity, from + count + 1, sizeof *job->block.banned, "queries"))
         return -1;
     memset(query, 0, dim * sizeof *query);
     for (uint64_t i = 0; i < count; i++) {

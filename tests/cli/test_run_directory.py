@@ -507,6 +507,16 @@ def test_a_disk_that_fills_up_while_the_older_run_is_there(sptx, small_disk):
     sptx("train", config, OTHER, "--overwrite")
 
 
+@pytest.mark.parametrize("command", [["plan"], ["bench", "train"]])
+def test_who_only_looks_writes_into_no_directory_of_the_users(sptx, command):
+    config = sptx.config()
+    sptx.path("run").mkdir()
+    sptx.path("run", "notes").write_text("the user's")
+    said = sptx.refuses(*command, config)
+    assert said == "'run' is no run directory and holds 'notes': a run wants a directory of its own (run.dir = ...)"
+    assert os.listdir(sptx.path("run")) == ["notes"]
+
+
 # ---- what happens to the directory while a run trains in it ----
 
 def train_until(whole, happens):

@@ -226,32 +226,47 @@ static uint64_t fingerprint(char *path) {
     return sum;
 }
 
-/* Writes the file and gives it a time, until the system's own clock of it has moved on: that one nobody sets. */
-static void write_dated(char *path, const char *text, const struct timespec modified) {
+static void write_dated(char *path, const char *text, uint64_t length, const struct timespec modified) {
     const struct timespec times[2] = {modified, modified};
-    struct stat before = {0}, after;
-    stat(path, &before);
-    do {
-        file_replace(path, text, strlen(text));
-        utimensat(AT_FDCWD, path, times, 0);
-        assert_int_equal(stat(path, &after), 0);
-    } while (before.st_ctim.tv_sec == after.st_ctim.tv_sec && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+    assert_int_equal(file_replace(path, text, length), 0);
+    utimensat(AT_FDCWD, path, times, 0);
 }
 
-static void the_fingerprint_knows_path_size_and_times(void **state) {
+static void the_fingerprint_knows_path_size_and_time(void **state) {
     const struct timespec then = {1000, 0}, later = {1000, 1};
     char *a = in_scratch("a"), *b = in_scratch("b");
-    write_dated(a, "one two", then);
-    write_dated(b, "one two", then);
+    write_dated(a, "one two", 7, then);
+    write_dated(b, "one two", 7, then);
     uint64_t first = fingerprint(a);
     assert_int_equal(fingerprint(a), first);
     assert_int_not_equal(fingerprint(b), first);
-    write_dated(a, "one two", later);
+    write_dated(a, "one two", 7, later);
     assert_int_not_equal(fingerprint(a), first);
-    write_dated(a, "one two three", then);
+    write_dated(a, "one two three", 13, then);
     assert_int_not_equal(fingerprint(a), first);
-    write_dated(a, "two one", then); /* as many bytes, and the time put back */
-    assert_int_not_equal(fingerprint(a), first);
+}
+
+/* As many bytes, and the time put back: any byte of a file of up to 64 blocks of 4 KiB tells it, of a larger one the first
+ * and the last at least. */
+static void the_fingerprint_knows_what_stands_in_a_file(void **state) {
+    const struct timespec then = {1000, 0};
+    const uint64_t sizes[] = {1, 100, 4095, 4096, 4097, 8192, 64 * 4096 - 1, 64 * 4096, 65 * 4096, 3000000};
+    char *path = in_scratch("a"), *bytes = malloc(3000000);
+    memset(bytes, 'a', 3000000);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        write_dated(path, bytes, sizes[s], then);
+        uint64_t first = fingerprint(path);
+        for (int i = 0; i < 12; i++) {
+            uint64_t at = i == 0 ? 0 : i == 1 || sizes[s] > 64 * 4096 ? sizes[s] - 1 : scratch_random((uint32_t)sizes[s]);
+            bytes[at] = 'b';
+            write_dated(path, bytes, sizes[s], then);
+            assert_int_not_equal(fingerprint(path), first);
+            bytes[at] = 'a';
+        }
+        write_dated(path, bytes, sizes[s], then);
+        assert_int_equal(fingerprint(path), first);
+    }
+    free(bytes);
 }
 
 /* ---- packed files ---- */
@@ -420,7 +435,8 @@ int main(void) {
         IN_SCRATCH(what_cannot_be_a_corpus_is_refused),
         IN_SCRATCH(what_may_not_be_read_is_refused),
         IN_SCRATCH(a_file_that_goes_away_is_a_failure_of_its_own),
-        IN_SCRATCH(the_fingerprint_knows_path_size_and_times),
+        IN_SCRATCH(the_fingerprint_knows_path_size_and_time),
+        IN_SCRATCH(the_fingerprint_knows_what_stands_in_a_file),
         IN_SCRATCH(gzip_and_zstd_members_follow_each_other),
         IN_SCRATCH(padding_and_frames_to_skip_are_no_text),
         IN_SCRATCH(the_name_decides_nothing),
