@@ -58,8 +58,8 @@ static uint64_t pack(int way, const uint8_t *text, uint64_t length, uint8_t *out
 
 /* A file that begins so is unpacked once more. */
 static int is_packed(const uint8_t *text, uint64_t length) {
-    return length > 3 && (!memcmp(text, "\x1F\x8B\x08", 3) || !memcmp(text, "\x28\xB5\x2F\xFD", 4) ||
-                          !memcmp(text + 1, "\x2A\x4D\x18", 3));
+    if (length > 2 && !memcmp(text, "\x1F\x8B\x08", 3)) return 1;
+    return length > 3 && (!memcmp(text, "\x28\xB5\x2F\xFD", 4) || !memcmp(text + 1, "\x2A\x4D\x18", 3));
 }
 
 /* The text in `members` parts, packed one by one, is read as the text is when it is not packed. */
