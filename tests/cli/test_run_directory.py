@@ -282,8 +282,8 @@ def test_one_of_two_that_fail_harms_the_other_nothing(sptx):
         assert right.returncode == 0 or "is being trained by process" in said[1], said
         if right.returncode == 0:
             assert sptx.checkpoint().is_dir()
-        else:
-            assert not sptx.path("run").exists()
+        else:  # who made the directory may be the one that was refused, and the other's lock was in it then
+            assert not sptx.path("run").exists() or os.listdir(sptx.path("run")) == []
         shutil.rmtree(sptx.path("run"), ignore_errors=True)
 
 
