@@ -242,10 +242,27 @@ int command_config(struct config *config, const char *path, const char **setting
     return config_resolve(config);
 }
 
+int command_settings_of(const char *command, const char *sections, const char **settings, int setting_count) {
+    for (int i = 0; i < setting_count; i++) {
+        const char *section = settings[i] + 2, *at = sections;
+        size_t length = strcspn(section, ".");
+        while (at && (strncmp(at, section, length) || (at[length] && at[length] != ','))) {
+            at = strstr(at, ", ");
+            if (at) at += 2;
+        }
+        if (!at)
+            return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %s'",
+                              command, settings[i], sections, command);
+    }
+    return 0;
+}
+
 int command_config_wanted(struct config *config, const char *command, const char **paths, int given,
                           const char **settings, int setting_count) {
     if (given > 1)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, given, command);
+    if (given && *paths[0] == '-')
+        return fail_usage("%s has no option '%.100s'; see 'sptx-w2v help %s'", command, paths[0], command);
     if (!given && !setting_count)
         return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
                           command, command);

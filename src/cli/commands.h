@@ -60,6 +60,10 @@ int command_config(struct config *config, const char *path, const char **setting
 int command_config_wanted(struct config *config, const char *command, const char **paths, int given, const char **settings,
                           int setting_count);
 
+/* 0 where all settings are keys of these sections ("device, memory"); otherwise -1 after fail_usage(): what a command would
+ * not look at is not taken. */
+int command_settings_of(const char *command, const char *sections, const char **settings, int setting_count);
+
 /* A whole number option: -1 after fail_usage() naming the option. NULL text leaves *value. */
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);
 

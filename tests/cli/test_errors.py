@@ -54,6 +54,12 @@ def test_no_command_shows_all(sptx):
     (["train"], "train wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help train'"),
     (["plan"], "plan wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help plan'"),
     (["train", "run.ini", "two.ini"], "train wants one configuration file, 2 given; see 'sptx-w2v help train'"),
+    (["train", "-x"], "train has no option '-x'; see 'sptx-w2v help train'"),
+    (["nearest", "run", "word", "--model.dim=4"],
+     "nearest has no use for '--model.dim=4': its keys are those of the sections device, memory; see 'sptx-w2v help nearest'"),
+    (["evaluate", "run", "--pairs=p", "--corpu.format=lists"],
+     "evaluate has no use for '--corpu.format=lists': its keys are those of the sections device, memory, corpus; see "
+     "'sptx-w2v help evaluate'"),
     (["nearest", "run"], "nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'"),
     (["export", "run", "--format=x", "--out=y"],
      "'x' is not a format of export; wanted word2vec-bin, word2vec-text, glove-text, npy, fvecs, fbin, safetensors or "
