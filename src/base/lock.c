@@ -71,10 +71,12 @@ static int open_file(const char *path) {
 }
 
 /* Whether `path` still names the open file: who gives a lock back takes its file away, which another may have opened just
- * before. 1 or 0. */
+ * before. 1, 0, or -1 with errno. */
 static int still_there(int fd, const char *path) {
     struct stat own, named;
-    return !fstat(fd, &own) && !lstat(path, &named) && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+    if (fstat(fd, &own)) return -1;
+    if (lstat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
 enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it; GONE: the file went meanwhile */
@@ -88,7 +90,8 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
-    return still_there(fd, path) ? TAKEN : GONE;
+    int there = still_there(fd, path);
+    return there < 0 ? (enum attempt)refuse("look at", path) : there ? TAKEN : GONE;
 }
 
 static int take(struct lock *lock, const char *path, int wait, char holder[LOCK_HOLDER]) {
@@ -129,12 +132,13 @@ int lock_move(struct lock *lock, const char *path) {
 }
 
 int lock_stands(const struct lock *lock) {
-    return still_there(lock->fd, lock->path);
+    int there = still_there(lock->fd, lock->path);
+    return there < 0 ? refuse("look at", lock->path) : there;
 }
 
 void lock_give(struct lock *lock) {
     if (!lock->path) return;
-    if (lock_stands(lock) && unlink(lock->path) && errno != ENOENT)
+    if (still_there(lock->fd, lock->path) && unlink(lock->path) && errno != ENOENT)
         warn("cannot remove '%s': %s; it keeps nobody away", lock->path, strerror(errno));
     close(lock->fd);
     free(lock->path);

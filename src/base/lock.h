@@ -21,7 +21,7 @@ int lock_wait(struct lock *lock, const char *path);
 /* The directory that the lock file is in has another path now. */
 int lock_move(struct lock *lock, const char *path);
 
-/* Whether the file is where it was: 0 where somebody has removed it, and others may take the lock. */
+/* 1 where the file is where it was; 0 where somebody has removed it, and others may take the lock; -1 after fail(). */
 int lock_stands(const struct lock *lock);
 
 /* Takes the file away, where it still is this lock's. Harmless on a zeroed one. */

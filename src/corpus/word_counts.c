@@ -42,10 +42,12 @@ static int add_batch(struct word_shard *shard, const struct tally *tally, const 
             if (met.first < word->first) word->first = met.first;
             continue;
         }
-        int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
-        if (added < 0 || mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size, sizeof *shard->counts,
-                                  "the words' counts"))
+        /* First memory for its count: a word without one would be found by the other workers. */
+        if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts,
+                     "the words' counts"))
             return -1;
+        int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
+        if (added < 0) return -1;
         shard->counts[added] = met;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
+#include "base/retry.h"
 #include "base/text.h"
 #include "checkpoints.h"
 #include "corpus/cache.h"
@@ -95,9 +96,18 @@ static int take(struct run_directory *run) {
 
 /* ---- where it is ---- */
 
-static int is_it(int fd, const char *path) {
+/* Whether the path names the open directory: 1, 0, or -1 with errno where it cannot be told. */
+static int names_it(int fd, const char *path) {
     struct stat own, named;
-    return !fstat(fd, &own) && !stat(path, &named) && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+    if (fstat(fd, &own)) return -1;
+    if (stat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+/* The same; -1 after fail(). */
+static int is_it(int fd, const char *path) {
+    int result = names_it(fd, path);
+    return result < 0 ? fail("cannot look at '%s': %s", path, strerror(errno)) : result;
 }
 
 /* The path that the system knows of the open directory, in memory of the caller's; NULL after fail() where it has none. */
@@ -106,8 +116,9 @@ static char *path_of(const struct run_directory *run) {
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
     ssize_t n = readlink(link, path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
-    if (n > 0 && is_it(run->fd, path)) return mem_text(path, (uint64_t)n, "a path");
-    fail("'%s' was removed while a run trained in it: nothing of it can be written there", run->path);
+    int found = n > 0 ? is_it(run->fd, path) : fail("cannot look at '%s': %s", link, strerror(errno));
+    if (found > 0) return mem_text(path, (uint64_t)n, "a path");
+    if (!found) fail("'%s' was removed while a run trained in it: nothing of it can be written there", run->path);
     return NULL;
 }
 
@@ -149,15 +160,17 @@ static int retake(struct run_directory *run) {
 }
 
 int run_directory_follow(struct run_directory *run) {
-    int moved = !is_it(run->fd, run->path);
-    char *path = moved ? path_of(run) : NULL;
-    if (moved && (!path || move_to(run, path))) return -1;
-    return !lock_stands(&run->lock) && retake(run) ? -1 : moved;
+    int here = is_it(run->fd, run->path);
+    if (here < 0) return -1;
+    char *path = here ? NULL : path_of(run);
+    if (!here && (!path || move_to(run, path))) return -1;
+    int locked = lock_stands(&run->lock);
+    return locked < 0 || (!locked && retake(run)) ? -1 : !here;
 }
 
 /* Keeps hold of the directory itself. */
 static int hold(struct run_directory *run) {
-    run->fd = open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return run->fd < 0 ? fail("cannot open '%s': %s", run->path, strerror(errno)) : 0;
 }
 
@@ -172,7 +185,7 @@ int run_directory_open(struct run_directory *run, const char *path, int resumed)
 void run_directory_close(struct run_directory *run) {
     if (!run->path) return;
     int held = run->lock.path != NULL;
-    int stands = run->fd < 0 || is_it(run->fd, run->path); /* otherwise it was moved, and the path is another's */
+    int stands = run->fd < 0 || names_it(run->fd, run->path) == 1; /* otherwise the path may be another's by now */
     if (held && stands && is_beside(run)) replacement_settle(run->path);
     lock_give(&run->lock);
     if (stands) directory_unmake(run->path, run->made);
