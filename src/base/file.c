@@ -240,6 +240,13 @@ int file_open_unnamed(const char *path) {
     return fd;
 }
 
+int file_is_at(int fd, const char *path) {
+    struct stat open, named;
+    if (fstat(fd, &open)) return -1;
+    if (stat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 /* A pipe without a reader is no place to write to; one may come yet. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {

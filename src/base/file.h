@@ -53,6 +53,10 @@ void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
  * mapping, however the process ends. -1 after fail(). */
 int file_open_unnamed(const char *path);
 
+/* Whether a path, links followed, names what is open as `fd`: 1; 0 where it names something else or nothing; -1 with errno
+ * and no sentence. */
+int file_is_at(int fd, const char *path);
+
 /* A name beside `path` that nobody else has, the one of a file that a writer fills; for the caller to free. NULL after fail(). */
 char *file_own_name(const char *path);
 

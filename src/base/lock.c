@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "lock.h"
 
+#include "file.h"
 #include "memory.h"
 #include "report.h"
 #include "retry.h"
@@ -70,15 +71,6 @@ static int open_file(const char *path) {
     return fd < 0 ? refuse("write", path) : fd;
 }
 
-/* Whether `path` still names the open file: who gives a lock back takes its file away, which another may have opened just
- * before. 1, 0, or -1 with errno. */
-static int still_there(int fd, const char *path) {
-    struct stat own, named;
-    if (fstat(fd, &own)) return -1;
-    if (lstat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-    return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-}
-
 enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it; GONE: the file went meanwhile */
 
 static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
@@ -90,7 +82,7 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
-    int there = still_there(fd, path);
+    int there = file_is_at(fd, path); /* who gives a lock back removes its file, which this may have opened just before */
     return there < 0 ? (enum attempt)refuse("look at", path) : there ? TAKEN : GONE;
 }
 
@@ -132,13 +124,13 @@ int lock_move(struct lock *lock, const char *path) {
 }
 
 int lock_stands(const struct lock *lock) {
-    int there = still_there(lock->fd, lock->path);
+    int there = file_is_at(lock->fd, lock->path);
     return there < 0 ? refuse("look at", lock->path) : there;
 }
 
 void lock_give(struct lock *lock) {
     if (!lock->path) return;
-    if (still_there(lock->fd, lock->path) && unlink(lock->path) && errno != ENOENT)
+    if (file_is_at(lock->fd, lock->path) && unlink(lock->path) && errno != ENOENT)
         warn("cannot remove '%s': %s; it keeps nobody away", lock->path, strerror(errno));
     close(lock->fd);
     free(lock->path);

@@ -64,7 +64,8 @@ int cmd_analogy(int argc, char **argv) {
         goto out;
     }
     if (command_settings_of("analogy", "device, memory", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0])) goto out;
+        command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0]))
+        goto out;
     if (find_words(&model, arguments + 1, rows)) goto out;
     result = answer(&model, rows, (uint32_t)(k < model.rows ? k : model.rows), &config);
 out:

@@ -156,7 +156,8 @@ int cmd_evaluate(int argc, char **argv) {
     if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (command_count("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if (command_settings_of("evaluate", "device, memory, corpus", settings, sets.setting_count) ||
-        command_config(&config, NULL, settings, sets.setting_count) || model_open(&model, arguments[0])) goto out;
+        command_config(&config, NULL, settings, sets.setting_count) || model_open(&model, arguments[0]))
+        goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

@@ -149,7 +149,8 @@ int cmd_nearest(int argc, char **argv) {
     int metric = metric_named(metric_name), query_view = model_view_named(query), among_view = model_view_named(among);
     if (metric < 0 || query_view < 0 || among_view < 0) goto out;
     if (command_settings_of("nearest", "device, memory", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&asking.model, arguments[0])) goto out;
+        command_config(&config, NULL, settings, setting_count) || model_open(&asking.model, arguments[0]))
+        goto out;
     asking.metric = (enum search_metric)metric;
     asking.query = (enum model_view)query_view;
     asking.among = (enum model_view)among_view;

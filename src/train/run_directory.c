@@ -59,17 +59,21 @@ static int refuse_others(const char *path) {
     return result;
 }
 
+/* A run's own directory, or one that nothing tells the owner of. */
+static int check_owner(const char *path) {
+    int run = is_run(path);
+    return run < 0 || (!run && refuse_others(path)) ? -1 : 0;
+}
+
 int run_directory_check(const char *path) {
     char *place = path_resolve(path);
-    int there = place ? directory_exists(place) : -1, run = there == 1 ? is_run(place) : 1;
-    int result = there < 0 || run < 0 || (!run && refuse_others(place)) ? -1 : 0;
+    int there = place ? directory_exists(place) : -1, result = there == 1 ? check_owner(place) : there;
     free(place);
     return result;
 }
 
 static int check_place(const char *path, int resumed) {
-    int run = is_run(path);
-    if (run < 0 || (!run && refuse_others(path))) return -1;
+    if (check_owner(path)) return -1;
     return run_files_remove_pieces(path) || replacement_settle(path) || (!resumed && replacement_check(path)) ||
                    run_files_check(path, resumed)
                ? -1
@@ -96,17 +100,9 @@ static int take(struct run_directory *run) {
 
 /* ---- where it is ---- */
 
-/* Whether the path names the open directory: 1, 0, or -1 with errno where it cannot be told. */
-static int names_it(int fd, const char *path) {
-    struct stat own, named;
-    if (fstat(fd, &own)) return -1;
-    if (stat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-    return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-}
-
-/* The same; -1 after fail(). */
-static int is_it(int fd, const char *path) {
-    int result = names_it(fd, path);
+/* Whether the directory has this path: 1, 0, or -1 after fail(). */
+static int is_at(const struct run_directory *run, const char *path) {
+    int result = file_is_at(run->fd, path);
     return result < 0 ? fail("cannot look at '%s': %s", path, strerror(errno)) : result;
 }
 
@@ -116,7 +112,7 @@ static char *path_of(const struct run_directory *run) {
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
     ssize_t n = readlink(link, path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
-    int found = n > 0 ? is_it(run->fd, path) : fail("cannot look at '%s': %s", link, strerror(errno));
+    int found = n > 0 ? is_at(run, path) : fail("cannot look at '%s': %s", link, strerror(errno));
     if (found > 0) return mem_text(path, (uint64_t)n, "a path");
     if (!found) fail("'%s' was removed while a run trained in it: nothing of it can be written there", run->path);
     return NULL;
@@ -160,7 +156,7 @@ static int retake(struct run_directory *run) {
 }
 
 int run_directory_follow(struct run_directory *run) {
-    int here = is_it(run->fd, run->path);
+    int here = is_at(run, run->path);
     if (here < 0) return -1;
     char *path = here ? NULL : path_of(run);
     if (!here && (!path || move_to(run, path))) return -1;
@@ -185,7 +181,7 @@ int run_directory_open(struct run_directory *run, const char *path, int resumed)
 void run_directory_close(struct run_directory *run) {
     if (!run->path) return;
     int held = run->lock.path != NULL;
-    int stands = run->fd < 0 || names_it(run->fd, run->path) == 1; /* otherwise the path may be another's by now */
+    int stands = run->fd < 0 || file_is_at(run->fd, run->path) == 1; /* otherwise the path may be another's by now */
     if (held && stands && is_beside(run)) replacement_settle(run->path);
     lock_give(&run->lock);
     if (stands) directory_unmake(run->path, run->made);

@@ -27,7 +27,9 @@ int run_owns_refuse(const char *path, const char *option) {
     char *place = path_resolve(path), *directory = place ? path_parent(place) : NULL;
     const char *slash = place ? strrchr(place, '/') : NULL;
     int result = directory ? owns(directory, slash ? slash + 1 : place) : -1;
-    if (result == 1) result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path, directory);
+    if (result == 1)
+        result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path,
+                      directory);
     free(directory);
     free(place);
     return result;

@@ -305,9 +305,21 @@ class Cupy:
         sys.modules["cupy"].cuda.get_current_stream(operand.keep.device.id).synchronize()
 
 
+class _Guest:
+    """What JAX's arrays and unknown ones have in common: no copy of them is made here, and no stream is waited for."""
+
+    @staticmethod
+    def copied(operand: Operand) -> Operand:
+        raise _lies_in_the_table()
+
+    @staticmethod
+    def synchronize(operand: Operand) -> None:
+        pass
+
+
 # ---- JAX ----
 
-class Jax:
+class Jax(_Guest):
     """Arrays of one device. JAX shows no stream, so its arrays are waited for before a call, and the call after it."""
 
     @staticmethod
@@ -363,18 +375,10 @@ class Jax:
         jax = sys.modules["jax"]
         return jax.device_put(operand.keep, next(iter(ids.keep[0].devices())))
 
-    @staticmethod
-    def copied(operand: Operand) -> Operand:
-        raise _lies_in_the_table()
-
-    @staticmethod
-    def synchronize(operand: Operand) -> None:
-        pass
-
 
 # ---- others, by the two protocols ----
 
-class Foreign:
+class Foreign(_Guest):
     """Ids and values only: who fetches with such ids says where the rows go with out=."""
 
     @staticmethod
@@ -434,14 +438,6 @@ class Foreign:
     @staticmethod
     def new(shape: Shape, ids: Operand, gpu: Optional[int]) -> Operand:
         raise Wrong(TypeError, "are of a library that sptx makes no arrays of; say with out= where the rows go")
-
-    @staticmethod
-    def copied(operand: Operand) -> Operand:
-        raise _lies_in_the_table()
-
-    @staticmethod
-    def synchronize(operand: Operand) -> None:
-        pass
 
 
 def _check_kind(dtype: Any, kinds: str) -> None:
