@@ -22,12 +22,22 @@ NVFLAGS    = -O3 -std=c++17 -lineinfo $(CUDA_ARCH) -Xcompiler -Wall,-pthread,-fP
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
+# ---- MPI, where pkg-config knows one (MPI=no builds without): for the program alone, libsptx has one rank ----
+MPI_PC ?= $(firstword $(foreach pc,ompi-c mpi-c ompi mpich mpi,$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
+MPI    ?= $(if $(MPI_PC),yes,no)
+ifeq ($(MPI),yes)
+MPI_CFLAGS = $(shell pkg-config --cflags $(MPI_PC))
+MPI_LIBS   = $(shell pkg-config --libs $(MPI_PC))
+endif
+RANKS = kernels/ranks/$(if $(filter yes,$(MPI)),mpi,absent)
+
 # Every folder is a floor; a file is asked for by its place under src/ or under the top.
 INCLUDES = -I. -Isrc
 SRC      = $(wildcard src/*/*.c)
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
-           $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c
+           $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
+           kernels/ranks/ranks.c $(RANKS).c
 LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
 LEVEL_base = -DCPU_LANES=8
 LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
@@ -47,7 +57,7 @@ LIB_OBJ = $(filter-out $(BUILD)/src/cli/main.o,$(OBJ))
 VERSION = $(shell sed -n 's/^.define SPTX_VERSION "\(.*\)"/\1/p' src/sptx.h)
 SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
-LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
+LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/% $(BUILD)/$(RANKS).o,$(OBJ)) $(BUILD)/kernels/ranks/absent.o
 
 # A job a core for the targets that set up and build, unless make was told.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -70,10 +80,10 @@ help:
 
 #: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
 $(BUILD)/sptx-w2v: $(OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS) $(MPI_LIBS)
 
 # What everything is compiled with: when it changes, everything is compiled anew.
-FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS)
+FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS) MPI=$(MPI)
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
@@ -82,6 +92,8 @@ $(BUILD)/flags: always
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(CC) $(CFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
+
+$(BUILD)/kernels/ranks/mpi.o: INCLUDES += $(MPI_CFLAGS)
 
 # One object a processor level; the level is in the name of the only symbol it gives.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
@@ -94,16 +106,16 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
 $(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
 $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
 # Programs of other people: they see the public header and the library alone.
 $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 	@mkdir -p $(@D)
@@ -111,15 +123,15 @@ $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 .SECONDARY:
 $(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 # Put before the program by LD_PRELOAD: fails the call that a test names.
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
 $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c edge.c edge_session.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:

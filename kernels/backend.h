@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
 
@@ -34,6 +35,7 @@ struct backend_options {
     unsigned index;        /* which GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
     uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
+    struct ranks *ranks;   /* that share out the columns of tables: step() sums dot products over them; NULL: one has all */
 };
 
 struct backend_info {
@@ -178,6 +180,7 @@ struct estimate_request {
     unsigned depth, threads;
     unsigned processors; /* of the GPU; 0: not known */
     const struct rule_options *rule;
+    unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
     int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
 };
 

@@ -35,3 +35,28 @@ const struct record_field *record_field(const struct record_layout *layout, cons
         if (!strcmp(layout->field[i].name, name)) return &layout->field[i];
     return NULL;
 }
+
+/* Where the part's columns lie in a whole record's field. */
+static uint64_t place_of(const struct record_field *field, uint32_t first) {
+    return field->packed + (field->type == VALUE_FLOAT32 ? first * value_bytes(field->type) : 0);
+}
+
+void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+                 void *whole_records, const void *part_records) {
+    char *to = whole_records;
+    for (const char *from = part_records; count--; to += whole->packed, from += part->packed)
+        for (uint32_t f = 0; f < part->fields; f++) {
+            const struct record_field *field = &part->field[f];
+            memcpy(to + place_of(&whole->field[f], first), from + field->packed, field->columns * value_bytes(field->type));
+        }
+}
+
+void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+                  const void *whole_records, void *part_records) {
+    char *to = part_records;
+    for (const char *from = whole_records; count--; to += part->packed, from += whole->packed)
+        for (uint32_t f = 0; f < part->fields; f++) {
+            const struct record_field *field = &part->field[f];
+            memcpy(to + field->packed, from + place_of(&whole->field[f], first), field->columns * value_bytes(field->type));
+        }
+}

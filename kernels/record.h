@@ -78,4 +78,11 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
+/* Packed records of columns [first, first + part->dim) to and from their places in packed records of all columns. A count that
+ * a row keeps is the same in every part. */
+void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+                 void *whole_records, const void *part_records);
+void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
+                  const void *whole_records, void *part_records);
+
 #endif

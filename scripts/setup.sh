@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
-#   scripts/setup.sh            compiler, make and libraries
+#   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
 #   scripts/setup.sh --tests    also cmocka, python3, hnswlib, PyTorch for the CPU and three environments under $BUILD:
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
@@ -48,6 +48,15 @@ has_library() { # header library
         "$compiler" -x c -std=gnu11 - ${2:+-l"$2"} -o /dev/null >/dev/null 2>&1
 }
 
+# Any MPI that the Makefile finds, by the same names.
+has_mpi() {
+    local name
+    has_command mpirun && for name in ompi-c mpi-c ompi mpich mpi; do
+        pkg-config --exists "$name" 2>/dev/null && return
+    done
+    return 1
+}
+
 has_venv_module() {
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1
 }
@@ -90,6 +99,7 @@ missing_packages() {
     while IFS='|' read -r _ package header library; do
         has_library "$header" "$library" || echo "$package"
     done <<<"$libraries"
+    has_mpi || echo libopenmpi-dev openmpi-bin
     if [ $tests = yes ] && ! { cli_venv_ready && python_venv_ready; }; then
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
@@ -173,6 +183,7 @@ show() {
     while IFS='|' read -r name _ header library; do
         has_library "$header" "$library" && line "$name" "found" || line "$name" "MISSING"
     done <<<"$libraries"
+    line MPI "$(mpirun --version 2>/dev/null | head -n 1)"
     if [ $tests = yes ]; then
         line hnswlib "$(has_hnswlib && echo found || echo MISSING)"
         line PyTorch "$(has_torch && echo found || echo 'not found: sptx.torch is not tried')"

@@ -131,6 +131,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     backend->ops = &backend_cpu;
     backend->rows = cpu_rows_best();
     backend->depth = options->depth;
+    backend->ranks = options->ranks;
     backend->pool = pool_open(options->threads);
     if (backend->pool)
         backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");

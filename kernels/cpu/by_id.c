@@ -100,7 +100,8 @@ static int update_rows(void *context, unsigned worker) {
     if (cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         cpu_sum_places(&row, request->values, call->dim, call->dim, scratch->gradient);
-        cpu_clip(&constants, call->dim, scratch->gradient, row.places);
+        if (row.places > 1 && constants.clip > 0)
+            cpu_shorten(&constants, call->dim, scratch->gradient, row.places, cpu_squares(call->dim, scratch->gradient));
         cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row.row,
                        scratch->gradient, scratch->unused_slot, &memo);
     }

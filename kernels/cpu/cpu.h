@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "kernels/backend.h"
+#include "kernels/ranks.h"
 #include "rows.h"
 
 /* ---- tables ---- */
@@ -105,8 +106,10 @@ struct cpu_shared {
     float *coefficients;     /* [logits] */
     float *target_gradient;  /* [targets x span] */
     double *losses;          /* [blocks] */
+    float *squares;          /* [2 x places of a side] where ranks share out the columns and the rule bounds a norm */
     uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; a part a worker */
-    uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, loss_capacity, key_capacity, spare_capacity;
+    uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, loss_capacity, key_capacity, spare_capacity,
+        square_capacity;
 };
 
 /* Scratch of one worker, grown as needed. */
@@ -139,6 +142,7 @@ struct backend {
     struct pool *pool;
     const struct cpu_rows *rows;
     unsigned depth;
+    struct ranks *ranks; /* the caller's; NULL: this process has all columns */
     struct example_source source;
     struct cpu_sizes sizes; /* of the source */
     struct cpu_stage stage[BACKEND_STAGES];
@@ -156,7 +160,7 @@ int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *v
 /* estimate.c. Arrays are made as large as is known to be enough before they are first used; what is not known grows. */
 struct cpu_sizes cpu_sizes(const struct example_source *source);
 int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage);
-int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only);
+int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only, int norms);
 int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
 uint64_t cpu_allocated(struct backend *backend); /* bytes of all but tables */
 void cpu_release_arrays(struct backend *backend);
@@ -176,8 +180,10 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo);
 
-/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
-void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places);
+/* The squares of a gradient's columns, summed; and what the rule makes of the gradient of a row that has so many places and
+ * squares: shorter where it is bounded. */
+float cpu_squares(uint32_t dim, const float *gradient);
+void cpu_shorten(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places, float squares);
 
 /* A worker's row set, of a side of a batch or a call by id: those of its rows with row % workers == worker, sorted, each
  * with the places where the ids name it. */

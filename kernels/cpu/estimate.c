@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "kernels/stores.h"
+#include "kernels/ranks.h"
 
 #include <stdlib.h>
 
@@ -59,7 +60,8 @@ static struct list chunk_arrays(struct cpu_chunk *chunk, const struct cpu_sizes 
     return list;
 }
 
-static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *sizes, uint64_t span, int loss_only) {
+/* `norms`: those of rows are summed over ranks. */
+static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *sizes, uint64_t span, int loss_only, int norms) {
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
     uint64_t targets = loss_only ? 0 : batch->targets, contexts = loss_only ? 0 : batch->contexts;
@@ -68,6 +70,7 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     put(&list, &s->target_gradient, &s->gradient_capacity, sizeof *s->target_gradient, targets * span);
     put(&list, &s->keys, &s->key_capacity, sizeof *s->keys, targets > contexts ? targets : contexts);
     put(&list, &s->spare, &s->spare_capacity, sizeof *s->spare, targets > contexts ? targets : contexts);
+    put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, norms ? 2 * (targets > contexts ? targets : contexts) : 0);
     return list;
 }
 
@@ -147,8 +150,8 @@ static int reserve_workers(struct backend *backend, uint64_t span, int lock_free
     return 0;
 }
 
-int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only) {
-    if (reserve(step_arrays(&backend->shared, &backend->sizes, span, loss_only))) return -1;
+int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only, int norms) {
+    if (reserve(step_arrays(&backend->shared, &backend->sizes, span, loss_only, norms))) return -1;
     return reserve_workers(backend, span, 0);
 }
 
@@ -160,7 +163,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_sizes *sizes = &backend->sizes;
     struct cpu_shared *shared = &backend->shared;
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
-    bytes += held(step_arrays(shared, sizes, 0, 0)) + shared->chunk_capacity * sizeof *shared->chunk;
+    bytes += held(step_arrays(shared, sizes, 0, 0, 0)) + shared->chunk_capacity * sizeof *shared->chunk;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
@@ -175,7 +178,7 @@ void cpu_release_arrays(struct backend *backend) {
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++)
         drop(worker_arrays(&backend->scratch[i], sizes, 0, 0));
-    drop(step_arrays(shared, sizes, 0, 0));
+    drop(step_arrays(shared, sizes, 0, 0, 0));
     free(shared->chunk);
     free(backend->scratch);
 }
@@ -208,11 +211,12 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     struct cpu_scratch scratch = {.gradient_capacity = 0};
     uint64_t span = request->target.layout.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
+    if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);
     add_table(&request->context, &estimate->tables);
     if (!request->hogwild || source->held_out)
         work = (request->hogwild ? 1 : request->depth) * needed(stage_arrays(&stage, &sizes)) + chunk_bytes(&sizes) +
-               needed(step_arrays(&shared, &sizes, span, request->hogwild));
+               needed(step_arrays(&shared, &sizes, span, request->hogwild, request->ranks > 1 && request->rule->clip > 0));
     work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild));
     estimate->work.host = work;
 }

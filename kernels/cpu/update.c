@@ -24,11 +24,13 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
                            role[1], role[2]);
 }
 
-/* Shortens the gradient of a row, summed over its places, where the rule bounds it. */
-void cpu_clip(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places) {
+float cpu_squares(uint32_t dim, const float *gradient) {
     float squares = 0;
-    if (!(constants->clip > 0)) return;
     for (uint32_t column = 0; column < dim; column++) squares += gradient[column] * gradient[column];
+    return squares;
+}
+
+void cpu_shorten(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places, float squares) {
     float share = rule_share(constants->clip, places, squares);
     for (uint32_t column = 0; share != 1 && column < dim; column++) gradient[column] *= share;
 }

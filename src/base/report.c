@@ -12,7 +12,8 @@ struct report {
     char sentence[4096];
     int exit_code;
     int live_shown;    /* a live line stands on the terminal */
-    int quiet;         /* nothing but the final sentence is written */
+    int quiet;         /* nothing but the last sentence is written */
+    int mute;          /* nor that one */
     report_hear *hear; /* of a handle's sink: gets warnings; the program's writes to stderr */
     void *user;
 };
@@ -157,6 +158,16 @@ void report_live(const char *line) {
 
 void report_quiet(int quiet) {
     current()->quiet = quiet;
+}
+
+void report_mute(void) {
+    current()->mute = current()->quiet = 1;
+}
+
+void report_last(void) {
+    const struct report *report = current();
+    report_live("");
+    if (!report->mute) fprintf(stderr, "sptx-w2v: %s\n", report->exit_code ? report->sentence : "failed without saying why");
 }
 
 /* Appends what fits, and returns where the text ends now. */

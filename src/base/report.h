@@ -36,6 +36,12 @@ void report_live(const char *line);
  * is quoted from outside). Safe in a signal's handler. */
 void report_dying(const char *before, const char *quoted, const char *after);
 
+/* Nothing more of this process comes to stderr, not even its last sentence: another process speaks for both. */
+void report_mute(void);
+
+/* The last line of a program that failed: the sentence, quiet or not. */
+void report_last(void);
+
 /* ---- sinks ----
  *
  * What a thread says goes to the sink that it uses: the program's (stderr) or, behind the library, one a handle, which

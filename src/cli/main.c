@@ -75,8 +75,6 @@ int main(int argc, char **argv) {
     int result = run(argc, argv);
     if (finish_results()) result = -1;
     if (!result) return 0;
-    report_live("");
-    report_quiet(0);
-    fprintf(stderr, "sptx-w2v: %s\n", report_exit_code() ? report_sentence() : "failed without saying why");
+    report_last();
     return report_exit_code() ? report_exit_code() : 1;
 }

@@ -4,9 +4,11 @@
  * A file holds '# optimizer NAME {JSON} bias_correction MODE reduction KIND', then blocks "name d0 [d1]" of numbers:
  * shape (V D B P N STEPS), first tables, ids of every step, and what must come out: losses, tables, state, update
  * counts. The error is relative to the block's largest entry; past 2e-5 the file fails. SPTX_BACKEND=cuda runs them on
- * the GPU, SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads. Closes
- * with 'N passed, N failed'; exit code 1 where any failed, 2 without files. */
+ * the GPU, SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads, and
+ * mpirun begins ranks that share out the columns. Closes with 'N passed, N failed'; exit code 1 where any failed, 2
+ * without files. */
 #include "kernels/backend.h"
+#include "kernels/ranks.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 static const double tolerance = 2e-5;
+enum { RANKS = 16 /* at most */ };
 
 struct block {
     char name[64];
@@ -180,7 +183,9 @@ struct run {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_table *table[2];
-    struct record_layout layout;
+    struct ranks *ranks;
+    struct record_layout layout, part; /* of all columns; of this rank's */
+    struct columns own;
     enum place place;
     double worst;
     char worst_name[64];
@@ -192,7 +197,7 @@ static int open_table(struct run *run, const struct known *known, int side, cons
     snprintf(path, sizeof path, "%s/%s", directory, side_names[side]);
     struct table_spec spec = {.name = side_names[side],
                               .rows = known->rows,
-                              .layout = run->layout,
+                              .layout = run->part,
                               .weights = run->place,
                               .state = run->place,
                               .file_path = path};
@@ -208,8 +213,14 @@ static int open_table(struct run *run, const struct known *known, int side, cons
         for (int i = 0; i < count; i++)
             for (uint64_t j = 0; j < known->dim; j++) at[(uint64_t)(1 + i) * known->dim + j] = slots[i].initial;
     }
-    int result = run->ops->table_write(run->backend, run->table[side], 0, known->rows, packed);
+    char *own = mem_zalloc(known->rows, run->part.packed, "first columns");
+    int result = -1;
+    if (own) {
+        record_split(&run->layout, &run->part, run->own.first, known->rows, packed, own);
+        result = run->ops->table_write(run->backend, run->table[side], 0, known->rows, own);
+    }
     free(packed);
+    free(own);
     return result;
 }
 
@@ -229,12 +240,39 @@ static void compare(struct run *run, const char *name, const struct block *want,
     }
 }
 
+static struct record_layout part_of(const struct run *run, const struct known *known, unsigned rank, struct columns *columns) {
+    *columns = ranks_columns((uint32_t)known->dim, run->ranks->count, rank);
+    return record_layout_make(&known->rule, columns->count);
+}
+
+/* All columns of a table on every rank, packed. */
+static int read_table(struct run *run, const struct known *known, int side, char *packed) {
+    struct ranks *ranks = run->ranks;
+    struct columns columns;
+    uint64_t sizes[RANKS], end = 0;
+    char *own = mem_alloc(known->rows, run->part.packed, "last columns");
+    char *all = mem_alloc(known->rows, run->layout.packed + RANKS * sizeof(uint32_t), "last columns"); /* a count each */
+    int result = !own || !all || run->ops->table_read(run->backend, run->table[side], 0, known->rows, own) ? -1 : 0;
+    if (ranks_agree(ranks, result)) goto out;
+    for (unsigned r = 0; r < ranks->count; r++) sizes[r] = known->rows * part_of(run, known, r, &columns).packed;
+    ranks_gather(ranks, own, all, sizes);
+    for (unsigned r = 0; r < ranks->count; end += sizes[r++]) {
+        struct record_layout part = part_of(run, known, r, &columns);
+        record_join(&run->layout, &part, columns.first, known->rows, packed, all + end);
+    }
+    ranks_share(ranks, packed, known->rows * run->layout.packed);
+out:
+    free(own);
+    free(all);
+    return result;
+}
+
 static int compare_table(struct run *run, const struct known *known, int side) {
     struct rule_slot slots[RULE_SLOTS];
     int count = rule_slots(&known->rule, slots), result = -1;
     char *packed = mem_alloc(known->rows, run->layout.packed, "last rows"), name[64];
     uint64_t stride = run->layout.packed / sizeof(float);
-    if (!packed || run->ops->table_read(run->backend, run->table[side], 0, known->rows, packed)) goto out;
+    if (!packed || read_table(run, known, side, packed)) goto out;
     snprintf(name, sizeof name, "%s_final", side_names[side]);
     compare(run, name, find(known, name), (float *)packed, stride, known->dim);
     for (int i = 0; i < count; i++) {
@@ -309,22 +347,22 @@ out:
     return result;
 }
 
-static int run_known(const char *path, const struct backend_ops *ops, enum place place, unsigned threads) {
+static int run_known(const char *path, const struct backend_ops *ops, enum place place, unsigned threads, struct ranks *ranks) {
     struct known known = {0};
-    struct run run = {.ops = ops, .place = place};
+    struct run run = {.ops = ops, .place = place, .ranks = ranks};
     char directory[256];
     int made = !fresh_directory(directory, sizeof directory, "reference"), result = -1;
     if (!made) fail("cannot make a directory for files in $TMPDIR or /tmp");
     if (!made || read_known(&known, path)) goto out;
     run.layout = record_layout_make(&known.rule, (uint32_t)known.dim);
-    struct backend_options options = {
-        .threads = threads, .depth = 3, .gpu_budget = UINT64_MAX};
+    run.part = part_of(&run, &known, ranks->number, &run.own);
+    struct backend_options options = {.threads = threads, .depth = 3, .gpu_budget = UINT64_MAX, .ranks = ranks};
     if (ops->open(&run.backend, &options) || open_table(&run, &known, 0, directory) ||
         open_table(&run, &known, 1, directory) || run_steps(&run, &known) || ops->drain(run.backend) ||
         compare_table(&run, &known, 0) || compare_table(&run, &known, 1))
         goto out;
     result = run.worst <= tolerance ? 0 : 1;
-    printf("%s  worst error %.2e in %s  %s\n", result ? "FAIL" : "ok  ", run.worst, run.worst_name, path);
+    if (ranks_first(ranks)) printf("%s  worst error %.2e in %s  %s\n", result ? "FAIL" : "ok  ", run.worst, run.worst_name, path);
 out:
     if (result < 0) {
         printf("FAIL  %s: %s\n", path, report_sentence());
@@ -344,12 +382,18 @@ int main(int argc, char **argv) {
     enum place where = place && !strcmp(place, "gpu")    ? PLACE_GPU
                        : place && !strcmp(place, "file") ? PLACE_FILE
                                                          : PLACE_PINNED;
+    struct ranks ranks;
     int failed = 0;
     if (argc < 2) {
         fprintf(stderr, "usage: test_reference FILE...\n");
         return 2;
     }
-    for (int i = 1; i < argc; i++) failed += run_known(argv[i], ops, where, threads ? (unsigned)atoi(threads) : 2) != 0;
-    printf("%d passed, %d failed\n", argc - 1 - failed, failed);
+    if (ranks_open(&ranks) || ranks.count > RANKS) {
+        fprintf(stderr, "%s\n", report_exit_code() ? report_sentence() : "too many ranks");
+        return 1;
+    }
+    for (int i = 1; i < argc; i++) failed += run_known(argv[i], ops, where, threads ? (unsigned)atoi(threads) : 2, &ranks) != 0;
+    if (ranks_first(&ranks)) printf("%d passed, %d failed\n", argc - 1 - failed, failed);
+    ranks_close(&ranks);
     return failed != 0;
 }

@@ -1,0 +1,73 @@
+/* ranks: several processes that train one run together, on one machine or several, begun by mpirun.
+ *
+ * Every rank owns a range of the columns of all rows of both tables, with their optimizer state. All ranks make the same
+ * batches; each has its part of every dot product, and the parts are summed:
+ *
+ *              rank 0        rank 1       rank 2
+ *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        ranks_columns(50, 3, number)
+ *   dot        part 0   +    part 1   +   part 2           ranks_sum(): in this order on every rank, the same bits
+ *
+ * A process that no mpirun began is one rank alone, and so is NULL: every call here is then done at once. Calls that all
+ * ranks make together are made by the thread that opened the ranks, and by all ranks in the same order.
+ */
+#ifndef SPTX_RANKS_H
+#define SPTX_RANKS_H
+
+#include <stdint.h>
+
+struct ranks {
+    unsigned number, count; /* this rank's number, 0..count-1, and how many there are */
+    unsigned local;         /* of them on this machine, this one counted */
+    int over;               /* all have agreed that they fail: nobody is waited for any more */
+    int *codes;             /* [count] exit codes that ranks_agree() collects */
+    float *parts;           /* [part_capacity] what ranks_sum() collects */
+    uint64_t part_capacity;
+    struct group *group;    /* the processes (ranks/group.h); NULL for a rank alone */
+};
+
+/* Joins the ranks that mpirun began together; waits for all of them. Where there are several, only the first one speaks from
+ * now on. -1 after fail(). The caller closes in any case. */
+int ranks_open(struct ranks *ranks);
+void ranks_close(struct ranks *ranks);
+
+static inline unsigned ranks_count(const struct ranks *ranks) {
+    return ranks ? ranks->count : 1;
+}
+/* The rank that owns the run directory, and speaks. */
+static inline int ranks_first(const struct ranks *ranks) {
+    return !ranks || ranks->number == 0;
+}
+
+/* What a rank takes for being one of several: messages on their way and the library that sends them. */
+enum { RANKS_BYTES = 64 << 20 };
+
+/* ---- who owns which columns ---- */
+
+struct columns {
+    uint32_t first, count;
+};
+
+/* Of rank `number` of `count`, whole groups of four columns where there are as many; dim >= count. None has
+ * more than rank 0. */
+struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number);
+
+/* ---- together ---- */
+
+/* Whether all go on: 0 where every rank's `result` is 0. Otherwise all get -1 after fail() with the sentence of the first rank
+ * that failed, which is named in it unless all say the same. A rank that fails where the others do not come to agree for some
+ * seconds says so itself, and ends them all. */
+int ranks_agree(struct ranks *ranks, int result);
+
+/* values[count]: the sum over all ranks, the same bits on each. */
+int ranks_sum(struct ranks *ranks, float *values, uint64_t count);
+
+/* The bits that any of the ranks has set. */
+unsigned ranks_any(struct ranks *ranks, unsigned bits);
+
+/* The first rank's bytes to all. */
+void ranks_share(struct ranks *ranks, void *bytes, uint64_t size);
+
+/* Every rank's sizes[number] bytes (below 2 GiB in all) to the first one, in rank order in `all`, which the others leave NULL. */
+void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_t *sizes);
+
+#endif

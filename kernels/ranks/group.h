@@ -1,0 +1,37 @@
+/* group: processes that send one another messages, one file a way of doing so: mpi.c, and absent.c for programs built without.
+ * Counts and places are in items of all that a call moves; none passes 2^31 bytes.
+ */
+#ifndef SPTX_GROUP_H
+#define SPTX_GROUP_H
+
+#include <stdint.h>
+
+struct group;
+
+struct group_place {
+    unsigned number, count, local; /* as in struct ranks */
+};
+
+struct group_ops {
+    /* *group NULL where this process is alone. -1 after fail(). */
+    int (*open)(struct group **group, struct group_place *place);
+    void (*close)(struct group *group);
+    /* Ends every process of the group at once, this one with it. */
+    void (*end)(struct group *group, int code);
+
+    /* Everyone's code to everyone: codes[count]. 1 where it took more than `seconds` (0: however long it takes), and the others
+     * still may come. The waiting sleeps: some wait for hours while the first one reads a corpus. */
+    int (*tell)(struct group *group, int code, int *codes, double seconds);
+    /* values [at[r], at[r] + counts[r]) go to rank r; the own ones come from all, in rank order, into parts. */
+    void (*spread)(struct group *group, const float *values, const int *counts, const int *at, float *parts);
+    /* Everyone's values [at[number], at[number] + counts[number]) to everyone. */
+    void (*collect)(struct group *group, float *values, const int *counts, const int *at);
+    unsigned (*any)(struct group *group, unsigned bits);
+    void (*share)(struct group *group, unsigned from, void *bytes, uint64_t size);
+    void (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at);
+    int *(*counts)(struct group *group); /* [2 x count] for the caller's counts and places */
+};
+
+extern const struct group_ops group_ops;
+
+#endif

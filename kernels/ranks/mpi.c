@@ -1,0 +1,126 @@
+/* A group over MPI. Errors of MPI end the program and all ranks, with MPI's own sentence: there is nothing to go on with. */
+#include "group.h"
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct group {
+    MPI_Comm work;      /* sums, rows and what the first rank shares */
+    MPI_Comm agreement; /* codes alone: who fails comes here from wherever it is */
+    unsigned count;
+    int own;
+    int *counts; /* [4 x count]: the caller's, then those of what comes to this rank */
+};
+
+/* What launchers tell the processes that they begin. A process without a launcher needs no MPI, and starting it takes time. */
+static int has_launcher(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(names[i])) return 1;
+    return 0;
+}
+
+static void close_group(struct group *group) {
+    int begun = 0;
+    MPI_Initialized(&begun);
+    if (begun) MPI_Finalize();
+    if (group) free(group->counts);
+    free(group);
+}
+
+static unsigned count_local(void) {
+    MPI_Comm host;
+    int count;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &count);
+    MPI_Comm_free(&host);
+    return (unsigned)count;
+}
+
+static int open_group(struct group **out, struct group_place *place) {
+    int threads, count, number;
+    *out = NULL;
+    *place = (struct group_place){.count = 1, .local = 1};
+    if (!has_launcher()) return 0;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS || threads < MPI_THREAD_FUNNELED)
+        return fail("MPI does not begin, or not beside threads");
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    *place = (struct group_place){(unsigned)number, (unsigned)count, count_local()};
+    if (count == 1) {
+        MPI_Finalize();
+        return 0;
+    }
+    struct group *group = mem_zalloc(1, sizeof *group, "ranks");
+    if (group) group->counts = mem_zalloc(4 * (uint64_t)count, sizeof(int), "ranks");
+    if (!group || !group->counts) MPI_Abort(MPI_COMM_WORLD, 1);
+    group->count = (unsigned)count;
+    group->own = number;
+    MPI_Comm_dup(MPI_COMM_WORLD, &group->work);
+    MPI_Comm_dup(MPI_COMM_WORLD, &group->agreement);
+    *out = group;
+    return 0;
+}
+
+static void end(struct group *group, int code) {
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+static int tell(struct group *group, int code, int *codes, double seconds) {
+    const struct timespec pause = {.tv_nsec = 200000};
+    double began = progress_now();
+    MPI_Request request;
+    int done = 0;
+    MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, group->agreement, &request);
+    for (int tries = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done; tries++) {
+        if (seconds > 0 && progress_now() - began > seconds) return 1;
+        if (tries > 100) nanosleep(&pause, NULL); /* most agreements take microseconds */
+    }
+    return 0;
+}
+
+static void spread(struct group *group, const float *values, const int *counts, const int *at, float *parts) {
+    int *come = group->counts + 2 * group->count, *where = come + group->count, own = counts[group->own];
+    for (unsigned r = 0; r < group->count; r++) come[r] = own, where[r] = (int)r * own;
+    MPI_Alltoallv(values, counts, at, MPI_FLOAT, parts, come, where, MPI_FLOAT, group->work);
+}
+
+static void collect(struct group *group, float *values, const int *counts, const int *at) {
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, at, MPI_FLOAT, group->work);
+}
+
+static unsigned any(struct group *group, unsigned bits) {
+    unsigned all = 0;
+    MPI_Allreduce(&bits, &all, 1, MPI_UNSIGNED, MPI_BOR, group->work);
+    return all;
+}
+
+static void share(struct group *group, unsigned from, void *bytes, uint64_t size) {
+    MPI_Bcast(bytes, (int)size, MPI_BYTE, (int)from, group->work);
+}
+
+static void gather(struct group *group, const void *own, void *all, const int *counts, const int *at) {
+    MPI_Gatherv(own, counts[group->own], MPI_BYTE, all, counts, at, MPI_BYTE, 0, group->work);
+}
+
+static int *counts_of(struct group *group) {
+    return group->counts;
+}
+
+const struct group_ops group_ops = {
+    .open = open_group,
+    .close = close_group,
+    .end = end,
+    .tell = tell,
+    .spread = spread,
+    .collect = collect,
+    .any = any,
+    .share = share,
+    .gather = gather,
+    .counts = counts_of,
+};
