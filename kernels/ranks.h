@@ -18,6 +18,7 @@
 struct ranks {
     unsigned number, count; /* this rank's number, 0..count-1, and how many there are */
     unsigned local;         /* of them on this machine, this one counted */
+    unsigned cores;         /* this rank's share of the cores that they may use; 0 alone: all of them */
     int over;               /* all have agreed that they fail: nobody is waited for any more */
     int *codes;             /* [count] exit codes that ranks_agree() collects */
     float *parts;           /* [part_capacity] what ranks_sum() collects */
@@ -26,7 +27,7 @@ struct ranks {
 };
 
 /* Joins the ranks that mpirun began together; waits for all of them. Where there are several, only the first one speaks from
- * now on. -1 after fail(). The caller closes in any case. */
+ * now on, and where they fail its sentence comes with ranks_close(). -1 after fail(). The caller closes in any case. */
 int ranks_open(struct ranks *ranks);
 void ranks_close(struct ranks *ranks);
 
@@ -54,7 +55,7 @@ struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number);
 /* ---- together ---- */
 
 /* Whether all go on: 0 where every rank's `result` is 0. Otherwise all get -1 after fail() with the sentence of the first rank
- * that failed, which is named in it unless all say the same. A rank that fails where the others do not come to agree for some
+ * that failed, which is named in it unless it is rank 0. A rank that fails where the others do not come to agree for some
  * seconds says so itself, and ends them all. */
 int ranks_agree(struct ranks *ranks, int result);
 

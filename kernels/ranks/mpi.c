@@ -1,4 +1,5 @@
 /* A group over MPI. Errors of MPI end the program and all ranks, with MPI's own sentence: there is nothing to go on with. */
+#define _GNU_SOURCE
 #include "group.h"
 
 #include "base/memory.h"
@@ -6,6 +7,7 @@
 #include "base/report.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,13 +35,27 @@ static void close_group(struct group *group) {
     free(group);
 }
 
-static unsigned count_local(void) {
+/* mpirun may give each rank cores of its own, or some of them the same: cores that are counted more than once are shared. */
+static unsigned share_of_cores(MPI_Comm host) {
+    cpu_set_t own, all;
+    int mine, sum;
+    CPU_ZERO(&own);
+    sched_getaffinity(0, sizeof own, &own);
+    mine = CPU_COUNT(&own);
+    MPI_Allreduce(&own, &all, (int)sizeof own, MPI_BYTE, MPI_BOR, host);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, host);
+    int share = sum ? mine * CPU_COUNT(&all) / sum : 1;
+    return share > 1 ? (unsigned)share : 1;
+}
+
+static void look_at_host(struct group_place *place) {
     MPI_Comm host;
     int count;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &count);
+    place->local = (unsigned)count;
+    place->cores = share_of_cores(host);
     MPI_Comm_free(&host);
-    return (unsigned)count;
 }
 
 static int open_group(struct group **out, struct group_place *place) {
@@ -51,9 +67,12 @@ static int open_group(struct group **out, struct group_place *place) {
         return fail("MPI does not begin, or not beside threads");
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     MPI_Comm_rank(MPI_COMM_WORLD, &number);
-    *place = (struct group_place){(unsigned)number, (unsigned)count, count_local()};
+    place->number = (unsigned)number;
+    place->count = (unsigned)count;
+    look_at_host(place);
     if (count == 1) {
         MPI_Finalize();
+        *place = (struct group_place){.count = 1, .local = 1};
         return 0;
     }
     struct group *group = mem_zalloc(1, sizeof *group, "ranks");

@@ -32,13 +32,22 @@ int ranks_open(struct ranks *ranks) {
     ranks->number = place.number;
     ranks->count = place.count;
     ranks->local = place.local;
+    ranks->cores = place.cores;
     if (is_alone(ranks)) return 0;
     if (!ranks_first(ranks)) report_mute();
     ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
     return ranks_agree(ranks, ranks->codes ? 0 : -1);
 }
 
+/* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */
+static void say_before_the_end(struct ranks *ranks) {
+    if (ranks_first(ranks)) report_last();
+    report_mute();
+    group_ops.any(ranks->group, 0);
+}
+
 void ranks_close(struct ranks *ranks) {
+    if (ranks->over) say_before_the_end(ranks);
     if (ranks->group) group_ops.close(ranks->group);
     free(ranks->codes);
     free(ranks->parts);
@@ -77,13 +86,12 @@ static void end_all(const struct ranks *ranks, int code) {
     group_ops.end(ranks->group, code);
 }
 
-/* The sentence of rank `from` becomes everyone's. */
+/* The sentence of rank `from` becomes everyone's. The first rank is the one that speaks: what is wrong with it needs no name. */
 static int fail_together(struct ranks *ranks, unsigned from) {
-    struct last_words own = own_words(), words = own;
+    struct last_words words = own_words();
     char name[320] = "";
     group_ops.share(ranks->group, from, &words, sizeof words);
-    int others = !report_exit_code() || strcmp(own.sentence, words.sentence);
-    if (group_ops.any(ranks->group, (unsigned)others)) name_rank(name, sizeof name, ranks, from, words.host);
+    if (from) name_rank(name, sizeof name, ranks, from, words.host);
     report_clear();
     ranks->over = 1;
     return ranks->codes[from] == 2 ? fail_usage("%s%s", name, words.sentence) : fail("%s%s", name, words.sentence);

@@ -32,7 +32,7 @@ int cmd_plan(int argc, char **argv) {
     const char **settings = texts + argc;
     int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
     if (given < 0) goto out;
-    if (command_config_wanted(&config, argv[0], texts, given, settings, setting_count)) goto out;
+    if (command_config_wanted(&config, 0, argv[0], texts, given, settings, setting_count)) goto out;
     result = print_plan(&config, json);
 out:
     free(texts);

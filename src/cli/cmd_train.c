@@ -6,15 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]] */
-int cmd_train(int argc, char **argv) {
-    struct trainer_options how = {0};
+/* What the arguments ask for. */
+static int read_arguments(int argc, char **argv, struct config *config, struct trainer_options *how) {
     const char *when = NULL;
-    const struct option options[] = {{.name = "resume", .flag = &how.resume},
-                                     {.name = "overwrite", .flag = &how.overwrite, .text = &when},
+    const struct option options[] = {{.name = "resume", .flag = &how->resume},
+                                     {.name = "overwrite", .flag = &how->overwrite, .text = &when},
                                      {0}};
     const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
-    struct config config = {0};
     int result = -1, setting_count;
     if (!texts) return -1;
     const char **settings = texts + argc;
@@ -26,15 +24,26 @@ int cmd_train(int argc, char **argv) {
                    when);
         goto out;
     }
-    how.overwrite_now = when != NULL;
-    if (how.resume && how.overwrite) {
+    how->overwrite_now = when != NULL;
+    if (how->resume && how->overwrite) {
         fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
         goto out;
     }
-    if (command_config_wanted(&config, argv[0], texts, given, settings, setting_count)) goto out;
-    result = trainer_run(&config, &how);
+    result = command_config_wanted(config, how->ranks->count, argv[0], texts, given, settings, setting_count);
 out:
     free(texts);
+    return result;
+}
+
+/* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]], by each rank that mpirun began */
+int cmd_train(int argc, char **argv) {
+    struct ranks ranks;
+    struct trainer_options how = {.ranks = &ranks};
+    struct config config = {0};
+    int result = ranks_open(&ranks);
+    if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
+    if (!result) result = trainer_run(&config, &how);
     config_release(&config);
+    ranks_close(&ranks);
     return result;
 }

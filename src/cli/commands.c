@@ -232,8 +232,9 @@ int command_arguments(int argc, char **argv, const struct option *options, const
     return given;
 }
 
-int command_config(struct config *config, const char *path, const char **settings, int setting_count) {
+static int read_config(struct config *config, unsigned ranks, const char *path, const char **settings, int setting_count) {
     if (config_init(config) || (path && config_read(config, path))) return -1;
+    config->ranks = ranks;
     for (int i = 0; i < setting_count; i++) {
         int result = config_argument(config, settings[i]);
         if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", settings[i]);
@@ -257,7 +258,11 @@ int command_settings_of(const char *command, const char *sections, const char **
     return 0;
 }
 
-int command_config_wanted(struct config *config, const char *command, const char **paths, int given,
+int command_config(struct config *config, const char *path, const char **settings, int setting_count) {
+    return read_config(config, 0, path, settings, setting_count);
+}
+
+int command_config_wanted(struct config *config, unsigned ranks, const char *command, const char **paths, int given,
                           const char **settings, int setting_count) {
     if (given > 1)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, given, command);
@@ -266,7 +271,7 @@ int command_config_wanted(struct config *config, const char *command, const char
     if (!given && !setting_count)
         return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
                           command, command);
-    return command_config(config, given ? paths[0] : NULL, settings, setting_count);
+    return read_config(config, ranks, given ? paths[0] : NULL, settings, setting_count);
 }
 
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,

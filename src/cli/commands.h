@@ -56,9 +56,9 @@ int command_arguments(int argc, char **argv, const struct option *options, const
 /* A resolved config from a file (NULL: defaults only) and settings. 0, or -1 after fail(). The caller releases always. */
 int command_config(struct config *config, const char *path, const char **settings, int setting_count);
 
-/* The same for a command that wants one file, or settings instead. given: how many files there are. */
-int command_config_wanted(struct config *config, const char *command, const char **paths, int given, const char **settings,
-                          int setting_count);
+/* The same for a command that wants one file, or settings instead. given: how many files there are. ranks: as config->ranks. */
+int command_config_wanted(struct config *config, unsigned ranks, const char *command, const char **paths, int given,
+                          const char **settings, int setting_count);
 
 /* 0 where all settings are keys of these sections ("device, memory"); otherwise -1 after fail_usage(): what a command would
  * not look at is not taken. */

@@ -1,6 +1,5 @@
 #include "table.h"
 
-#include "base/floats.h"
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 const char *table_side_name(enum table_side side) {
     return side == TABLE_TARGET ? "target" : "context";
@@ -54,7 +52,10 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
         .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
-    table->spec.layout = record_layout_make(&table->rule, options->dim);
+    table->ranks = options->ranks;
+    table->own = ranks_columns(options->dim, ranks_count(table->ranks), table->ranks ? table->ranks->number : 0);
+    table->whole = record_layout_make(&table->rule, options->dim);
+    table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
@@ -128,15 +129,18 @@ static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t f
     }
 }
 
-static void draw_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row,
-                         uint32_t dim, float *weights) {
-    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
+/* The table's own columns of a row. Four columns come of one draw, so the first draw may have some that lie before them. */
+static void draw_weights(const struct table *table, uint64_t row, float *weights) {
+    const struct init_values *from = &table->init;
+    uint32_t purpose = table->side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
+    uint32_t first = table->own.first, end = first + table->own.count;
     double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
-    for (uint32_t first = 0; first < dim; first += TILE) {
-        uint32_t columns = dim - first < TILE ? dim - first : TILE, count = (columns + 3) / 4 * 4;
-        draw_words(seed, purpose, row, first, count, words);
+    for (uint32_t tile = first / 4 * 4; tile < end; tile += TILE) {
+        uint32_t columns = end - tile < TILE ? end - tile : TILE, count = (columns + 3) / 4 * 4;
+        draw_words(table->seed, purpose, row, tile, count, words);
         (from->kind == INIT_NORMAL ? normal_values : uniform_values)(words, count, values);
-        for (uint32_t i = 0; i < columns; i++) weights[first + i] = (float)(from->a + scale * values[i]);
+        for (uint32_t i = tile < first ? first - tile : 0; i < columns; i++)
+            weights[tile + i - first] = (float)(from->a + scale * values[i]);
     }
 }
 
@@ -167,28 +171,28 @@ static int draw_chunk(void *context, unsigned worker) {
     uint64_t first, end;
     pool_share(filling->count, worker, filling->threads, &first, &end);
     for (uint64_t i = first; i < end; i++)
-        draw_weights(&filling->table->init, filling->table->seed, filling->table->side, filling->first + i,
-                     weights->columns, (float *)(void *)(filling->records + i * layout->packed + weights->packed));
+        draw_weights(filling->table, filling->first + i,
+                     (float *)(void *)(filling->records + i * layout->packed + weights->packed));
     return 0;
 }
 
 /* Rows that are moved at once, of `all`. */
-static uint64_t grain_of(uint64_t all, const struct record_layout *layout) {
-    uint64_t rows = TABLE_CHUNK / layout->packed;
+static uint64_t grain(uint64_t all, const struct record_layout *whole) {
+    uint64_t rows = TABLE_CHUNK / whole->packed;
     if (rows > all) rows = all;
     return rows ? rows : 1;
 }
-static uint64_t grain(const struct table *table) {
-    return grain_of(table->spec.rows, &table->spec.layout);
+
+uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks) {
+    return (ranks > 1 ? SAVED_BY_RANKS : SAVED_AT_ONCE) * grain(rows, whole) * whole->packed;
 }
 
-uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *layout) {
-    return SAVED_AT_ONCE * grain_of(rows, layout) * layout->packed;
+uint64_t table_file_bytes(const struct table *table) {
+    return table->spec.rows * table->whole.packed;
 }
 
-/* Rows of the chunk that begins at row `first`; 0 behind the last. */
-static uint64_t chunk_at(const struct table *table, uint64_t first) {
-    uint64_t left = table->spec.rows - first, most = grain(table);
+uint64_t table_chunk(const struct table *table, uint64_t first) {
+    uint64_t left = table->spec.rows - first, most = grain(table->spec.rows, &table->whole);
     return left < most ? left : most;
 }
 
@@ -197,8 +201,8 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
     int result = 0;
     filling->threads = pool_threads(pool);
-    first_records(table, filling->records, grain(table));
-    for (; !result && (filling->count = chunk_at(table, filling->first)); filling->first += filling->count) {
+    first_records(table, filling->records, table_chunk(table, 0));
+    for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
         if (filling->table->init.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
@@ -208,178 +212,8 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
 
 int table_fill(struct table *table, struct pool *pool) {
     struct filling filling = {.table = table};
-    filling.records = mem_alloc(grain(table), table->spec.layout.packed, "a table's first values");
+    filling.records = mem_alloc(table_chunk(table, 0), table->spec.layout.packed, "a table's first values");
     int result = filling.records ? fill_chunks(&filling, pool) : -1;
     free(filling.records);
-    return result;
-}
-
-/* ---- disk ---- */
-
-static char kind_of(enum value_type type) {
-    switch (type) {
-    case VALUE_FLOAT32:
-        return 'f';
-    case VALUE_UINT32:
-        return 'u';
-    }
-    return 0;
-}
-
-/* What the file of this table is made of. */
-static struct npy describe(const struct table *table) {
-    const struct record_layout *layout = &table->spec.layout;
-    struct npy npy = {.rows = table->spec.rows, .fields = layout->fields};
-    for (uint32_t i = 0; i < layout->fields; i++) {
-        const struct record_field *field = &layout->field[i];
-        snprintf(npy.field[i].name, sizeof npy.field[i].name, "%s", field->name);
-        npy.field[i].columns = field->columns;
-        npy.field[i].kind = kind_of(field->type);
-    }
-    return npy;
-}
-
-/* A table on its way to disk: while a chunk is written, the next is read and hashed. */
-struct saving {
-    struct table *table;
-    struct file_writer *writer;
-    XXH64_state_t *hash;
-    char *next, *last;                /* records that are read, and that are written */
-    uint64_t first, reading, writing; /* the row where `next` begins; how many rows each has */
-    int not_finite;                   /* a row holds infinity or NaN, and that is said */
-};
-
-static int record_finite(const struct record_layout *layout, const char *record) {
-    for (uint32_t i = 0; i < layout->fields; i++) {
-        const struct record_field *field = &layout->field[i];
-        const float *values = (const float *)(const void *)(record + field->packed);
-        if (field->type == VALUE_FLOAT32 && !floats_finite(values, field->columns)) return 0;
-    }
-    return 1;
-}
-
-/* The chunk that is read: first all of its bytes as floats, at the speed of memory. A count among them only says that a
- * closer look is due; its bits are those of a finite float up to two thousand million updates. */
-static int check_finite(struct saving *saving) {
-    const struct table *table = saving->table;
-    const struct record_layout *layout = &table->spec.layout;
-    const float *all = (const float *)(const void *)saving->next;
-    if (floats_finite(all, saving->reading * layout->packed / value_bytes(VALUE_FLOAT32))) return 0;
-    for (uint64_t row = 0; row < saving->reading; row++)
-        if (!record_finite(layout, saving->next + row * layout->packed)) {
-            saving->not_finite = 1;
-            return fail("row %" PRIu64 " of the %s table holds infinity or NaN", saving->first + row, table->spec.name);
-        }
-    return 0;
-}
-
-static int read_next(struct saving *saving) {
-    struct table *table = saving->table;
-    if (!saving->reading) return 0;
-    if (table->ops->table_read(table->backend, table->store, saving->first, saving->reading, saving->next)) return -1;
-    if (check_finite(saving)) return -1;
-    XXH64_update(saving->hash, saving->next, saving->reading * table->spec.layout.packed);
-    return 0;
-}
-
-static int save_turn(void *context, unsigned worker) {
-    struct saving *saving = context;
-    if (worker == 0) return read_next(saving);
-    return file_write(saving->writer, saving->last, saving->writing * saving->table->spec.layout.packed);
-}
-
-static int save_chunks(struct saving *saving, struct pool *pool) {
-    for (saving->reading = chunk_at(saving->table, 0); saving->reading || saving->writing;) {
-        if (pool_run(pool, save_turn, saving)) return -1;
-        char *written = saving->last;
-        saving->last = saving->next;
-        saving->next = written;
-        saving->writing = saving->reading;
-        saving->first += saving->reading;
-        saving->reading = chunk_at(saving->table, saving->first);
-    }
-    return 0;
-}
-
-static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
-    uint64_t chunk = grain(table) * table->spec.layout.packed;
-    char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
-    if (!records) return -1;
-    struct pool *pool = pool_open(2);
-    struct saving saving = {.table = table, .writer = writer, .hash = hash, .next = records, .last = records + chunk};
-    int result = pool ? save_chunks(&saving, pool) : -1;
-    pool_close(pool);
-    free(records);
-    return saving.not_finite ? TABLE_NOT_FINITE : result;
-}
-
-int table_save(struct table *table, const char *path, uint64_t *checksum) {
-    struct npy npy = describe(table);
-    struct file_writer writer;
-    XXH64_state_t *hash = XXH64_createState();
-    int result = -1;
-    if (!hash) return fail("not enough memory for a checksum");
-    XXH64_reset(hash, 0);
-    if (file_writer_open(&writer, path)) goto out;
-    if (npy_write_header(&npy, &writer)) goto abandon;
-    if (writer.used != writer.written) { /* a header is far smaller than the buffer it waits in */
-        fail("the header of '%s' is longer than a write buffer", path);
-        goto abandon;
-    }
-    XXH64_update(hash, writer.buffer, writer.used);
-    result = save_rows(table, &writer, hash);
-    if (result) goto abandon;
-    result = file_commit(&writer);
-    *checksum = XXH64_digest(hash);
-    goto out;
-abandon:
-    file_abandon(&writer);
-out:
-    XXH64_freeState(hash);
-    return result;
-}
-
-/* "weights[128] exp_avg[128] updates" */
-static void name_fields(const struct npy *npy, char *out, size_t capacity) {
-    size_t at = 0;
-    out[0] = 0;
-    for (uint32_t i = 0; i < npy->fields && at < capacity; i++) {
-        const struct npy_field *field = &npy->field[i];
-        int n = field->kind == 'u' ? snprintf(out + at, capacity - at, "%s%s", i ? " " : "", field->name)
-                                   : snprintf(out + at, capacity - at, "%s%s[%" PRIu32 "]", i ? " " : "",
-                                              field->name[0] ? field->name : "(plain array)", field->columns);
-        at += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static int same_fields(const struct npy *seen, const struct npy *wanted) {
-    if (seen->fields != wanted->fields) return 0;
-    for (uint32_t i = 0; i < seen->fields; i++) {
-        const struct npy_field *a = &seen->field[i], *b = &wanted->field[i];
-        if (strcmp(a->name, b->name) || a->columns != b->columns || a->kind != b->kind) return 0;
-    }
-    return 1;
-}
-
-static int check_file(const struct table *table, const struct npy *seen, const char *path) {
-    struct npy wanted = describe(table);
-    char has[512], wants[512];
-    if (seen->rows != wanted.rows)
-        return fail("'%s' has %" PRIu64 " rows, the %s table has %" PRIu64, path, seen->rows, table->spec.name, wanted.rows);
-    if (!same_fields(seen, &wanted) || seen->record != table->spec.layout.packed) {
-        name_fields(seen, has, sizeof has);
-        name_fields(&wanted, wants, sizeof wants);
-        return fail("'%s' has the fields %s, this model.dim and optimizer want %s", path, has, wants);
-    }
-    return 0;
-}
-
-int table_load(struct table *table, const char *path) {
-    struct npy npy;
-    if (npy_open(&npy, path)) return -1;
-    int result = check_file(table, &npy, path);
-    for (uint64_t first = 0, count; !result && (count = chunk_at(table, first)); first += count)
-        result = table->ops->table_write(table->backend, table->store, first, count, npy_row(&npy, &npy.field[0], first));
-    npy_close(&npy);
     return result;
 }

@@ -1,19 +1,21 @@
 /* table: a row store of either side in a backend: its record, its first values, its way to disk.
  *
  * On disk a table is a structured .npy (npy.h): fields "weights", the rule's slots by PyTorch's names, and "updates"
- * where bias correction counts by row.
+ * where bias correction counts by row. Where ranks share out the columns, each has its own in its backend, and a file has all.
  */
 #ifndef SPTX_TABLE_H
 #define SPTX_TABLE_H
 
 #include "kernels/backend.h"
+#include "kernels/ranks.h"
 #include "base/npy.h"
 #include "base/pool.h"
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* Bytes of packed records that are filled, loaded or saved at once; saving has two such chunks in memory. */
-enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
+/* Bytes of packed records that are filled, loaded or saved at once. Saving has two such chunks in memory, and two more where
+ * the columns of a chunk come from several ranks. */
+enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2, SAVED_BY_RANKS = 4 };
 
 /* How first weights are drawn. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
@@ -35,13 +37,17 @@ struct table_options {
     struct init_values init;
     uint32_t seed;         /* of the first weights */
     const char *directory; /* where a file place puts its working file; the caller's, copied */
+    struct ranks *ranks;   /* that share out the columns; the caller's; NULL: this process has all */
 };
 
 struct table {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_table *store; /* NULL when closed */
-    struct table_spec spec;
+    struct table_spec spec;     /* of this rank's columns */
+    struct record_layout whole; /* of all columns */
+    struct columns own;
+    struct ranks *ranks; /* the caller's; NULL: one has all */
     struct rule_options rule;
     struct init_values init;
     uint32_t seed;
@@ -64,13 +70,21 @@ int table_left(const char *file);
 /* First weights from draws alone (seed, row, column), first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);
 
-/* Bytes of memory that saving or loading a table takes beside it. */
-uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *layout);
+/* Rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. */
+uint64_t table_chunk(const struct table *table, uint64_t first);
+
+/* Bytes of memory that saving or loading a table takes beside it, of so many ranks, of records of all columns. */
+uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
+uint64_t table_file_bytes(const struct table *table); /* of its file, but for the header */
 
 /* To and from a structured .npy; *checksum is XXH64 of the whole file. Loading verifies names, rows and columns. A table
  * that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1. */
 enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
+
+/* What the other ranks do while the first one saves: each gives its columns. A rank that cannot go on says so by
+ * ranks_agree(), the first one too, and then all have failed. */
+int table_give(struct table *table);
 
 #endif

@@ -116,7 +116,7 @@ struct training {
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
-    if (session_open(s, c)) return -1;
+    if (session_open(s, c, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->cuda = s->ops == &backend_cuda;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */

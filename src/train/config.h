@@ -38,6 +38,7 @@ struct config {
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
+    unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;
@@ -61,6 +62,9 @@ int config_argument(struct config *config, const char *argument);
 
 /* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
 int config_resolve(struct config *config);
+
+/* Processes that share out the columns of this config's tables. */
+unsigned config_ranks(const struct config *config);
 
 /* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
  * stay the config's. */

@@ -5,10 +5,16 @@
 #include "base/report.h"
 #include "rows/rules.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+unsigned config_ranks(const struct config *c) {
+    if (c->ranks) return c->ranks;
+    return c->device_ranks ? (unsigned)c->device_ranks : 1;
+}
 
 /* ---- "auto" ---- */
 
@@ -65,7 +71,7 @@ static void resolve_optimizer(struct config *c) {
 static int resolve_run(struct config *c) {
     struct config_times times;
     int lock_free = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && c->optimizer_momentum == 0 &&
-                    c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0;
+                    c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 && config_ranks(c) == 1;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
     if (config_read_times(c->run_checkpoint_every, &times))
         return fail(
@@ -122,6 +128,16 @@ static int check_optimizer(const struct config *c) {
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
         return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
                     c->optimizer_step_max);
+    return 0;
+}
+
+static int check_ranks(const struct config *c) {
+    unsigned ranks = config_ranks(c);
+    if (c->model_dim < ranks)
+        return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
+    if (ranks > 1 && c->train_update == UPDATE_HOGWILD)
+        return fail("train.update = hogwild needs whole rows, and %u ranks share out the columns; set train.update = batch",
+                    ranks);
     return 0;
 }
 
@@ -193,6 +209,6 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (resolve_run(config)) return -1;
-    if (check_examples(config) || check_optimizer(config) || check_train(config)) return -1;
+    if (check_examples(config) || check_optimizer(config) || check_train(config) || check_ranks(config)) return -1;
     return warn_without_effect(config);
 }

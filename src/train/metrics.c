@@ -18,8 +18,8 @@ enum {
 static const double ln2 = 0.69314718055994530942;
 
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run) {
-    *metrics = (struct metrics){.config = config, .path = file_join(run, "metrics.jsonl")};
-    return metrics->path ? 0 : -1;
+    *metrics = (struct metrics){.config = config};
+    return run ? metrics_move(metrics, run) : 0;
 }
 
 void metrics_close(struct metrics *metrics) {
@@ -142,6 +142,7 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries again. */
 static void append(struct metrics *metrics, const char *line, int length) {
     int failed_before = report_exit_code();
+    if (!metrics->path) return;
     if (!file_append(metrics->path, line, (uint64_t)length) || failed_before) return;
     if (!metrics->lost++) {
         snprintf(metrics->lost_because, sizeof metrics->lost_because, "%s", report_sentence());

@@ -25,7 +25,7 @@ struct loss {
 
 struct metrics {
     const struct config *config;
-    char *path; /* RUN/metrics.jsonl, owned */
+    char *path; /* RUN/metrics.jsonl, owned; NULL: nothing is written, by a rank that is not the first */
     struct tally tally;
     struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
     double began_term; /* loss a term of the first batch or piece; 0: none yet */
@@ -44,6 +44,7 @@ struct standing {
     double lr;
 };
 
+/* `run` NULL: sums and judges, and writes nothing. */
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
 void metrics_close(struct metrics *metrics);
 /* The lines are in `run` from now on, which has what was written so far. */

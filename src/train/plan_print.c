@@ -91,6 +91,9 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");
+    if (plan->ranks > 1)
+        line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",
+             plan->ranks, plan->columns);
     print_part(plan, to_stdout, "target", plan->target, plan->target_bytes, 0);
     print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
@@ -152,7 +155,9 @@ void planner_print_json(const struct plan *plan) {
                   {"gpu_needed", plan->gpu_needed},
                   {"gpu_available", plan->gpu_available},
                   {"hot_rows", plan->hot_rows},
-                  {"batch", plan->batch}};
+                  {"batch", plan->batch},
+                  {"ranks", plan->ranks},
+                  {"columns", plan->columns}};
     printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
     json_part(plan, "target", plan->target, plan->target_bytes);
     json_part(plan, "target_state", plan->target_state, plan->target_state_bytes);

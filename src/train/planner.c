@@ -40,6 +40,7 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .threads = p->machine->info.threads ? p->machine->info.threads : 1,
                                        .processors = p->machine->info.processors,
                                        .rule = &p->rule,
+                                       .ranks = p->plan->ranks,
                                        .hogwild = p->hogwild};
     struct estimate estimate;
     p->machine->ops->estimate(&request, &estimate);
@@ -236,13 +237,15 @@ static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     p->estimate = planning_estimate(p);
-    p->unmeasured_host = PROGRAM_BYTES + held + table_saving_bytes(plan->rows, &plan->layout) +
+    struct record_layout whole = record_layout_make(&p->rule, plan->dim);
+    p->unmeasured_host = PROGRAM_BYTES + held + table_saving_bytes(plan->rows, &whole, plan->ranks) +
                          p->machine->info.threads * POOL_THREAD_BYTES;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
-    plan->host_available = p->machine->host_available ? p->machine->host_available + held : 0;
+    unsigned local = p->machine->local ? p->machine->local : 1;
+    plan->host_available = p->machine->host_available ? p->machine->host_available / local + held : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);
     plan->gpu_available = p->budget;
 }
@@ -309,7 +312,9 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->tokens = p->source.tokens;
     plan->sentences = p->source.sentences;
     plan->dim = (uint32_t)p->config->model_dim;
-    plan->layout = record_layout_make(&p->rule, plan->dim);
+    plan->ranks = config_ranks(p->config);
+    plan->columns = ranks_columns(plan->dim, plan->ranks, 0).count;
+    plan->layout = record_layout_make(&p->rule, plan->columns);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->stream_bytes = idstream_bytes(plan->tokens, plan->sentences);

@@ -16,14 +16,17 @@
 struct planner_machine {
     const struct backend_ops *ops; /* says what it will allocate; need not be open */
     struct backend_info info;
-    uint64_t host_available;   /* bytes of the host that this process can have beside what it has; 0: not known */
+    unsigned local; /* ranks that share this host; 0 or 1: it is this process's */
+    uint64_t host_available;   /* bytes of the host that its ranks can have beside what they have; 0: not known */
     struct bench_limits rates; /* of plain copies, bytes a second, where they were measured; zeros: not known */
 };
 
 struct plan {
     uint64_t rows, tokens, sentences;
     uint32_t dim;
-    struct record_layout layout;
+    unsigned ranks; /* that share out the columns; 1: this process has all. All below is of the rank that has the most */
+    uint32_t columns;
+    struct record_layout layout; /* of those columns */
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */
     int one_record_target, one_record_context;
     enum place target, target_state, context, context_state;   /* settled; on the CPU backend gpu is said as pinned */

@@ -20,12 +20,18 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
     return 0;
 }
 
+static unsigned threads_of(const struct session *s) {
+    unsigned threads = (unsigned)s->config->device_threads;
+    return threads || !s->ranks ? threads : s->ranks->cores;
+}
+
 static int open_backend(struct session *s) {
     const struct config *c = s->config;
-    struct backend_options options = {.threads = (unsigned)c->device_threads,
+    struct backend_options options = {.threads = threads_of(s),
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
-                                      .gpu_budget = c->memory_gpu_budget};
+                                      .gpu_budget = c->memory_gpu_budget,
+                                      .ranks = s->ranks};
     if (session_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
@@ -61,12 +67,19 @@ static int open_corpus(struct session *s) {
 }
 
 /* The encoded corpus and its vocabulary. */
-static int read_corpus(struct session *s) {
+static int find_corpus(struct session *s) {
     const struct config *c = s->config;
     const struct corpus_options options = config_corpus(c);
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
     if (open_corpus(s) || (directory == c->run_dir && run_directory_check(directory))) return -1;
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
+}
+
+/* What the first rank encodes lies where the others look for it; a machine that does not see its files encodes its own. */
+static int read_corpus(struct session *s) {
+    int first = ranks_first(s->ranks), result = first ? find_corpus(s) : 0;
+    if (ranks_count(s->ranks) > 1) result = ranks_agree(s->ranks, result);
+    return first || result ? result : find_corpus(s);
 }
 
 /* Rates of the GPU's copies, for the floor of a plan: what is kept of this machine; for `measure`, what a second of
@@ -82,22 +95,31 @@ static struct bench_limits find_rates(struct session *s, int measure) {
 }
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), int measure) {
-    *s = (struct session){.config = config};
-    if (tables_check_init(config) || !(s->pool = pool_open((unsigned)config->device_threads)) || read_corpus(s) ||
+    if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
         examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
-    const struct planner_machine planned = {
-        .ops = s->ops, .info = s->machine, .host_available = mem_available(), .rates = find_rates(s, measure)};
+    const struct planner_machine planned = {.ops = s->ops,
+                                            .info = s->machine,
+                                            .local = s->ranks ? s->ranks->local : 1,
+                                            .host_available = mem_available(),
+                                            .rates = find_rates(s, measure)};
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
-int session_open(struct session *s, struct config *config) {
-    *s = (struct session){.config = config};
+int session_open(struct session *s, struct config *config, struct ranks *ranks) {
+    *s = (struct session){.config = config, .ranks = ranks};
+    if (config->device_ranks && config->device_ranks != ranks_count(ranks))
+        return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
+                    ", or leave the key out, which is for plan",
+                    config->device_ranks, ranks_count(ranks), config->device_ranks);
     if (session_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
+    if (ranks_count(ranks) > 1 && s->ops == &backend_cuda)
+        return fail("columns are shared out over ranks on the CPU alone: set device.backend = cpu, or begin one process");
     return open_with(s, config, open_backend, 0);
 }
 
 int session_plan(struct session *s, struct config *config) {
+    *s = (struct session){.config = config};
     return open_with(s, config, imagine_gpu, 1);
 }
 
@@ -146,8 +168,8 @@ int session_tables(struct session *s) {
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
-    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, s->ops, s->backend) ||
-                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, s->ops, s->backend)
+    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, s->ops, s->backend, s->ranks) ||
+                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, s->ops, s->backend, s->ranks)
                ? -1
                : 0;
 }

@@ -9,6 +9,7 @@
 
 struct session {
     struct config *config;
+    struct ranks *ranks; /* that share out the columns; the caller's; NULL: this process has all */
     struct pool *pool;
     struct corpus *corpus;
     struct vocab vocab;
@@ -25,8 +26,9 @@ struct session {
 /* The backend that device.backend names, "auto" being the GPU where there is one. */
 int session_backend(const struct config *config, const struct backend_ops **ops);
 
-/* Opens everything but the tables. The plan is made and may say that the run does not fit. */
-int session_open(struct session *session, struct config *config);
+/* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is made and
+ * may say that the run does not fit. */
+int session_open(struct session *session, struct config *config, struct ranks *ranks);
 
 /* The same for a plan and nothing more: where device.backend = cuda and no GPU is here, one of memory.gpu_budget bytes
  * is taken for granted. */

@@ -63,13 +63,14 @@ int tables_check_init(const struct config *config) {
 }
 
 int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
-                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend) {
+                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks) {
     struct table_options options = {.rows = rows,
                                     .hot_rows = hot_rows,
                                     .dim = (uint32_t)config->model_dim,
                                     .rule = tables_rule(config),
                                     .seed = (uint32_t)config->train_seed,
-                                    .directory = config->run_dir};
+                                    .directory = config->run_dir,
+                                    .ranks = ranks};
     *table = (struct table){0};
     if (choose_places(&options, config, side) || read_init(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);

@@ -11,8 +11,9 @@ struct rule_options tables_rule(const struct config *config);
 /* Whether both of model.*_init can be read: before anything is counted or opened. 0, or -1 after fail(). */
 int tables_check_init(const struct config *config);
 
-/* Opens the table of this side; places "auto" are settled already. Working files lie in run.dir. 0, or -1 after fail(). */
+/* Opens the table of this side, or the columns of it that this one of the ranks has; places "auto" are settled already. Working
+ * files lie in run.dir. 0, or -1 after fail(). */
 int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
-                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend);
+                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks);
 
 #endif

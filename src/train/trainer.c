@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include "checkpoint.h"
+#include "claim.h"
 #include "diverged.h"
 #include "due.h"
 #include "examples.h"
@@ -14,8 +15,6 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "resume.h"
-#include "run_directory.h"
-#include "run_files.h"
 #include "schedule.h"
 #include "session.h"
 #include "base/text.h"
@@ -35,8 +34,10 @@ static const double piece_seconds = 0.25; /* of lock-free training between two l
 struct trainer {
     struct config *config;
     const struct trainer_options *options;
+    struct ranks *ranks; /* the options'; NULL: alone */
     int heard_stop; /* options->hear asked for it */
-    struct run_directory run;
+    struct claim claim;
+    struct run_directory *run; /* the claim's; only the first rank writes there */
     struct session session;
     const struct backend_ops *ops; /* the session's */
     struct backend *backend;
@@ -52,6 +53,11 @@ struct trainer {
 
 static int is_to_stop(const struct trainer *t) {
     return t->heard_stop || (interrupt_asked() && !t->options->keep_signals);
+}
+
+/* Whether this process has the run directory, and writes there. */
+static int writes(const struct trainer *t) {
+    return ranks_first(t->ranks);
 }
 
 /* ---- where the run stands ---- */
@@ -105,9 +111,9 @@ static struct standing standing(const struct trainer *t, double lr) {
 
 /* A run directory that was moved is written to where it is now. One that is gone, or another's, ends the run. */
 static int follow(struct trainer *t) {
-    int moved = run_directory_follow(&t->run);
+    int moved = writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
-    return moved ? metrics_move(&t->metrics, t->run.place) : 0;
+    return moved ? metrics_move(&t->metrics, t->run->place) : 0;
 }
 
 /* Tells the caller in this process (options->hear), who may ask to stop. */
@@ -146,8 +152,10 @@ static void report_untrained(struct trainer *t, const struct step_result *first)
     metrics_untrained(&t->metrics, first, &start);
 }
 
+/* The first rank looks for the last good checkpoint; the others fail beside it. */
 static int say_diverged(const struct trainer *t, const char *what) {
-    return diverged_say(t->config, t->run.place, t->state.step, what);
+    if (!writes(t)) return fail("%s", what);
+    return diverged_say(t->config, t->run->place, t->state.step, what);
 }
 
 static int check_loss(struct trainer *t, double loss, uint64_t terms) {
@@ -160,30 +168,44 @@ static int check_loss(struct trainer *t, double loss, uint64_t terms) {
 
 /* Bytes of its files. */
 static uint64_t bytes_of_checkpoint(const struct trainer *t) {
-    const struct table_spec *target = &t->target->spec, *context = &t->context->spec;
-    return target->rows * target->layout.packed + context->rows * context->layout.packed;
+    return table_file_bytes(t->target) + table_file_bytes(t->context);
+}
+
+static int write_files(struct trainer *t) {
+    struct checkpoint what = {t->target, t->context, t->state, t->corpus};
+    if (follow(t)) return -1;
+    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
+    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
+    return result || run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
+/* The first rank writes the tables one after the other, and the others give it their columns in the same order. */
+static int give_tables(struct trainer *t) {
+    return table_give(t->target) || table_give(t->context) ? -1 : 0;
 }
 
 static int write_checkpoint(struct trainer *t) {
     double began = progress_now();
     t->state.seconds = seconds_trained(t);
-    if (t->ops->drain(t->backend) || follow(t)) return -1;
-    struct checkpoint what = {t->target, t->context, t->state, t->corpus};
-    int result = checkpoint_write(t->run.place, &what, t->config->run_keep);
-    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    if (result || run_directory_settle(&t->run) || metrics_move(&t->metrics, t->run.place)) return -1;
+    if (t->ops->drain(t->backend)) return -1;
+    if (ranks_agree(t->ranks, writes(t) ? write_files(t) : give_tables(t))) return -1;
     due_written(&t->due, t->state.step, progress_now() - began, progress_now());
     return 0;
 }
 
 static int start_due(struct trainer *t) {
-    due_start(&t->due, t->config, t->run.path, t->state.step, t->began_training);
+    due_start(&t->due, t->config, t->run->path, t->state.step, t->began_training);
     t->due.bytes = bytes_of_checkpoint(t);
-    return checkpoint_count(t->run.place, &t->due.present);
+    return writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
 }
 
-static int checkpoint_due(struct trainer *t, int epoch_ended) {
-    return due_now(&t->due, t->state.step, epoch_ended, progress_now());
+/* What is wished after a step: that of any rank holds for all, so that all do it after the same step. */
+enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
+
+static unsigned wishes(struct trainer *t, int epoch_ended) {
+    unsigned own = is_to_stop(t) ? WISH_STOP : 0;
+    if (writes(t) && due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT; /* by one clock */
+    return ranks_any(t->ranks, own);
 }
 
 /* Moves the run's state past `count` examples; 1 where that ended an epoch. */
@@ -221,15 +243,15 @@ static int measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* After some examples: the epoch's end, the checkpoint that is due, a signal. 1: stop here; -1 after fail(). */
-static int between_pieces(struct trainer *t, int epoch_ended) {
+/* After some examples: the epoch's end, what is wished. 1: stop here; -1 after fail(). */
+static int between_pieces(struct trainer *t, int epoch_ended, unsigned wished) {
     int finished = examples_done(t) >= t->total;
     if (epoch_ended || finished) {
         if (t->ops->drain(t->backend) || do_beside(t, measure_held_out)) return -1;
     }
-    if (is_to_stop(t) && !finished) return 1;
-    if (!finished && checkpoint_due(t, epoch_ended)) return do_beside(t, write_checkpoint);
-    return 0;
+    if (finished) return 0;
+    if (wished & WISH_STOP) return 1;
+    return wished & WISH_CHECKPOINT ? do_beside(t, write_checkpoint) : 0;
 }
 
 /* ---- update = batch ---- */
@@ -271,9 +293,10 @@ static int train_batches(struct trainer *t) {
         if (pipeline_submit(&pipeline, &batch, &step, &oldest, &came) || (came && take_result(t, &oldest))) return -1;
         t->state.step++;
         int epoch_ended = move_on(t, batch.count);
-        if (epoch_ended || is_to_stop(t) || checkpoint_due(t, 0) || examples_done(t) >= t->total) {
+        unsigned wished = wishes(t, epoch_ended);
+        if (epoch_ended || wished || examples_done(t) >= t->total) {
             if (empty_pipeline(t, &pipeline)) return -1;
-            stop = between_pieces(t, epoch_ended);
+            stop = between_pieces(t, epoch_ended, wished);
             if (stop < 0) return -1;
         }
         report_when_due(t, lr);
@@ -319,7 +342,7 @@ static int train_hogwild(struct trainer *t) {
             piece = took > 2 * piece_seconds && piece > 16384 ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
         int epoch_ended = move_on(t, count);
         t->state.step = examples_done(t) / t->batch;
-        stop = between_pieces(t, epoch_ended);
+        stop = between_pieces(t, epoch_ended, wishes(t, epoch_ended));
         if (stop < 0) return -1;
         report_when_due(t, lr);
     }
@@ -332,7 +355,7 @@ static int train_hogwild(struct trainer *t) {
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
-    if (session_open(s, t->config)) return -1;
+    if (session_open(s, t->config, t->ranks)) return -1;
     session_print(s);
     if (session_tables(s)) return -1;
     t->ops = s->ops;
@@ -377,7 +400,7 @@ static int train(struct trainer *t) {
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
                     " is written in '%s', and --resume goes on from it",
-                    t->state.step, 100 * share_done(t), t->state.step, t->run.path);
+                    t->state.step, 100 * share_done(t), t->state.step, t->run->path);
     return stopped;
 }
 
@@ -393,84 +416,47 @@ static void note_end(const struct trainer *t) {
         note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->state.pairs), spent,
              text_of_rate(rate, (double)t->state.pairs / seconds));
     note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
-    note("written    '%s'", t->run.path);
+    note("written    '%s'", t->run->path);
 }
 
-/* ---- the run directory ---- */
-
-static int refuse_older(const char *run, const struct progress_state *state) {
-    if (state->finished)
-        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
-    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over",
-                run, state->step);
-}
-
-/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun over
- * without being asked. */
-static int refuse_lost(const char *run) {
-    int owner = run_file_owner(run, RUN_LATEST);
-    if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
-    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
-                "replace the run by --overwrite",
-                run);
-}
-
-/* The checkpoint to go on from, NULL where the run begins anew; refuses a run that is there and was not asked for. */
-static int find_older(const struct trainer *t, const struct trainer_options *options, char **checkpoint,
-                      struct run_state *older) {
-    int found = 0;
-    *checkpoint = options->overwrite ? NULL : checkpoint_newest(t->run.path, older, &found);
-    if (found < 0) return -1;
-    if (found && !options->resume) return refuse_older(t->run.path, &older->progress);
-    if (!found && !options->overwrite && refuse_lost(t->run.path)) return -1;
-    if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", t->run.path);
-    return found ? checkpoint_name_latest(t->run.path, *checkpoint) : 0;
-}
-
-/* The session works in the directory that was taken, whatever way the path to it went. */
-static int take_directory(struct trainer *t, const struct trainer_options *options) {
-    if (run_directory_open(&t->run, t->config->run_dir, options->resume)) return -1;
-    char *resolved = mem_text(t->run.path, strlen(t->run.path), "a path");
-    if (!resolved) return -1;
-    free(t->config->run_dir);
-    t->config->run_dir = resolved;
-    return 0;
-}
+/* ---- the start ---- */
 
 /* 1 where there is nothing left to do. */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->examples_per_epoch)) return -1;
     if (t->state.finished && examples_done(t) >= t->total) {
-        note("'%s' is finished already, after %" PRIu64 " steps", t->run.path, t->state.step);
+        note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->state.step);
         return 1;
     }
-    if (load_tables(t, checkpoint) || metrics_cut(&t->metrics, t->state.step)) return -1;
+    if (load_tables(t, checkpoint) || (writes(t) && metrics_cut(&t->metrics, t->state.step))) return -1;
     note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(t));
     return 0;
 }
 
-static int begin(struct trainer *t, const struct trainer_options *options) {
+static int begin(struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     uint64_t beside = vocab->words.used + 8 * vocab->size + BESIDE_BYTES;
     if (table_fill(t->target, t->session.pool) || table_fill(t->context, t->session.pool)) return -1;
-    return run_directory_begin(&t->run, options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
-                   metrics_move(&t->metrics, t->run.place)
+    if (!writes(t)) return 0;
+    return run_directory_begin(t->run, t->options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
+                   metrics_move(&t->metrics, t->run->place)
                ? -1
                : 0;
 }
 
 /* The encoded corpus may be an hour's work, and stays for the next try of a run that did not begin. */
 static void note_kept(const struct trainer *t) {
-    if (t->run.made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
-        note("kept       the encoded corpus in '%s', where the next try finds it", t->run.path);
+    if (t->run->made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
+        note("kept       the encoded corpus in '%s', where the next try finds it", t->run->path);
 }
 
 /* ---- the whole ---- */
 
 /* Trains, once the tables hold what training starts from. */
 static int train_to_end(struct trainer *t) {
-    int stopped = run_directory_describe(&t->run, t->config, &t->session.vocab) ? -1 : train(t);
+    int result = writes(t) ? run_directory_describe(t->run, t->config, &t->session.vocab) : 0;
+    int stopped = ranks_agree(t->ranks, result) ? -1 : train(t);
     if (stopped) return stopped;
     note_end(t);
     if (!t->state.pairs)
@@ -479,21 +465,27 @@ static int train_to_end(struct trainer *t) {
     return metrics_complete(&t->metrics);
 }
 
+/* 1 where there is nothing left to do. */
+static int start(struct trainer *t) {
+    const struct claim *claim = &t->claim;
+    if (ranks_agree(t->ranks, prepare(t))) return -1;
+    int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
+    return result > 0 ? result : ranks_agree(t->ranks, result);
+}
+
 int trainer_run(struct config *config, const struct trainer_options *options) {
-    struct trainer t = {.config = config, .options = options, .began = progress_now()};
-    struct run_state older = {.progress = {0}};
-    char *checkpoint = NULL;
-    int result = take_directory(&t, options) || find_older(&t, options, &checkpoint, &older) ||
-                         (checkpoint && resume_keys(config, t.run.place)) ||
-                         metrics_open(&t.metrics, config, t.run.place) || prepare(&t)
-                     ? -1
-                     : 0;
-    if (!result) result = checkpoint ? go_on(&t, checkpoint, &older) : begin(&t, options);
-    if (result < 0) note_kept(&t);
+    struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
+    t.run = &t.claim.run;
+    int result = claim_open(&t.claim, config, options);
+    if (!result) result = metrics_open(&t.metrics, config, writes(&t) ? t.run->place : NULL);
+    if (!result) {
+        result = start(&t);
+        if (result < 0) note_kept(&t);
+    }
     if (!result) result = train_to_end(&t);
-    free(checkpoint);
+    if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
     session_close(&t.session);
     metrics_close(&t.metrics);
-    run_directory_close(&t.run);
+    claim_close(&t.claim);
     return result < 0 ? -1 : t.heard_stop;
 }

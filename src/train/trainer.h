@@ -3,6 +3,7 @@
 #define SPTX_TRAINER_H
 
 #include "config.h"
+#include "kernels/ranks.h"
 
 /* What a caller in the same process is told. */
 struct trainer_report {
@@ -17,13 +18,16 @@ struct trainer_options {
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */
+    struct ranks *ranks; /* that train together, each calling trainer_run(); NULL: this process alone */
     int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's; 0: they write a checkpoint and stop */
     /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;
 };
 
-/* 0: finished; 1: `hear` stopped it, and a checkpoint is written; -1 after fail(), also where a signal ended it (its sentence
+/* Where there are several ranks, the first one owns the run directory, and all end alike.
+ *
+ * 0: finished; 1: `hear` stopped it, and a checkpoint is written; -1 after fail(), also where a signal ended it (its sentence
  * says where the checkpoint is). */
 int trainer_run(struct config *config, const struct trainer_options *options);
 

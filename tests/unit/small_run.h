@@ -48,7 +48,7 @@ static struct table small_table(struct small_store *store, const char *name, uin
     struct table table = {.ops = &small_ops, .store = (struct backend_table *)(void *)store};
     table.rule = (struct rule_options){.rule = RULE_ADAGRAD};
     table.spec = (struct table_spec){.name = name, .rows = rows};
-    table.spec.layout = record_layout_make(&table.rule, store->dim);
+    table.spec.layout = table.whole = record_layout_make(&table.rule, store->dim);
     return table;
 }
 

@@ -1,0 +1,88 @@
+#include "claim.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "checkpoint.h"
+#include "resume.h"
+#include "run_files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse_older(const char *run, const struct progress_state *state) {
+    if (state->finished)
+        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over",
+                run, state->step);
+}
+
+/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun over
+ * without being asked. */
+static int refuse_lost(const char *run) {
+    int owner = run_file_owner(run, RUN_LATEST);
+    if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
+    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
+                "replace the run by --overwrite",
+                run);
+}
+
+/* Finds the checkpoint to go on from, none where the run begins anew; refuses a run that is there and was not asked for. */
+static int find_older(struct claim *claim, const struct trainer_options *options) {
+    const char *run = claim->run.path;
+    int found = 0;
+    claim->checkpoint = options->overwrite ? NULL : checkpoint_newest(run, &claim->older, &found);
+    if (found < 0) return -1;
+    if (found && !options->resume) return refuse_older(run, &claim->older.progress);
+    if (!found && !options->overwrite && refuse_lost(run)) return -1;
+    if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", run);
+    return found ? checkpoint_name_latest(run, claim->checkpoint) : 0;
+}
+
+/* ---- ranks ---- */
+
+/* The first rank's text becomes everyone's; NULL stays NULL. */
+static int share_text(struct ranks *ranks, char **text) {
+    uint64_t length = *text ? strlen(*text) + 1 : 0;
+    ranks_share(ranks, &length, sizeof length);
+    if (!ranks_first(ranks)) *text = length ? mem_zalloc(length, 1, "a path") : NULL;
+    if (ranks_agree(ranks, length && !*text ? -1 : 0)) return -1;
+    if (length) ranks_share(ranks, *text, length);
+    return 0;
+}
+
+static int share(struct claim *claim, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    ranks_share(ranks, &claim->older, sizeof claim->older);
+    return share_text(ranks, &claim->run.path) || share_text(ranks, &claim->run.place) || share_text(ranks, &claim->checkpoint)
+               ? -1
+               : 0;
+}
+
+/* ---- the whole ---- */
+
+/* All work in the directory that was taken, whatever way the path to it went. */
+static int take_path(const struct claim *claim, struct config *config) {
+    char *resolved = mem_text(claim->run.path, strlen(claim->run.path), "a path");
+    if (!resolved) return -1;
+    free(config->run_dir);
+    config->run_dir = resolved;
+    return 0;
+}
+
+int claim_open(struct claim *claim, struct config *config, const struct trainer_options *options) {
+    struct ranks *ranks = options->ranks;
+    int result = 0;
+    *claim = (struct claim){.run = {.fd = -1}};
+    if (ranks_first(ranks))
+        result = run_directory_open(&claim->run, config->run_dir, options->resume) || find_older(claim, options) ? -1 : 0;
+    if (ranks_agree(ranks, result) || share(claim, ranks)) return -1;
+    result = take_path(claim, config) || (claim->checkpoint && resume_keys(config, claim->run.place)) ? -1 : 0;
+    return ranks_agree(ranks, result);
+}
+
+void claim_close(struct claim *claim) {
+    free(claim->checkpoint);
+    run_directory_close(&claim->run);
+    *claim = (struct claim){.checkpoint = NULL};
+}
