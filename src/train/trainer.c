@@ -2,6 +2,7 @@
  * done, and an older run goes when the new one has a checkpoint. */
 #include "trainer.h"
 
+#include "alike.h"
 #include "checkpoint.h"
 #include "claim.h"
 #include "diverged.h"
@@ -468,7 +469,7 @@ static int train_to_end(struct trainer *t) {
 /* 1 where there is nothing left to do. */
 static int start(struct trainer *t) {
     const struct claim *claim = &t->claim;
-    if (ranks_agree(t->ranks, prepare(t))) return -1;
+    if (ranks_agree(t->ranks, prepare(t)) || alike_corpus(&t->corpus, t->examples_per_epoch, t->batch, t->ranks)) return -1;
     int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
@@ -476,7 +477,7 @@ static int start(struct trainer *t) {
 int trainer_run(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
     t.run = &t.claim.run;
-    int result = claim_open(&t.claim, config, options);
+    int result = alike_config(config, options->ranks) || claim_open(&t.claim, config, options) ? -1 : 0;
     if (!result) result = metrics_open(&t.metrics, config, writes(&t) ? t.run->place : NULL);
     if (!result) {
         result = start(&t);

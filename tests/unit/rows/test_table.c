@@ -348,6 +348,44 @@ static void refuse_load(const char *path, struct config *config, uint64_t rows, 
     table_release(&table);
 }
 
+enum { SHARED_ROWS = 300 };
+
+static void assert_columns_of(const struct table *part, const struct table *whole) {
+    const struct record_layout *own = &part->spec.layout;
+    char *wanted = malloc(SHARED_ROWS * own->packed);
+    record_split(&whole->spec.layout, own, part->own.first, SHARED_ROWS, whole->store->packed, wanted);
+    assert_memory_equal(part->store->packed, wanted, SHARED_ROWS * own->packed);
+    free(wanted);
+}
+
+/* Ten columns over up to seven ranks: groups of four, and ranges that begin in the middle of a draw. */
+static void test_ranks_have_columns_of_the_same_table(void **state) {
+    struct config config = plain_config();
+    struct table whole, part;
+    struct pool *pool = pool_open(2);
+    uint64_t checksum;
+    char *path = file_join(directory, "target.npy");
+    config.optimizer_rule = RULE_ADAM;
+    config.model_target_init = "normal 0 1";
+    make_filled(&whole, TABLE_TARGET, &config, SHARED_ROWS, 1);
+    assert_int_equal(0, table_save(&whole, path, &checksum));
+    for (unsigned count = 2; count <= 7; count++)
+        for (unsigned r = 0; r < count; r++) {
+            struct ranks ranks = {.number = r, .count = count, .local = 1};
+            assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, SHARED_ROWS, 0, &fake_ops, &device, &ranks));
+            assert_int_equal(0, table_fill(&part, pool));
+            assert_columns_of(&part, &whole);
+            memset(part.store->packed, 0, SHARED_ROWS * part.spec.layout.packed);
+            assert_int_equal(0, table_load(&part, path));
+            assert_columns_of(&part, &whole);
+            assert_int_equal(table_file_bytes(&part), table_file_bytes(&whole));
+            table_release(&part);
+        }
+    table_release(&whole);
+    pool_close(pool);
+    free(path);
+}
+
 static void test_load_refuses(void **state) {
     struct config config = plain_config();
     struct table table;
@@ -434,6 +472,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_moments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ranks_have_columns_of_the_same_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_number_is_not_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_read_leaves_no_file, set_up, tear_down),

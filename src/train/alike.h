@@ -1,0 +1,15 @@
+/* alike: what all ranks must have alike, lest each of them trains another run: the keys that change the numbers, the encoded
+ * corpus, the batch. Everyone compares its own with the first rank's. By all ranks together: 0, or -1 after fail() on each.
+ */
+#ifndef SPTX_ALIKE_H
+#define SPTX_ALIKE_H
+
+#include "config.h"
+#include "kernels/ranks.h"
+#include "state.h"
+
+int alike_config(const struct config *config, struct ranks *ranks);
+
+int alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks);
+
+#endif

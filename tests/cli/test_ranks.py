@@ -1,0 +1,295 @@
+"""Training over ranks that share out the columns: mpirun -n G sptx-w2v train.
+
+All numbers of ranks make the same model but for the order of sums; one number makes the same bytes however it is run.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import pytest
+
+from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
+
+REFERENCE = ROOT / os.environ.get("BUILD", "build") / "test_reference"
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+ENVIRONMENT = {key: value for key, value in ENVIRONMENT.items() if key not in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")}
+
+
+def command(ranks, *arguments):
+    return ["mpirun", "--oversubscribe", "-n", str(ranks), *map(str, arguments)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mpi():
+    if not shutil.which("mpirun"):
+        pytest.skip("there is no mpirun here")
+    done = subprocess.run(command(2, PROGRAM, "train"), env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    if "without MPI" in done.stderr:
+        pytest.skip("the program is built without MPI")
+
+
+def train(sptx, ranks, *arguments, expect=0):
+    """Trains with so many ranks; 0 is the program without mpirun."""
+    words = [PROGRAM, "train", *arguments]
+    done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+    assert (done.returncode != 0) == (expect != 0), done.stderr[-3000:]
+    return done
+
+
+def refuses(sptx, ranks, *arguments):
+    """The one sentence of a run that must fail; mpirun has more to say around it."""
+    return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
+
+
+def only_sentence(stderr):
+    said = [line for line in stderr.split("\n") if line.startswith("sptx-w2v: ") and "warning" not in line]
+    assert len(said) == 1, stderr
+    return said[0][len("sptx-w2v: "):]
+
+
+def arrays(sptx, run):
+    return [numpy.load(sptx.checkpoint(run) / name) for name in ("target.npy", "context.npy")]
+
+
+def difference(sptx, one, other):
+    """The largest difference of a weight or of state, by the largest number of its array."""
+    worst = 0
+    for a, b in zip(arrays(sptx, one), arrays(sptx, other)):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        for field in a.dtype.names:
+            if field == "updates":
+                assert (a[field] == b[field]).all()
+            else:
+                worst = max(worst, abs(a[field] - b[field]).max() / max(abs(a[field]).max(), 1e-30))
+    return worst
+
+
+# Few steps, so that roundings have no time to grow.
+MODES = {
+    "window": {"train": {"steps": 40}, "negatives": {"count": 4}},
+    "shared": {"train": {"steps": 40}, "negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
+    "list": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"positives": 2},
+             "train": {"epochs": 20, "batch": 8, "held_out": 0.2}},
+    "pairs": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "examples": {"positives": 0, "targets": "one"},
+              "train": {"epochs": 20, "batch": 8, "reduction": "mean"}, "optimizer": {"rule": "adamax", "clip": 0.05}},
+    "adjacency": {"corpus": {"path": "papers.adjacency", "format": "adjacency"}, "train": {"epochs": 20, "batch": 2},
+                  "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
+}
+
+
+@pytest.fixture
+def small(sptx):
+    for name in ("friends.lists", "friends.pairs", "papers.adjacency"):
+        shutil.copy(ROOT / "corpora" / name, sptx.directory)
+    return sptx
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("numbers", [(3,), pytest.param((1, 2, 4), marks=pytest.mark.long)])
+def test_every_number_of_ranks_makes_the_same_model(small, mode, numbers):
+    """50 columns: 20, 16 and 14 of them over three ranks."""
+    config = small.config(**{"model": {"dim": 50, "context_init": "uniform -0.1 0.1"}, **MODES[mode]})
+    train(small, 0, config, "--run.dir=alone")
+    for ranks in numbers:
+        run = f"run{ranks}"
+        train(small, ranks, config, f"--run.dir={run}")
+        if ranks == 1:
+            assert small.tables(run) == small.tables("alone")
+        else:
+            assert difference(small, "alone", run) < 2e-5
+            assert held_out(small, run) == pytest.approx(held_out(small, "alone"), rel=1e-4)
+    assert bool(held_out(small, "alone")) == (mode == "list")
+
+
+def held_out(sptx, run):
+    lines = map(json.loads, sptx.path(run, "metrics.jsonl").read_text().splitlines())
+    return [line["held_out_loss"] for line in lines if "held_out_loss" in line]
+
+
+def test_columns_that_are_no_groups_of_four(small):
+    config = small.config(model={"dim": 5, "context_init": "uniform -0.1 0.1"}, train={"steps": 30})
+    train(small, 0, config, "--run.dir=alone")
+    train(small, 4, config, "--run.dir=four")
+    assert difference(small, "alone", "four") < 2e-5
+
+
+def test_clip_bounds_the_norm_over_all_columns(small):
+    keys = {"model": {"dim": 24, "context_init": "uniform -0.1 0.1"}, "train": {"steps": 20}}
+    runs = {"free": 0, "tight": 0.02}
+    for run, clip in runs.items():
+        config = small.config(optimizer={"rule": "sgd", "lr": "0.3", "clip": clip}, **keys)
+        for ranks in (0, 3):
+            train(small, ranks, config, f"--run.dir={run}{ranks}")
+        assert difference(small, f"{run}0", f"{run}3") < 2e-5
+    assert difference(small, "free0", "tight0") > 0.1
+
+
+def test_one_number_of_ranks_makes_one_model(small):
+    keys = {"model": {"dim": 50}, "train": {"steps": 60}, "optimizer": {"rule": "adam", "clip": 1}}
+    config = small.config(**keys)
+    train(small, 3, config, "--run.dir=one", "--device.threads=1")
+    train(small, 3, config, "--run.dir=other", "--device.threads=3", "--memory.depth=1", "--memory.target=file")
+    assert small.tables("one") == small.tables("other")
+
+
+def test_a_checkpoint_goes_on_with_any_number_of_ranks(small):
+    config = small.config(model={"dim": 50}, optimizer={"rule": "adam"}, train={"steps": 60, "epochs": 0})
+    train(small, 3, config, "--run.dir=whole")
+    train(small, 3, config, "--run.dir=half", "--train.steps=30")
+    for ranks in (0, 2, 3):
+        shutil.copytree(small.path("half"), small.path(f"half{ranks}"))
+        assert "resumed" in train(small, ranks, config, f"--run.dir=half{ranks}", "--resume").stderr
+        assert difference(small, "whole", f"half{ranks}") < 2e-5
+    assert small.tables("half3") == small.tables("whole")
+    train(small, 0, config, "--run.dir=first", "--train.steps=30")
+    train(small, 4, config, "--run.dir=first", "--resume")
+    assert difference(small, "whole", "first") < 2e-5
+
+
+def test_what_reads_a_run_knows_of_no_ranks(small):
+    train(small, 3, small.config(model={"dim": 50}, train={"steps": 30}))
+    assert small("nearest", "run", "t0w0", "--k=3").stdout.count("\n") == 3
+    small("export", "run", "--format=npy", "--out=vectors.npy")
+    assert numpy.load(small.path("vectors.npy")).shape[1] == 50
+    assert small("train", "run.ini", "--resume").stderr.count("finished already") == 1
+
+
+# ---- processes that end ----
+
+def process_of(rank, directory):
+    """The process id of a rank of the run that works in `directory`; None where there is none yet."""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cwd").resolve() == directory.resolve() and \
+                    f"OMPI_COMM_WORLD_RANK={rank}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except OSError:
+            continue
+    return None
+
+
+LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 1500, "batch": 128}, "optimizer": {"rule": "adam"},
+        "run": {"checkpoint_every": "200 steps"}}
+
+
+def interrupt(sptx, rank, number):
+    """Sends a signal to one of three ranks when a checkpoint is there; what mpirun wrote, its exit code, and its time to end."""
+    process = subprocess.Popen(command(3, PROGRAM, "train", sptx.config(**LONG)), cwd=sptx.directory, env=ENVIRONMENT,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    assert wait_for(lambda: checkpoints(sptx), process)
+    os.kill(process_of(rank, sptx.directory), number)
+    began = time.monotonic()
+    _, stderr = end(process)
+    return stderr, process.returncode, time.monotonic() - began
+
+
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 2])
+def test_a_killed_rank_ends_all_and_the_run_goes_on_to_the_same_bytes(small, rank):
+    train(small, 3, small.config(**LONG), "--run.dir=whole")
+    stderr, code, seconds = interrupt(small, rank, signal.SIGKILL)
+    assert code != 0 and seconds < 20
+    assert f"process rank {rank}" in stderr and "signal 9" in stderr  # mpirun's sentence
+    assert process_of(0, small.directory) is None
+    train(small, 3, "run.ini", "--resume")
+    assert small.tables() == small.tables("whole")
+
+
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
+def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
+    stderr, code, _ = interrupt(small, rank, signal.SIGTERM)
+    assert code != 0
+    assert "stopped by a signal" in only_sentence(stderr)
+    assert "resumed" in train(small, 2, "run.ini", "--resume", "--train.steps=1500").stderr
+
+
+# ---- what is refused ----
+
+def test_bad_input_is_one_sentence(small):
+    config = small.config(model={"dim": 50}, train={"steps": 5})
+    assert "has no key 'steep'" in refuses(small, 3, config, "--train.steep=1")
+    assert "model.dim = 2 has fewer columns than there are ranks" in refuses(small, 3, config, "--model.dim=2")
+    assert "set train.update = batch" in refuses(small, 2, config, "--train.update=hogwild")
+    assert "cannot open" in refuses(small, 2, config, "--corpus.path=nothing.txt")
+    assert "mpirun -n 3" in refuses(small, 2, config, "--device.ranks=3")
+    assert "mpirun -n 3" in small.refuses("train", config, "--device.ranks=3")
+    assert not small.path("run").exists()
+    train(small, 2, config)
+    assert "holds a finished run" in refuses(small, 2, config)
+
+
+def test_a_run_that_diverges_says_so_once(small):
+    config = small.config(train={"steps": 200}, optimizer={"rule": "sgd", "lr": "1e5", "schedule": "constant"})
+    assert "the weights have diverged" in refuses(small, 3, config)
+
+
+def refuses_unlike(sptx, first, second, limits=("true", "true")):
+    """Two ranks that were begun with other arguments, or in a shell with limits."""
+    one, two = (["-n", "1", "bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
+                for limit, arguments in zip(limits, (first, second)))
+    done = subprocess.run(["mpirun", "--oversubscribe", *one, ":", *two], cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                          encoding="utf-8", timeout=60)
+    assert done.returncode != 0
+    return only_sentence(done.stderr)
+
+
+def test_a_rank_that_fails_is_named(small):
+    config = small.config(model={"dim": 50}, train={"steps": 5})
+    small.path("other.txt").write_text("a b c d\n" * 50)
+    said = refuses_unlike(small, [config], ["nothing.ini"])
+    assert said.startswith("rank 1 of 2, on ") and "cannot open 'nothing.ini'" in said
+    said = refuses_unlike(small, [config], [config, "--train.batch=32"])
+    assert said.startswith("rank 1 of 2, on ") and "'batch = 32' where rank 0 has 'batch = 256'" in said
+    said = refuses_unlike(small, [config], [config, "--corpus.path=other.txt", "--corpus.cache=cache"])
+    assert said.startswith("rank 1 of 2, on ") and "its corpus has other words" in said
+
+
+def test_a_full_disk_ends_all_with_its_sentence(small):
+    """No rank may write files of more than 200 KiB: of the first one the checkpoint fails, of the second its working file."""
+    config = small.config(model={"dim": 400}, train={"steps": 5})
+    small("plan", config, "--run.dir=run")
+    said = refuses_unlike(small, [config], [config], ("ulimit -f 200", "true"))
+    assert "cannot write" in said and "target.npy" in said and "rank" not in said
+    said = refuses_unlike(small, [config], [config, "--memory.target=file"], ("true", "ulimit -f 200"))
+    assert said.startswith("rank 1 of 2, on ") and "cannot map a file" in said
+    assert not small.path("run", "latest").exists()
+    assert not [name for name in os.listdir(small.path("run")) if name.startswith("checkpoint")]
+    train(small, 2, config)
+
+
+# ---- plans and known answers ----
+
+def test_a_plan_for_ranks_needs_none(small):
+    config = small.config(model={"dim": 50})
+    alone, three = (json.loads(small("plan", config, "--json", *more).stdout) for more in ([], ["--device.ranks=3"]))
+    assert (alone["ranks"], alone["columns"], three["ranks"], three["columns"]) == (1, 50, 3, 20)
+    assert three["dim"] == alone["dim"] == 50
+    assert (alone["target_bytes"], three["target_bytes"]) == (256 * alone["rows"], 128 * alone["rows"])
+    assert "3 share out the columns" in small("plan", config, "--device.ranks=3").stdout
+    assert "fewer columns" in small.refuses("plan", config, "--device.ranks=51")
+
+
+def test_what_a_rank_takes_is_what_the_plan_says(small):
+    """The first rank has the most columns: its start-up table is the plan of any of them."""
+    config = small.config(model={"dim": 50}, train={"steps": 2})
+    planned = small("plan", config, "--device.ranks=3", "--device.threads=1").stdout.split("\n")
+    said = train(small, 3, config, "--device.threads=1").stderr
+    for line in planned:
+        if line.startswith(("target", "context", "work", "ranks")):
+            assert line in said
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_known_answers_of_every_rule(ranks):
+    if not REFERENCE.exists():
+        pytest.skip(f"{REFERENCE} is not built")
+    files = sorted(map(str, (ROOT / "tests/reference/data").glob("*.txt")))
+    done = subprocess.run(command(ranks, REFERENCE, *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"), capture_output=True,
+                          text=True, timeout=120)
+    assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(files), done.stdout + done.stderr
+    assert f"{len(files)} passed, 0 failed" in done.stdout
