@@ -40,7 +40,7 @@ static inline int ranks_first(const struct ranks *ranks) {
 }
 
 /* What a rank takes for being one of several: messages on their way and the library that sends them. */
-enum { RANKS_BYTES = 64 << 20 };
+enum { RANKS_BYTES = 32 << 20 };
 
 /* ---- who owns which columns ---- */
 

@@ -249,6 +249,7 @@ def test_a_rank_that_fails_is_named(small):
     assert said.startswith("rank 1 of 2, on ") and "its corpus has other words" in said
 
 
+@pytest.mark.long
 def test_a_full_disk_ends_all_with_its_sentence(small):
     """No rank may write files of more than 200 KiB: of the first one the checkpoint fails, of the second its working file."""
     config = small.config(model={"dim": 400}, train={"steps": 5})
