@@ -22,7 +22,11 @@ const struct command commands[] = {
      "                new run has its first checkpoint; --overwrite=now removes it before training, for disks without\n"
      "                space for both\n"
      "\n" KEYS_HELP "\n"
-     "Ctrl-C, SIGTERM and SIGHUP write a checkpoint first; the exit code is then 1, and --resume goes on from there."},
+     "Ctrl-C, SIGTERM and SIGHUP write a checkpoint first; the exit code is then 1, and --resume goes on from there.\n"
+     "\n"
+     "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several that see the same run.dir:\n"
+     "each has some of the columns of every row, with their optimizer state, in its own memory. The same G makes the same\n"
+     "bytes; another G the same up to rounding, and --resume takes any. For device.backend = cpu and train.update = batch."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"
@@ -33,7 +37,8 @@ const struct command commands[] = {
      "\n"
      "  --json        the same numbers as one line of JSON\n"
      "\n"
-     "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not.\n"
+     "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not; with\n"
+     "device.ranks = G for one of G processes that share out the columns.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
