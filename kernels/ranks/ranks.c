@@ -25,35 +25,6 @@ static int is_alone(const struct ranks *ranks) {
     return ranks_count(ranks) == 1;
 }
 
-int ranks_open(struct ranks *ranks) {
-    struct group_place place;
-    *ranks = (struct ranks){.count = 1, .local = 1};
-    if (group_ops.open(&ranks->group, &place)) return -1;
-    ranks->number = place.number;
-    ranks->count = place.count;
-    ranks->local = place.local;
-    ranks->cores = place.cores;
-    if (is_alone(ranks)) return 0;
-    if (!ranks_first(ranks)) report_mute();
-    ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
-    return ranks_agree(ranks, ranks->codes ? 0 : -1);
-}
-
-/* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */
-static void say_before_the_end(struct ranks *ranks) {
-    if (ranks_first(ranks)) report_last();
-    report_mute();
-    group_ops.any(ranks->group, 0);
-}
-
-void ranks_close(struct ranks *ranks) {
-    if (ranks->over) say_before_the_end(ranks);
-    if (ranks->group) group_ops.close(ranks->group);
-    free(ranks->codes);
-    free(ranks->parts);
-    *ranks = (struct ranks){.count = 1, .local = 1};
-}
-
 /* ---- who owns which columns ---- */
 
 struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number) {
@@ -105,6 +76,38 @@ int ranks_agree(struct ranks *ranks, int result) {
     for (unsigned r = 0; r < ranks->count; r++)
         if (ranks->codes[r]) return fail_together(ranks, r);
     return 0;
+}
+
+/* ---- joining and leaving ---- */
+
+int ranks_open(struct ranks *ranks) {
+    struct group_place place;
+    *ranks = (struct ranks){.count = 1, .local = 1};
+    if (group_ops.open(&ranks->group, &place)) return -1;
+    ranks->number = place.number;
+    ranks->count = place.count;
+    ranks->local = place.local;
+    ranks->cores = place.cores;
+    if (is_alone(ranks)) return 0;
+    if (!ranks_first(ranks)) report_mute();
+    ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
+    if (!ranks->codes) end_all(ranks, 1); /* it cannot even agree */
+    return 0;
+}
+
+/* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */
+static void say_before_the_end(struct ranks *ranks) {
+    if (ranks_first(ranks)) report_last();
+    report_mute();
+    group_ops.any(ranks->group, 0);
+}
+
+void ranks_close(struct ranks *ranks) {
+    if (ranks->over) say_before_the_end(ranks);
+    if (ranks->group) group_ops.close(ranks->group);
+    free(ranks->codes);
+    free(ranks->parts);
+    *ranks = (struct ranks){.count = 1, .local = 1};
 }
 
 /* ---- sums ---- */

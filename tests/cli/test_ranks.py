@@ -273,6 +273,8 @@ def test_a_plan_for_ranks_needs_none(small):
     assert (alone["target_bytes"], three["target_bytes"]) == (256 * alone["rows"], 128 * alone["rows"])
     assert "3 share out the columns" in small("plan", config, "--device.ranks=3").stdout
     assert "fewer columns" in small.refuses("plan", config, "--device.ranks=51")
+    bounded = json.loads(small("plan", config, "--json", "--device.ranks=3", "--optimizer.clip=1").stdout)
+    assert bounded["work_bytes"] > three["work_bytes"] < alone["work_bytes"]
 
 
 def test_what_a_rank_takes_is_what_the_plan_says(small):
