@@ -68,6 +68,7 @@ quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c tests/library/test_*.c))
 REFERENCE = $(BUILD)/test_reference
 RUNS      = $(BUILD)/test_runs
+TOGETHER  = $(BUILD)/test_together
 # Every target twice: with libFuzzer, and with a main() that runs the inputs that are kept.
 TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -133,6 +134,9 @@ $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 
+$(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:
 	@scripts/setup.sh
@@ -150,7 +154,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(RUNS) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
 
-REFERENCE = ROOT / os.environ.get("BUILD", "build") / "test_reference"
+BUILT = ROOT / os.environ.get("BUILD", "build")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 ENVIRONMENT = {key: value for key, value in ENVIRONMENT.items() if key not in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")}
 
@@ -232,8 +232,8 @@ def refuses_unlike(sptx, first, second, limits=("true", "true")):
     """Two ranks that were begun with other arguments, or in a shell with limits."""
     one, two = (["-n", "1", "bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
                 for limit, arguments in zip(limits, (first, second)))
-    done = subprocess.run(["mpirun", "--oversubscribe", *one, ":", *two], cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
-                          encoding="utf-8", timeout=60)
+    done = subprocess.run(["mpirun", "--oversubscribe", *one, ":", *two], cwd=sptx.directory, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode != 0
     return only_sentence(done.stderr)
 
@@ -287,12 +287,36 @@ def test_what_a_rank_takes_is_what_the_plan_says(small):
             assert line in said
 
 
+def built(name):
+    if not (BUILT / name).exists():
+        pytest.skip(f"{BUILT / name} is not built")
+    return BUILT / name
+
+
+def together(ranks, what):
+    return subprocess.run(command(ranks, built("test_together"), what), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_sums_have_one_order(ranks):
+    done = together(ranks, "sum")
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("what", ["agree", "alone"])
+def test_a_rank_that_fails_ends_all_wherever_they_are(what):
+    began = time.monotonic()
+    done = together(3, what)
+    assert done.returncode != 0 and time.monotonic() - began < 20
+    said = only_sentence(done.stderr)
+    assert said.startswith("rank 1 of 3, on ") and said.endswith(": rank 1 has had enough")
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_known_answers_of_every_rule(ranks):
-    if not REFERENCE.exists():
-        pytest.skip(f"{REFERENCE} is not built")
     files = sorted(map(str, (ROOT / "tests/reference/data").glob("*.txt")))
-    done = subprocess.run(command(ranks, REFERENCE, *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"), capture_output=True,
-                          text=True, timeout=120)
+    done = subprocess.run(command(ranks, built("test_reference"), *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"),
+                          capture_output=True, text=True, timeout=120)
     assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(files), done.stdout + done.stderr
     assert f"{len(files)} passed, 0 failed" in done.stdout
