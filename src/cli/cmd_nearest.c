@@ -2,58 +2,13 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "vectors/search.h"
+#include "vectors/titles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ANSWERS = 1000000000 };
-
-/* ---- titles: what ids are called, from lines of id TAB title ---- */
-
-struct titles {
-    char *text;         /* of the file, cut into strings; NULL where none was asked for */
-    const char **title; /* [rows], NULL where a row has none */
-};
-
-static void titles_release(struct titles *titles) {
-    free(titles->text);
-    free(titles->title);
-    *titles = (struct titles){NULL, NULL};
-}
-
-/* Lines whose id the model does not know are passed over: lists of titles are often longer than a corpus. */
-static int titles_read(struct titles *titles, const struct model *model, const char *path) {
-    uint64_t length, line_number = 0;
-    titles->text = file_read_given(path, mem_available(), &length);
-    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
-    if (!titles->text || !titles->title) return -1;
-    for (char *line = titles->text, *end = titles->text + length, *next; line < end; line = next) {
-        size_t n = (size_t)(end - line);
-        char *stop = memchr(line, '\n', n), *tab;
-        line_number++;
-        next = stop ? stop + 1 : end;
-        if (!stop) stop = end;
-        if (stop > line && stop[-1] == '\r') stop--;
-        *stop = 0;
-        if (stop == line) continue;
-        if (!(tab = memchr(line, '\t', (size_t)(stop - line))))
-            return fail("'%s' line %llu has no TAB; wanted an id, a TAB and a title", path,
-                        (unsigned long long)line_number);
-        int64_t row = vocab_find(&model->vocab, line, (uint64_t)(tab - line));
-        if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
-    }
-    return 0;
-}
-
-/* The first row that has this very title, or -1. */
-static int64_t titles_find(const struct titles *titles, const struct model *model, const char *title) {
-    for (uint64_t row = 0; titles->title && row < model->rows; row++)
-        if (titles->title[row] && !strcmp(titles->title[row], title)) return (int64_t)row;
-    return -1;
-}
-
-/* ---- the search ---- */
 
 struct asking {
     struct model model;
