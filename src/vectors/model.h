@@ -1,23 +1,10 @@
-/* model: a finished run as export, nearest, analogy and evaluate need it: the vocabulary and the two tables, mapped. */
+/* model: the rows of a finished run as export, nearest, analogy and evaluate need them. */
 #ifndef SPTX_MODEL_H
 #define SPTX_MODEL_H
 
-#include "base/npy.h"
-#include "corpus/vocab.h"
+#include "train/model_files.h"
 
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM }; /* normsum: u/|u| + v/|v| */
-
-struct model {
-    struct vocab vocab;
-    struct npy target, context;
-    uint64_t rows;
-    uint32_t dim;
-    char *directory; /* the run directory */
-};
-
-/* RUN: a run directory or one checkpoint in it. Refuses tables and vocabulary of different lengths. */
-int model_open(struct model *model, const char *run);
-void model_close(struct model *model); /* harmless on a zeroed one */
 
 /* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);

@@ -1,0 +1,62 @@
+#include "model_files.h"
+
+#include "base/file.h"
+#include "base/report.h"
+#include "checkpoint.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Maps DIRECTORY/NAME and checks it against what is known of the model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name) {
+    char *path = file_join(directory, name);
+    int result = path ? npy_open(npy, path) : -1;
+    const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
+    if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
+    if (!result && npy->rows != model->rows)
+        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
+                      model->directory, model->rows);
+    if (!result && model->dim && weights->columns != model->dim)
+        result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
+    free(path);
+    return result;
+}
+
+static int read_words(struct model *model) {
+    char *path = file_join(model->directory, "vocab.tsv");
+    int result = path ? vocab_read(&model->vocab, path) : -1;
+    model->rows = model->vocab.size;
+    free(path);
+    return result;
+}
+
+/* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
+static int verify(struct model *model, const char *checkpoint) {
+    if (checkpoint_verify(checkpoint, &model->state)) return -1;
+    if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
+        return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
+    return 0;
+}
+
+int model_open(struct model *model, const char *run) {
+    char *checkpoint = NULL;
+    int result = -1;
+    *model = (struct model){.rows = 0};
+    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model)) goto out;
+    if (open_table(&model->target, model, checkpoint, "target.npy")) goto out;
+    model->dim = npy_find(&model->target, "weights")->columns;
+    if (open_table(&model->context, model, checkpoint, "context.npy") || verify(model, checkpoint)) goto out;
+    result = 0;
+out:
+    free(checkpoint);
+    if (result) model_close(model);
+    return result;
+}
+
+void model_close(struct model *model) {
+    npy_close(&model->target);
+    npy_close(&model->context);
+    vocab_release(&model->vocab);
+    free(model->directory);
+    *model = (struct model){.rows = 0};
+}

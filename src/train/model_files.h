@@ -1,0 +1,23 @@
+/* model_files: what a run leaves to whoever goes on with it: its words and its two tables, mapped and verified. */
+#ifndef SPTX_MODEL_FILES_H
+#define SPTX_MODEL_FILES_H
+
+#include "base/npy.h"
+#include "corpus/vocab.h"
+#include "state.h"
+
+struct model {
+    struct vocab vocab;
+    struct npy target, context;
+    uint64_t rows;
+    uint32_t dim;
+    char *directory; /* the run directory, links followed */
+    struct run_state state; /* of its checkpoint */
+};
+
+/* RUN: a run directory or one checkpoint in it. Believes nothing before checksums are verified; refuses tables and vocabulary
+ * that do not belong together. */
+int model_open(struct model *model, const char *run);
+void model_close(struct model *model); /* harmless on a zeroed one */
+
+#endif
