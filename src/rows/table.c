@@ -144,9 +144,10 @@ static void draw_weights(const struct table *table, uint64_t row, float *weights
     }
 }
 
-/* The chunk of rows [first, first + count) that is being drawn. */
+/* The chunk of rows [first, first + count) that is being made. */
 struct filling {
     struct table *table;
+    const struct table_origin *origin; /* NULL: no row begins elsewhere */
     unsigned threads;
     uint64_t first, count;
     char *records; /* [count] packed */
@@ -164,15 +165,23 @@ static void first_records(const struct table *table, char *records, uint64_t cou
         }
 }
 
-static int draw_chunk(void *context, unsigned worker) {
+/* A row's first weights, or what it begins from. */
+static int begin_row(const struct filling *filling, uint64_t row, char *record) {
+    const struct table *table = filling->table;
+    const struct table_origin *origin = filling->origin;
+    int taken = origin ? origin->take(origin->user, table, row, record) : 0;
+    if (!taken && table->init.kind != INIT_ZEROS)
+        draw_weights(table, row, (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed));
+    return taken < 0 ? -1 : 0;
+}
+
+static int begin_rows(void *context, unsigned worker) {
     const struct filling *filling = context;
-    const struct record_layout *layout = &filling->table->spec.layout;
-    const struct record_field *weights = &layout->field[RECORD_WEIGHTS];
-    uint64_t first, end;
+    uint64_t first, end, packed = filling->table->spec.layout.packed;
     pool_share(filling->count, worker, filling->threads, &first, &end);
+    if (filling->origin) first_records(filling->table, filling->records + first * packed, end - first);
     for (uint64_t i = first; i < end; i++)
-        draw_weights(filling->table, filling->first + i,
-                     (float *)(void *)(filling->records + i * layout->packed + weights->packed));
+        if (begin_row(filling, filling->first + i, filling->records + i * packed)) return -1;
     return 0;
 }
 
@@ -196,14 +205,14 @@ uint64_t table_chunk(const struct table *table, uint64_t first) {
     return left < most ? left : most;
 }
 
-/* Drawn by all threads, then written by all of the backend's. */
+/* Made by all threads, then written by all of the backend's. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    int result = 0;
+    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* all rows */
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_chunk(table, 0));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
-        if (filling->table->init.kind != INIT_ZEROS) result = pool_run(pool, draw_chunk, filling);
+        if (!alike) result = pool_run(pool, begin_rows, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
     }
@@ -211,7 +220,11 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
 }
 
 int table_fill(struct table *table, struct pool *pool) {
-    struct filling filling = {.table = table};
+    return table_fill_from(table, NULL, pool);
+}
+
+int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool) {
+    struct filling filling = {.table = table, .origin = origin};
     filling.records = mem_alloc(table_chunk(table, 0), table->spec.layout.packed, "a table's first values");
     int result = filling.records ? fill_chunks(&filling, pool) : -1;
     free(filling.records);

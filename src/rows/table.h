@@ -70,6 +70,19 @@ int table_left(const char *file);
 /* First weights from draws alone (seed, row, column), first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);
 
+/* Rows that begin elsewhere. */
+struct table_origin {
+    void *user;
+    /* Of row `row`: 1 when it has filled `record` (packed, the table's own columns, with first state and weights of zero in it);
+     * 0 where the row gets first values; -1 after fail(). Any thread calls it, for any row. */
+    int (*take)(void *user, const struct table *table, uint64_t row, char *record);
+};
+/* The same but for rows that the origin has; NULL: there is none. */
+int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool);
+
+/* Whether the records of a file are this table's, field by field. */
+int table_has_fields(const struct table *table, const struct npy *npy);
+
 /* Rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. */
 uint64_t table_chunk(const struct table *table, uint64_t first);
 

@@ -234,12 +234,17 @@ static int same_fields(const struct npy *seen, const struct npy *wanted) {
     return 1;
 }
 
+int table_has_fields(const struct table *table, const struct npy *npy) {
+    struct npy wanted = describe(table);
+    return same_fields(npy, &wanted) && npy->record == table->whole.packed;
+}
+
 static int check_file(const struct table *table, const struct npy *seen, const char *path) {
     struct npy wanted = describe(table);
     char has[512], wants[512];
     if (seen->rows != wanted.rows)
         return fail("'%s' has %" PRIu64 " rows, the %s table has %" PRIu64, path, seen->rows, table->spec.name, wanted.rows);
-    if (!same_fields(seen, &wanted) || seen->record != table->whole.packed) {
+    if (!table_has_fields(table, seen)) {
         name_fields(seen, has, sizeof has);
         name_fields(&wanted, wants, sizeof wants);
         return fail("'%s' has the fields %s, this model.dim and optimizer want %s", path, has, wants);

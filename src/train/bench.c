@@ -116,7 +116,7 @@ struct training {
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
-    if (session_open(s, c, NULL)) return -1;
+    if (session_open(s, c, NULL, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->cuda = s->ops == &backend_cuda;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
@@ -124,7 +124,7 @@ static int prepare(struct training *t) {
         if (measure_limits(s->backend, &s->machine, &t->out->limits)) return -1;
         planner_set_floor(&t->out->plan, &t->out->limits);
     }
-    if (session_tables(s) || table_fill(&s->target, s->pool) || table_fill(&s->context, s->pool)) return -1;
+    if (session_tables(s) || session_fill(s)) return -1;
     t->ops = s->ops;
     t->backend = s->backend;
     t->batch = s->plan.batch;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "grow.h"
 #include "kernels/stores.h"
 #include "tables.h"
 
@@ -238,8 +239,8 @@ static void add_up(struct planning *p) {
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     p->estimate = planning_estimate(p);
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
-    p->unmeasured_host = PROGRAM_BYTES + held + table_saving_bytes(plan->rows, &whole, plan->ranks) +
-                         p->machine->info.threads * POOL_THREAD_BYTES;
+    p->unmeasured_host = PROGRAM_BYTES + held + grow_bytes(p->config, plan->rows) +
+                         table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;

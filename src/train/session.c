@@ -96,7 +96,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
+        grow_match(&s->grow, &s->vocab, s->ranks) || examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
@@ -106,7 +106,7 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
-int session_open(struct session *s, struct config *config, struct ranks *ranks) {
+int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
     *s = (struct session){.config = config, .ranks = ranks};
     if (config->device_ranks && config->device_ranks != ranks_count(ranks))
         return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
@@ -115,6 +115,7 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks) 
     if (session_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
     if (ranks_count(ranks) > 1 && s->ops == &backend_cuda)
         return fail("columns are shared out over ranks on the CPU alone: set device.backend = cpu, or begin one process");
+    if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
     return open_with(s, config, open_backend, 0);
 }
 
@@ -145,6 +146,7 @@ static void note_too_short(const struct session *s) {
 void session_print(const struct session *s) {
     note_corpus(s);
     note_too_short(s);
+    grow_print(&s->grow);
     note("device     %s", s->machine.name);
     planner_print(&s->plan, s->config, 0);
 }
@@ -174,12 +176,17 @@ int session_tables(struct session *s) {
                : 0;
 }
 
+int session_fill(struct session *s) {
+    return grow_fill(&s->grow, &s->target, s->pool) || grow_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
+}
+
 void session_close(struct session *s) {
     table_release(&s->target);
     table_release(&s->context);
     if (s->backend) s->ops->close(s->backend);
     s->backend = NULL;
     examples_release(&s->examples);
+    grow_release(&s->grow);
     idstream_close(&s->stream);
     vocab_release(&s->vocab);
     corpus_close(s->corpus);

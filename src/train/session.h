@@ -5,6 +5,7 @@
 #ifndef SPTX_SESSION_H
 #define SPTX_SESSION_H
 
+#include "grow.h"
 #include "planner.h"
 
 struct session {
@@ -16,6 +17,7 @@ struct session {
     struct idstream stream;
     int reused; /* 1: the encoded corpus was there already */
     struct examples examples;
+    struct grow grow; /* where rows begin */
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* before the tables */
@@ -27,8 +29,8 @@ struct session {
 int session_backend(const struct config *config, const struct backend_ops **ops);
 
 /* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is made and
- * may say that the run does not fit. */
-int session_open(struct session *session, struct config *config, struct ranks *ranks);
+ * may say that the run does not fit. `checkpoint`: of the run that goes on; NULL: it begins. */
+int session_open(struct session *session, struct config *config, struct ranks *ranks, const char *checkpoint);
 
 /* The same for a plan and nothing more: where device.backend = cuda and no GPU is here, one of memory.gpu_budget bytes
  * is taken for granted. */
@@ -39,6 +41,9 @@ void session_print(const struct session *session);
 
 /* Refuses a plan that does not fit; puts the settled batch and places into the config; opens both tables (not filled). */
 int session_tables(struct session *session);
+
+/* What the rows of a run that begins have: first values, or those of train.from. */
+int session_fill(struct session *session);
 
 void session_close(struct session *session); /* harmless on a zeroed one */
 

@@ -356,7 +356,7 @@ static int train_hogwild(struct trainer *t) {
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
-    if (session_open(s, t->config, t->ranks)) return -1;
+    if (session_open(s, t->config, t->ranks, t->claim.checkpoint)) return -1;
     session_print(s);
     if (session_tables(s)) return -1;
     t->ops = s->ops;
@@ -438,7 +438,7 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
 static int begin(struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     uint64_t beside = vocab->words.used + 8 * vocab->size + BESIDE_BYTES;
-    if (table_fill(t->target, t->session.pool) || table_fill(t->context, t->session.pool)) return -1;
+    if (session_fill(&t->session)) return -1;
     if (!writes(t)) return 0;
     return run_directory_begin(t->run, t->options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
                    metrics_move(&t->metrics, t->run->place)

@@ -1,0 +1,42 @@
+/* grow: a run that begins from an older one, or from vectors of any program, by word (train.from).
+ *
+ *   word of this run's vocabulary -> the source's row of the same word, or none -> first values of the table's row
+ *
+ * The source is opened, verified and held against the config before the corpus is read, which may take an hour. A run that goes
+ * on needs nothing of it: its tables have what came from there.
+ */
+#ifndef SPTX_GROW_H
+#define SPTX_GROW_H
+
+#include "config.h"
+#include "kernels/ranks.h"
+#include "model_files.h"
+#include "rows/table.h"
+
+struct grow {
+    const struct config *config; /* the caller's */
+    const struct vocab *vocab;   /* of this run; the caller's, since grow_match() */
+    int open;                    /* 0: no train.from, or a run that goes on */
+    struct model run;
+    uint32_t *row;               /* [rows] of the source where each row begins; WORDS_ABSENT: at first values */
+    uint64_t rows, known;        /* of them, how many are not WORDS_ABSENT */
+};
+
+/* Opens what train.from names, if anything. 0, or -1 after fail(); released in any case. */
+int grow_open(struct grow *grow, const struct config *config);
+void grow_release(struct grow *grow); /* harmless on a zeroed one */
+
+/* Finds the rows of the words of `vocab`, which stays the caller's and outlives this. By all ranks together: they must have found
+ * the same. */
+int grow_match(struct grow *grow, const struct vocab *vocab, struct ranks *ranks);
+
+/* What was found, on stderr. */
+void grow_print(const struct grow *grow);
+
+/* First values of a table. */
+int grow_fill(struct grow *grow, struct table *table, struct pool *pool);
+
+/* Bytes that it will hold while a run with so many words trains. */
+uint64_t grow_bytes(const struct config *config, uint64_t rows);
+
+#endif

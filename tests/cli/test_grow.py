@@ -1,0 +1,156 @@
+"""Runs that begin from an older run or from vectors: train.from.
+
+A rate of 0 trains nothing, so that tables show what a run began with.
+"""
+import shutil
+
+import numpy
+import pytest
+
+from conftest import sentences
+
+RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop")
+STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
+
+
+@pytest.fixture(scope="module")
+def older_once(tmp_path_factory):
+    """A run on 300 words, in `old`, and a corpus of these and 100 more, in other places of the order."""
+    from conftest import Program
+    program = Program(tmp_path_factory.mktemp("older"))
+    program.path("old.txt").write_text("\n".join(sentences(1000)) + "\n")
+    program.path("corpus.txt").write_text("\n".join(sentences(1500, seed=2, words=400)) + "\n")
+    program("train", program.config(**ADAGRAD), "--corpus.path=old.txt", "--run.dir=old", "--model.context_init=word2vec")
+    return program
+
+
+ADAGRAD = {"optimizer": {"rule": "adagrad", "lr": "0.1"}}
+
+
+@pytest.fixture
+def older(older_once, tmp_path):
+    shutil.copytree(older_once.directory, tmp_path / "own")
+    return type(older_once)(tmp_path / "own")
+
+
+def words(sptx, run):
+    return [line.split("\t")[0] for line in sptx.path(run, "vocab.tsv").read_text().splitlines()]
+
+
+def rows(sptx, run, table, checkpoint=None):
+    """Word -> record of a table."""
+    array = numpy.load((sptx.path(run, checkpoint) if checkpoint else sptx.checkpoint(run)) / f"{table}.npy")
+    return dict(zip(words(sptx, run), array))
+
+
+def same(one, other, field="weights"):
+    return (one[field] == other[field]).all()
+
+
+def test_rows_of_the_same_word_begin_from_the_older_run(older):
+    done = older("train", older.config(**STILL), "--train.from=old")
+    olds, news = words(older, "old"), words(older, "run")
+    common = set(olds) & set(news)
+    assert 200 < len(common) < len(news) and [w for w in olds if w in common] != [w for w in news if w in common]
+    assert f"'old': {len(common)} of {len(news)} words begin there, {len(news) - len(common)} are new" in done.stderr
+    older("train", "run.ini", "--run.dir=fresh")
+    for table in ("target", "context"):
+        old, new, fresh = (rows(older, run, table) for run in ("old", "run", "fresh"))
+        assert all(same(new[word], old[word]) for word in common)
+        assert all(same(new[word], fresh[word]) for word in set(news) - common)
+        assert not any(same(fresh[word], old[word]) for word in common)
+    assert "from = old\n" in older.path("run", "config.ini").read_text()
+
+
+def test_a_checkpoint_of_a_run_can_be_begun_from(older):
+    checkpoint = older.checkpoint("old").relative_to(older.directory)
+    older("train", older.config(**STILL), f"--train.from={checkpoint}", "--run.dir=one")
+    older("train", older.config(**STILL), "--train.from=old/", "--run.dir=two")
+    assert older.tables("one") == older.tables("two")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_state_comes_along_where_the_rule_is_the_same(older, rule):
+    keys = {"optimizer": {"rule": rule, "lr": "0.01", "momentum": "0.5" if rule == "sgd" else None}}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first", "--train.steps=20")
+    older("train", "run.ini", "--train.from=first", "--train.steps=1", "--train.batch=1")
+    for table in ("target", "context"):
+        old, new = rows(older, "first", table), rows(older, "run", table)
+        fields = [field for field in next(iter(new.values())).dtype.names]
+        moved = [word for word in new if word in old and not all(same(new[word], old[word], field) for field in fields)]
+        assert len(fields) > 1 and len(moved) < 40  # those of one step
+    assert "begins anew" not in older("train", "run.ini", "--train.from=first", "--run.dir=again").stderr
+
+
+@pytest.mark.parametrize("keys", [["--optimizer.rule=adam"], ["--optimizer.rule=sgd", "--optimizer.momentum=0.9"]])
+def test_state_of_another_rule_stays_behind(older, keys):
+    done = older("train", older.config(train={"steps": 1, "batch": 1}), *keys, "--train.from=old")
+    assert "state      begins anew" in done.stderr
+    new = rows(older, "run", "target")
+    field = next(iter(new.values())).dtype.names[1]
+    assert sum(bool(record[field].any()) for record in new.values()) < 40
+
+
+def test_averages_that_count_the_steps_of_a_run_stay_behind(older):
+    """With one step count for all rows it begins at 0 again, and Adam would divide old averages by 1 - beta."""
+    config = older.config(optimizer={"rule": "adam", "lr": "0.001", "bias_correction": "global"})
+    older("train", config, "--corpus.path=old.txt", "--run.dir=first", "--train.steps=20")
+    done = older("train", config, "--train.from=first", "--train.steps=1", "--train.batch=1")
+    assert "state      begins anew" in done.stderr
+    assert sum(bool(record["exp_avg"].any()) for record in rows(older, "run", "target").values()) < 40
+
+
+# ---- a run that goes on ----
+
+def test_a_grown_run_goes_on_without_what_it_began_from(older):
+    config = older.config(**ADAGRAD)
+    older("train", config, "--train.from=old", "--run.dir=whole", "--train.steps=60")
+    older("train", config, "--train.from=old", "--train.steps=25")
+    shutil.rmtree(older.path("old"))
+    older("train", config, "--train.from=old", "--train.steps=60", "--resume")
+    assert older.tables() == older.tables("whole")
+    assert "train.from" in older.refuses("train", config, "--train.steps=61", "--resume")
+
+
+def test_a_run_without_a_checkpoint_yet_begins_over(older):
+    config = older.config(**ADAGRAD)
+    older("train", config, "--train.from=old", "--resume", "--run.dir=one")
+    older("train", config, "--train.from=old", "--run.dir=two")
+    assert older.tables("one") == older.tables("two")
+
+
+# ---- what is refused ----
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def test_what_cannot_be_begun_from_is_refused(older):
+    def refused(source, *more):
+        return older.refuses("train", older.config(), f"--train.from={source}", *more)
+    assert "there is no run directory 'none'" in refused("none")
+    assert "set model.dim = 16" in refused("old", "--model.dim=8")
+    older.path("empty").mkdir()
+    assert "holds no checkpoint" in refused("empty")
+    older.path("other.txt").write_text("a b c d e f\n" * 50)
+    assert "has none of the 6 words" in refused("old", "--corpus.path=other.txt")
+    for source in ("old", "./old/../old", str(older.checkpoint("old"))):
+        assert "lies in run.dir" in refused(source, "--run.dir=old", "--overwrite")
+    older.path("link").symlink_to("old")
+    assert "lies in run.dir" in refused("link", "--run.dir=old", "--overwrite")
+    assert not older.path("run", "config.ini").exists()
+
+
+@pytest.mark.parametrize("name", ["target.npy", "context.npy", "state.ini"])
+def test_a_damaged_run_is_not_believed(older, name):
+    flip(older.checkpoint("old") / name, -3)
+    said = older.refuses("train", older.config(), "--train.from=old")
+    assert name in said and ("was changed" in said or "damaged" in said)
+
+
+def test_another_vocabulary_is_not_believed(older):
+    text = older.path("old", "vocab.tsv").read_text()
+    older.path("old", "vocab.tsv").write_text(text.replace("t0w0\t", "x0w0\t"))
+    assert "is not the vocabulary" in older.refuses("train", older.config(), "--train.from=old")
