@@ -146,7 +146,8 @@ def run_ours(options, path, lists, keys, directory):
 def check_scores(options, run, scores, lists, files):
     """Our own evaluate must say the same of our vectors."""
     if lists:
-        said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}"])
+        said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}",
+                     "--score=target"])
         ours = {name: float(value) for name, value in re.findall(r"(\S+@\d+) ([0-9.]+)", said)}
     else:
         said = call([options.program, "evaluate", run] + [f"--pairs={path}" for path in options.pairs] +

@@ -16,6 +16,7 @@ struct sets {
     int pairs_count, analogies_count;
     const char *train, *held_out, *groups;
     enum model_view view;
+    int score; /* of lists: enum list_score, or -1: what suits the run */
     uint64_t restrict_rows, k, met, sample;
     const char **settings; /* of the command line */
     int setting_count;
@@ -60,28 +61,22 @@ static int analogies(const struct model *model, enum model_view view, const char
     return 0;
 }
 
-/* The run's own configuration with the command line's keys over it: how its lists are read. */
-static int read_run(struct config *run, const struct model *model, const struct sets *sets) {
-    char *path = file_join(model->directory, "config.ini");
-    int result = config_init(run) || !path || config_read(run, path) ? -1 : 0;
-    for (int i = 0; i < sets->setting_count && !result; i++) result = config_argument(run, sets->settings[i]);
-    free(path);
-    return result;
-}
-
 static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
     struct lists_score score;
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
-    int result = read_run(&run, model, sets);
+    int result = command_run_config(&run, model->directory, sets->settings, sets->setting_count);
     if (!result) {
         request.reading = config_corpus(&run);
-        result = evaluate_lists(&score, model, sets->view, &request, config);
+        request.score = sets->score < 0 ? score_of_run(&run) : (enum list_score)sets->score;
+        result = evaluate_lists(&score, model, &request, config);
     }
     config_release(&run);
     if (result) return -1;
-    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f lists %" PRIu64 " unknown %" PRIu64 "\n",
-           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, score.lists, score.unknown);
+    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f score %s lists %" PRIu64
+           " unknown %" PRIu64 "\n",
+           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, list_score_name(request.score), score.lists,
+           score.unknown);
     return 0;
 }
 
@@ -112,22 +107,36 @@ static int evaluate(const struct model *model, const struct sets *sets, const st
     return result;
 }
 
-static int check_sets(const struct sets *sets, int given) {
+static int check_sets(const struct sets *sets, const char *score, int given) {
     if (given != 1)
         return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
     if (!sets->train != !sets->held_out)
         return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
+    if (score && !sets->train)
+        return fail_usage(
+            "evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
         return fail_usage(
             "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
     return 0;
 }
 
+/* Which table is judged, and how lists are scored: by --score, or among the rows of --table, or as suits the run. */
+static int choose_rows(struct sets *sets, const char *table, const char *score) {
+    int view = table ? model_view_named(table) : VIEW_TARGET;
+    if (view < 0) return -1;
+    sets->view = (enum model_view)view;
+    sets->score = table ? (int)list_score_of_view(sets->view) : -1;
+    if (!score) return 0;
+    sets->score = list_score_named(score);
+    return sets->score < 0 ? -1 : 0;
+}
+
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] */
+ * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
-    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = "target";
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL;
     const struct option options[] = {{"pairs", NULL, NULL, sets.pairs, &sets.pairs_count},
                                      {"analogies", NULL, NULL, sets.analogies, &sets.analogies_count},
                                      {"restrict", &restrict_text, NULL, NULL, NULL},
@@ -138,6 +147,7 @@ int cmd_evaluate(int argc, char **argv) {
                                      {"sample", &sample, NULL, NULL, NULL},
                                      {"k", &k_text, NULL, NULL, NULL},
                                      {"table", &table, NULL, NULL, NULL},
+                                     {"score", &score, NULL, NULL, NULL},
                                      {0}};
     const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
     struct model model = {.rows = 0};
@@ -147,10 +157,8 @@ int cmd_evaluate(int argc, char **argv) {
     const char **settings = arguments + argc;
     sets.settings = settings;
     int given = command_arguments(argc, argv, options, arguments, settings, &sets.setting_count);
-    if (given < 0 || check_sets(&sets, given)) goto out;
-    int view = model_view_named(table);
-    if (view < 0) goto out;
-    sets.view = (enum model_view)view;
+    if (given < 0 || check_sets(&sets, score, given)) goto out;
+    if (choose_rows(&sets, table, score)) goto out;
     if (command_count("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;

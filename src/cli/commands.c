@@ -4,12 +4,20 @@
 #include "base/report.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define KEYS_HELP                                                                                                      \
     "--section.key=value sets any key of the configuration, over the file or without one; 'sptx-w2v help keys' lists them."
 #define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
+
+#define SCORES_HELP                                                                                                    \
+    "                      target           mean of the list's unit target rows against target rows, by cosine\n"         \
+    "                      context          mean of its target rows against context rows, by dot product\n"               \
+    "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
+    "                      sum              the same without unit length first\n"                                         \
+    "                      context-context  as target, of the context rows\n"
 
 const struct command commands[] = {
     {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]",
@@ -83,7 +91,7 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--groups=FILE --met=5 --sample=2000] [--k=20] "
-     "[--table=target|context|sum|normsum]",
+     "[--table=target|context|sum|normsum] [--score=SCORE]",
      "similarity, analogies, held-out items, groups, each with its coverage",
      RUN_HELP
      "\n"
@@ -105,8 +113,11 @@ const struct command commands[] = {
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
      "  --k=20            held-out items, groups: how many are looked at\n"
-     "  --table=target    or context, their sum, or normsum (each of unit length first)\n"
-     "\n" DEVICE_HELP},
+     "  --table=target    or context, their sum, or normsum (each of unit length first): whose rows are compared by "
+     "cosine\n"
+     "  --score=SCORE     held-out items: how a list's items choose others, in the place of --table; by itself "
+     "what\n"
+     "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
@@ -237,15 +248,28 @@ int command_arguments(int argc, char **argv, const struct option *options, const
     return given;
 }
 
-static int read_config(struct config *config, unsigned ranks, const char *path, const char **settings, int setting_count) {
+static int set_keys(struct config *config, const char *path, const char **settings, int setting_count) {
     if (config_init(config) || (path && config_read(config, path))) return -1;
-    config->ranks = ranks;
     for (int i = 0; i < setting_count; i++) {
         int result = config_argument(config, settings[i]);
         if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", settings[i]);
         if (result) return -1;
     }
+    return 0;
+}
+
+static int read_config(struct config *config, unsigned ranks, const char *path, const char **settings, int setting_count) {
+    if (set_keys(config, path, settings, setting_count)) return -1;
+    config->ranks = ranks;
     return config_resolve(config);
+}
+
+int command_run_config(struct config *config, const char *run_directory, const char **settings, int setting_count) {
+    char *path = file_join(run_directory, "config.ini");
+    *config = (struct config){.name = NULL};
+    int result = path ? set_keys(config, path, settings, setting_count) : -1;
+    free(path);
+    return result;
 }
 
 int command_settings_of(const char *command, const char *sections, const char **settings, int setting_count) {

@@ -56,7 +56,11 @@ int command_arguments(int argc, char **argv, const struct option *options, const
 /* A resolved config from a file (NULL: defaults only) and settings. 0, or -1 after fail(). The caller releases always. */
 int command_config(struct config *config, const char *path, const char **settings, int setting_count);
 
-/* The same for a command that wants one file, or settings instead. given: how many files there are. ranks: as config->ranks. */
+/* The configuration of a finished run, of its config.ini, with the settings over it: how its lists are read and scored. Not
+ * resolved anew. The caller releases always. */
+int command_run_config(struct config *config, const char *run_directory, const char **settings, int setting_count);
+
+/* A resolved config for a command that wants one file, or settings instead. given: how many files there are. ranks: as config->ranks. */
 int command_config_wanted(struct config *config, unsigned ranks, const char *command, const char **paths, int given,
                           const char **settings, int setting_count);
 

@@ -5,8 +5,8 @@
  *
  *   pairs      word TAB-or-blank word score          Spearman's rho of cosine against score
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
- *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items; a list is the mean of its
- *                                                    training items' unit vectors, its own items left out
+ *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that the list's
+ *                                                    training items suit best (list_scores.h), its own left out
  *
  * `view` is the table whose rows are judged. A file that none of the rows can be judged by is a failure: 0, or -1 after
  * fail().
@@ -14,7 +14,7 @@
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
 
-#include "search.h"
+#include "list_scores.h"
 
 struct pairs_score {
     double rho;
@@ -27,6 +27,7 @@ struct analogies_score {
 struct lists_request {
     const char *train, *held_out;  /* files, or directories of them */
     struct corpus_options reading; /* as the run's corpus was read; text has no names of lists and is read as lists */
+    enum list_score score;
     uint32_t k;
 };
 struct lists_score {
@@ -48,8 +49,8 @@ struct groups_score {
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
-int evaluate_lists(struct lists_score *score, const struct model *model, enum model_view view,
-                   const struct lists_request *request, const struct config *config);
+int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+                   const struct config *config);
 /* scores[GROUPS_MOST]; how many columns, or -1 after fail(). */
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);

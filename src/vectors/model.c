@@ -56,23 +56,25 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
     }
 }
 
+int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out) {
+    model_rows(model, view, row, 1, out);
+    if (!floats_finite(out, model->dim))
+        return fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
+                    model->directory);
+    if (unit) make_unit(out, model->dim);
+    return 0;
+}
+
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit) {
     uint64_t capacity;
     if (!rows || rows > model->rows) rows = model->rows;
     if (__builtin_mul_overflow(rows, (uint64_t)model->dim, &capacity)) capacity = UINT64_MAX;
     float *matrix = mem_aligned(capacity, sizeof *matrix, "the rows of a model");
-    for (uint64_t row = 0; matrix && row < rows; row++) {
-        float *at = matrix + row * model->dim;
-        model_rows(model, view, row, 1, at);
-        if (!floats_finite(at, model->dim)) {
-            fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
-                 model->directory);
+    for (uint64_t row = 0; matrix && row < rows; row++)
+        if (model_row(model, view, row, unit, matrix + row * model->dim)) {
             free(matrix);
             matrix = NULL;
-        } else if (unit) {
-            make_unit(at, model->dim);
         }
-    }
     return matrix;
 }
 

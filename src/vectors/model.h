@@ -8,8 +8,10 @@ enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM }; /* normsu
 
 /* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
-/* The view of the first `rows` rows (0: all) in memory, unit length if asked (rows of zeros stay zeros). Refuses NaN and
- * infinity, naming the word. NULL after fail(); the caller frees. */
+/* One row of a view, of unit length if asked (a row of zeros stays zeros). -1 after fail(), which names the word, where it
+ * holds NaN or infinity. */
+int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out);
+/* So the first `rows` rows (0: all) in memory. NULL after fail(); the caller frees. */
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
 
 /* The row of a word, or -1 after fail() that names the nearest one. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 32 << 20 }; /* of queries in one search */
+enum { BLOCK_BYTES = 4 << 20 }; /* of queries and answers in one search */
 
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t restrict_rows, const struct config *config) {
@@ -63,7 +63,7 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
 }
 
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted) {
-    uint64_t rows = BLOCK_BYTES / (dim * sizeof(float)) + 1;
+    uint64_t rows = BLOCK_BYTES / (dim * sizeof(float) + k * (sizeof(uint32_t) + sizeof(float))) + 1;
     if (rows > wanted) rows = wanted;
     *block = (struct search_block){.rows = rows};
     block->queries = mem_aligned(rows, dim * sizeof(float), "queries");

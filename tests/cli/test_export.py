@@ -214,6 +214,25 @@ def test_evaluate_lists(sptx):
     hits, gains = held_out(sptx, train, held, 20)
     assert abs(float(said["recall@20"]) - hits) < 0.0006 and abs(float(said["ndcg@20"]) - gains) < 0.0006
     assert float(said["recall@20"]) > 0.4 and said["lists"] == "1500"
+    assert " score target lists " in done.stdout
+    by_score = {score: sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--score=" + score).stdout
+                for score in ("target", "context", "normsum", "sum", "context-context")}
+    assert len({line.split(" score ")[0] for line in by_score.values()}) == 5
+    for score, line in by_score.items():
+        assert f" score {score} lists 1500 " in line and float(line.split()[1]) > 0.4, line
+    assert by_score["target"] == done.stdout
+    for table, score in (("target", "target"), ("context", "context-context"), ("sum", "sum"), ("normsum", "normsum")):
+        said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--table=" + table).stdout
+        assert said == by_score[score]
+    said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--table=sum", "--score=context").stdout
+    assert said == by_score["context"]
+
+
+def test_evaluate_score_is_checked(trained):
+    lists = ["--train=corpus.txt", "--held-out=corpus.txt"]
+    said = trained.refuses("evaluate", "run", *lists, "--score=targets", code=2)
+    assert said == "'targets' is not a score of lists; wanted target, context, normsum, sum or context-context"
+    assert "--score is how held-out items are scored" in trained.refuses("evaluate", "run", "--pairs=x", "--score=target", code=2)
 
 
 @pytest.mark.parametrize("file", ["target.npy", "state.ini", "vocab.tsv", "config.ini", "metrics.jsonl", "latest", "corpus.ids"])

@@ -1,7 +1,8 @@
 /* evaluate: any bytes as a file of questions about a small model. Every measure is in its bounds, and what is covered
  * is no more than what is asked.
  *
- *   byte 0: which kind of file and, for lists, of which format; their second file is the same bytes from their middle on
+ *   byte 0: which kind of file and, for lists, of which format and scored how; their second file is the same bytes from
+ *   their middle on
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/small_run.h"
@@ -44,11 +45,11 @@ static void check_analogies(const char *path) {
     share_holds(score.syntactic, "syntactic accuracy");
 }
 
-static void check_lists(const char *train, const char *held_out, enum corpus_format format) {
+static void check_lists(const char *train, const char *held_out, enum corpus_format format, enum list_score by) {
     struct lists_score score;
-    struct lists_request request = {.train = train, .held_out = held_out, .reading = config_corpus(&config), .k = 3};
+    struct lists_request request = {.train = train, .held_out = held_out, .reading = config_corpus(&config), .score = by, .k = 3};
     request.reading.format = format;
-    if (!fuzz_accepted(evaluate_lists(&score, &model, VIEW_TARGET, &request, &config))) return;
+    if (!fuzz_accepted(evaluate_lists(&score, &model, &request, &config))) return;
     share_holds(score.recall, "recall");
     share_holds(score.ndcg, "ndcg");
     share_holds(score.hit, "hit");
@@ -71,10 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (!length) return 0;
     unsigned kind = *bytes % 4;
     enum corpus_format format = *bytes / 4 % 2 ? FORMAT_PAIRS : FORMAT_LISTS;
+    enum list_score by = *bytes / 8 % LIST_SCORES;
     char *path = scratch_file("given", ++bytes, --length);
     if (kind == 0) check_pairs(path);
     if (kind == 1) check_analogies(path);
-    if (kind == 2) check_lists(path, scratch_file("held-out", bytes + length / 2, length - length / 2), format);
+    if (kind == 2) check_lists(path, scratch_file("held-out", bytes + length / 2, length - length / 2), format, by);
     if (kind == 3) check_groups(path);
     return 0;
 }

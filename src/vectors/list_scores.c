@@ -1,0 +1,124 @@
+#include "list_scores.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BANNED_MOST = 1 << 20 }; /* own items of the lists of one block, from which on it is full: 4 MiB */
+
+static const struct {
+    const char *name;
+    enum model_view list, item; /* the rows that a list's mean is made of; those that are searched */
+    enum search_metric metric;  /* cosine: rows have unit length on both sides */
+} kinds[LIST_SCORES] = {
+    [LIST_SCORE_TARGET] = {"target", VIEW_TARGET, VIEW_TARGET, METRIC_COSINE},
+    [LIST_SCORE_CONTEXT] = {"context", VIEW_TARGET, VIEW_CONTEXT, METRIC_DOT},
+    [LIST_SCORE_NORMSUM] = {"normsum", VIEW_NORMSUM, VIEW_NORMSUM, METRIC_COSINE},
+    [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
+    [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
+};
+
+const char *list_score_name(enum list_score score) {
+    return kinds[score].name;
+}
+
+int list_score_named(const char *name) {
+    for (int i = 0; i < LIST_SCORES; i++)
+        if (!strcmp(name, kinds[i].name)) return i;
+    return fail_usage("'%.100s' is not a score of lists; wanted target, context, normsum, sum or context-context",
+                      name);
+}
+
+enum list_score list_score_of_view(enum model_view view) {
+    enum list_score score = LIST_SCORE_TARGET;
+    for (int i = 0; i < LIST_SCORES; i++)
+        if (kinds[i].metric == METRIC_COSINE && kinds[i].item == view) score = (enum list_score)i;
+    return score;
+}
+
+enum list_score score_of_run(const struct config *run) {
+    return LIST_SCORE_TARGET;
+}
+
+int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
+                     const struct config *config) {
+    *scores = (struct list_scores){.model = model, .score = score};
+    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among, config);
+}
+
+void list_scores_close(struct list_scores *scores) {
+    search_close(&scores->search);
+}
+
+/* ---- asking ---- */
+
+struct asking {
+    struct list_scores *scores;
+    const struct list_question *question;
+    struct search_block block;
+    float *row; /* [dim] of one item */
+};
+
+/* The mean of a list's rows (zeros where none is known) as the query at `place`, and the rows that it may not find. */
+static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
+    const struct list_question *question = asking->question;
+    const struct model *model = asking->scores->model;
+    struct search_block *block = &asking->block;
+    float *query = block->queries + place * model->dim;
+    uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
+             own = block->banned_starts[place];
+    /* One more than there are: an address is computed of where the first would stand. */
+    if (mem_grow(&block->banned, &block->banned_capacity, own + (end - at) + 1, sizeof *block->banned, "queries"))
+        return -1;
+    memset(query, 0, model->dim * sizeof *query);
+    for (; at < end; at++) {
+        uint64_t row = question->codes[at];
+        if (row >= model->rows) continue;
+        if (model_row(model, kinds[asking->scores->score].list, row, asking->scores->search.metric == METRIC_COSINE,
+                      asking->row))
+            return -1;
+        for (uint32_t column = 0; column < model->dim; column++) query[column] += asking->row[column];
+        block->banned[own + known++] = (uint32_t)row;
+    }
+    for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
+    block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
+    return 0;
+}
+
+static uint64_t list_at(const struct list_question *question, uint64_t i) {
+    return question->lists ? question->lists[i] : i;
+}
+
+/* Asks as many lists from number `first` on as one block takes; how many, or 0 after a failure. */
+static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *answer, void *user) {
+    const struct list_question *question = asking->question;
+    struct search_block *block = &asking->block;
+    uint64_t n = 0;
+    for (; n < block->rows && first + n < question->count && block->banned_starts[n] < BANNED_MOST; n++)
+        if (ask_list(asking, n, list_at(question, first + n))) return 0;
+    if (search_top(&asking->scores->search, block->queries, n, question->k,
+                   question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
+        return 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (answer(user, list_at(question, first + i), block->ids + i * question->k, block->scores + i * question->k))
+            return 0;
+    return n;
+}
+
+int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
+    struct asking asking = {.scores = scores, .question = question};
+    uint32_t dim = scores->model->dim;
+    int result = search_block_init(&asking.block, dim, question->k, question->count);
+    asking.row = mem_alloc(dim, sizeof *asking.row, "a row");
+    if (!asking.row) result = -1;
+    if (!result) asking.block.banned_starts[0] = 0;
+    for (uint64_t done = 0, n; !result && done < question->count; done += n) {
+        n = ask_block(&asking, done, answer, user);
+        if (!n) result = -1;
+    }
+    free(asking.row);
+    search_block_release(&asking.block);
+    return result;
+}

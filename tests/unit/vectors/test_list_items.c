@@ -1,0 +1,98 @@
+#include "vectors/list_items.h"
+#include "tests/unit/plain_options.h"
+#include "tests/unit/small_run.h"
+
+static struct small_run run;
+static struct model model;
+static char *file;
+
+static int set_up(void **state) {
+    static const float rows[6] = {1, 2, 3, 4, 5, 6};
+    small_run_make(&run, "a\t9\nb\t8\nc\t7\n", 3, 2, rows, rows);
+    file = small_path(run.directory, "lists");
+    return model_open(&model, run.directory);
+}
+
+static int tear_down(void **state) {
+    model_close(&model);
+    small_run_remove(&run);
+    free(file);
+    return 0;
+}
+
+static void text_is(const char *text) {
+    small_write(run.directory, "lists", text, strlen(text));
+}
+
+static void list_is(const struct list_items *items, uint64_t list, uint64_t count, const uint64_t *codes) {
+    assert_int_equal(items->starts[list + 1] - items->starts[list], count);
+    for (uint64_t i = 0; i < count; i++) assert_int_equal(items->codes[items->starts[list] + i], codes[i]);
+}
+#define LIST_IS(items, list, ...)                                                                                      \
+    list_is(items, list, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
+
+/* A list that comes again goes on, an item that comes again stands again, a list may have nothing. */
+static void every_list(void **state) {
+    struct corpus_options reading = plain_options(FORMAT_LISTS);
+    struct names lists = {.capacity = 0}, unknown = {.capacity = 0};
+    struct list_items items;
+    text_is("u1 c x a\nu2\nu3\ty a y\r\nu1 a\n\n");
+    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, &unknown), 0);
+    assert_int_equal(lists.words.size, 3);
+    LIST_IS(&items, 0, 2, 3, 0, 0);
+    list_is(&items, 1, 0, NULL);
+    LIST_IS(&items, 2, 4, 0, 4);
+    assert_int_equal(items.count, 7);
+    assert_null(items.met);
+    list_items_release(&items);
+    names_release(&lists);
+    names_release(&unknown);
+    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0); /* not told apart */
+    LIST_IS(&items, 0, 2, 3, 0, 0);
+    LIST_IS(&items, 2, 3, 0, 3);
+    list_items_release(&items);
+    list_items_release(&items);
+    names_release(&lists);
+}
+
+static void lists_by_name(void **state) {
+    struct corpus_options reading = plain_options(FORMAT_PAIRS);
+    struct names lists = {.capacity = 0};
+    struct list_items items;
+    names_add(&lists, "u9", 2), names_add(&lists, "absent", 6), names_add(&lists, "u1", 2);
+    reading.min_rating = 3;
+    text_is("u1,a,5\nu2,b,5\nu9,z,3\nu1,b,2\nu9,c,4\nu1,c,3");
+    assert_int_equal(list_items_read_named(&items, file, &reading, &model, &lists), 0);
+    LIST_IS(&items, 0, 3, 2);
+    list_is(&items, 1, 0, NULL);
+    LIST_IS(&items, 2, 0, 2);
+    assert_int_equal(items.met[0] + items.met[2], 2);
+    assert_int_equal(items.met[1], 0);
+    assert_int_equal(lists.words.size, 3);
+    list_items_release(&items);
+    names_release(&lists);
+}
+
+static void refused(void **state) {
+    struct corpus_options reading = plain_options(FORMAT_PAIRS);
+    struct names lists = {.capacity = 0};
+    struct list_items items;
+    text_is("u1 a\nu2\n");
+    assert_failed_with(list_items_read(&items, file, &reading, &model, &lists, NULL), "line 2: 1 field; wanted 2 to 4");
+    list_items_release(&items);
+    text_is("SPTX-IDS and more");
+    assert_failed_with(list_items_read_named(&items, file, &reading, &model, &lists), "is an id stream");
+    list_items_release(&items);
+    assert_failed_with(list_items_read(&items, "/nonexistent", &reading, &model, &lists, NULL), "/nonexistent");
+    list_items_release(&items);
+    text_is("");
+    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0);
+    list_items_release(&items);
+    names_release(&lists);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(lists_by_name),
+                                       cmocka_unit_test(refused)};
+    return cmocka_run_group_tests_name("list_items", tests, set_up, tear_down);
+}
