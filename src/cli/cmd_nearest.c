@@ -42,7 +42,7 @@ static void print_answers(const struct asking *asking, const uint32_t *ids, cons
         const char *word = vocab_word(&asking->model.vocab, ids[i], &length);
         fwrite(word, 1, length, stdout);
         printf("\t%.6f", (double)scores[i]);
-        if (asking->titles.title) printf("\t%s", asking->titles.title[ids[i]] ? asking->titles.title[ids[i]] : "");
+        if (asking->titles.title) printf("\t%s", titles_of(&asking->titles, ids[i]));
         putchar('\n');
     }
 }

@@ -1,11 +1,28 @@
 #include "titles.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "lines.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+int titles_read(struct titles *titles, const struct model *model, const char *path) {
+    struct lines lines;
+    titles->text = lines_open(&lines, path);
+    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
+    if (!titles->text || !titles->title) return -1;
+    while (lines_next(&lines)) {
+        if (lines.line == lines.stop) continue;
+        char *tab = memchr(lines.line, '\t', (size_t)(lines.stop - lines.line));
+        if (!tab) return fail("'%s' line %" PRIu64 " has no TAB; wanted an id, a TAB and a title", path, lines.number);
+        *lines.stop = 0; /* the byte that ended the line, or the NUL behind the file */
+        int64_t row = vocab_find(&model->vocab, lines.line, (uint64_t)(tab - lines.line));
+        if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
+    }
+    return 0;
+}
 
 void titles_release(struct titles *titles) {
     free(titles->text);
@@ -13,27 +30,8 @@ void titles_release(struct titles *titles) {
     *titles = (struct titles){NULL, NULL};
 }
 
-int titles_read(struct titles *titles, const struct model *model, const char *path) {
-    uint64_t length, line_number = 0;
-    titles->text = file_read_given(path, mem_available(), &length);
-    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
-    if (!titles->text || !titles->title) return -1;
-    for (char *line = titles->text, *end = titles->text + length, *next; line < end; line = next) {
-        size_t n = (size_t)(end - line);
-        char *stop = memchr(line, '\n', n), *tab;
-        line_number++;
-        next = stop ? stop + 1 : end;
-        if (!stop) stop = end;
-        if (stop > line && stop[-1] == '\r') stop--;
-        *stop = 0;
-        if (stop == line) continue;
-        if (!(tab = memchr(line, '\t', (size_t)(stop - line))))
-            return fail("'%s' line %llu has no TAB; wanted an id, a TAB and a title", path,
-                        (unsigned long long)line_number);
-        int64_t row = vocab_find(&model->vocab, line, (uint64_t)(tab - line));
-        if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
-    }
-    return 0;
+const char *titles_of(const struct titles *titles, uint64_t row) {
+    return titles->title && titles->title[row] ? titles->title[row] : "";
 }
 
 int64_t titles_find(const struct titles *titles, const struct model *model, const char *title) {

@@ -1,0 +1,62 @@
+#include "vectors/titles.h"
+#include "tests/unit/small_run.h"
+
+static struct small_run run;
+static struct model model;
+static char *file;
+
+static int set_up(void **state) {
+    static const float rows[6] = {1, 2, 3, 4, 5, 6};
+    small_run_make(&run, "a\t9\nb\t8\nc\t7\n", 3, 2, rows, rows);
+    file = small_path(run.directory, "titles");
+    return model_open(&model, run.directory);
+}
+
+static int tear_down(void **state) {
+    model_close(&model);
+    small_run_remove(&run);
+    free(file);
+    return 0;
+}
+
+static int read_text(struct titles *titles, const char *text) {
+    small_write(run.directory, "titles", text, strlen(text));
+    return titles_read(titles, &model, file);
+}
+
+/* A byte order mark and every kind of line end are no part of ids and titles; a TAB in a title is; the first title of
+ * an id stays; ids that are no words and empty lines are passed over. */
+static void reads_lines_of_id_and_title(void **state) {
+    struct titles titles;
+    assert_int_equal(read_text(&titles, "\xEF\xBB\xBF"
+                                        "a\tOne, the first\r\nother\tNobody\n\nc\tTwo\tcolumns\rc\tLater\nb\t"),
+                     0);
+    assert_string_equal(titles_of(&titles, 0), "One, the first");
+    assert_string_equal(titles_of(&titles, 1), "");
+    assert_string_equal(titles_of(&titles, 2), "Two\tcolumns");
+    assert_int_equal(titles_find(&titles, &model, "Two\tcolumns"), 2);
+    assert_int_equal(titles_find(&titles, &model, "Nobody"), -1);
+    titles_release(&titles);
+    titles_release(&titles);
+    assert_string_equal(titles_of(&titles, 2), ""); /* where no file was read, nothing has a title */
+    assert_int_equal(titles_find(&titles, &model, "Two\tcolumns"), -1);
+}
+
+static void refuses(void **state) {
+    struct titles titles;
+    assert_failed_with(read_text(&titles, "a\tOne\n\nb Two\n"), "line 3 has no TAB; wanted an id, a TAB and a title");
+    titles_release(&titles);
+    assert_failed_with(titles_read(&titles, &model, "/nonexistent"), "/nonexistent");
+    titles_release(&titles);
+    assert_int_equal(read_text(&titles, ""), 0); /* nobody has a title */
+    assert_string_equal(titles_of(&titles, 0), "");
+    titles_release(&titles);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reads_lines_of_id_and_title, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("titles", tests, NULL, NULL);
+}
