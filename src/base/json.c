@@ -1,0 +1,103 @@
+#include "json.h"
+
+#include "memory.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ESCAPED_BYTES = 6 }; /* \u003c */
+
+void json_release(struct json *json) {
+    free(json->bytes);
+    *json = (struct json){.used = 0};
+}
+
+/* Space for `length` bytes more and a NUL, or NULL. */
+static char *more(struct json *json, uint64_t length) {
+    if (!json->failed && mem_grow(&json->bytes, &json->capacity, json->used + length + 1, 1, "a JSON text"))
+        json->failed = 1;
+    return json->failed ? NULL : json->bytes + json->used;
+}
+
+void json_print(struct json *json, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *at = length < 0 ? NULL : more(json, (uint64_t)length);
+    if (!at) return;
+    va_start(args, format);
+    vsnprintf(at, (size_t)length + 1, format, args);
+    va_end(args);
+    json->used += (uint64_t)length;
+}
+
+/* ---- strings ---- */
+
+/* Bytes of the character that begins here; 0 where none does: a stray or missing byte, a longer form than needed, half of a
+ * surrogate pair, or a number past U+10FFFF. */
+static unsigned utf8_length(const unsigned char *at, uint64_t left) {
+    if (*at < 0x80) return 1;
+    unsigned length = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : 2;
+    if (*at < 0xC2 || *at > 0xF4 || left < length) return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    if ((*at == 0xE0 && at[1] < 0xA0) || (*at == 0xED && at[1] > 0x9F)) return 0;
+    if ((*at == 0xF0 && at[1] < 0x90) || (*at == 0xF4 && at[1] > 0x8F)) return 0;
+    return length;
+}
+
+static int is_escaped(unsigned char byte) {
+    return byte < 0x20 || byte == 0x7F || byte == '"' || byte == '\\' || byte == '<' || byte == '>' || byte == '&';
+}
+
+void json_string(struct json *json, const char *text, uint64_t length) {
+    uint64_t most;
+    if (__builtin_mul_overflow(length, (uint64_t)ESCAPED_BYTES, &most)) most = UINT64_MAX / 2;
+    char *out = more(json, most + 2);
+    if (!out) return;
+    *out++ = '"';
+    for (const unsigned char *at = (const unsigned char *)text, *end = at + length; at < end;) {
+        unsigned bytes = utf8_length(at, (uint64_t)(end - at));
+        if (!bytes || is_escaped(*at)) {
+            out += snprintf(out, ESCAPED_BYTES + 1, "\\u%04x", bytes ? *at : 0xFFFD);
+            at++;
+        } else {
+            memcpy(out, at, bytes);
+            out += bytes;
+            at += bytes;
+        }
+    }
+    *out++ = '"';
+    *out = 0;
+    json->used = (uint64_t)(out - json->bytes);
+}
+
+void json_number(struct json *json, double value) {
+    if (isfinite(value))
+        json_print(json, "%.6g", value);
+    else
+        json_print(json, "null");
+}
+
+void json_base64(struct json *json, const void *data, uint64_t length) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *bytes = data;
+    char *out = more(json, length / 3 * 4 + 4 + 2);
+    if (!out) return;
+    *out++ = '"';
+    for (uint64_t i = 0; i < length; i += 3) {
+        uint64_t left = length - i;
+        uint32_t three = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+        *out++ = digits[three >> 18];
+        *out++ = digits[three >> 12 & 63];
+        *out++ = left > 1 ? digits[three >> 6 & 63] : '=';
+        *out++ = left > 2 ? digits[three & 63] : '=';
+    }
+    *out++ = '"';
+    *out = 0;
+    json->used = (uint64_t)(out - json->bytes);
+}

@@ -1,0 +1,30 @@
+/* json: a JSON text made in memory, piece by piece.
+ *
+ * Once a piece did not fit into memory the text is lost: later calls do nothing, and json_failed() tells at the end.
+ */
+#ifndef SPTX_JSON_H
+#define SPTX_JSON_H
+
+#include <stdint.h>
+
+struct json {
+    char *bytes; /* owned */
+    uint64_t used, capacity;
+    int failed; /* fail() was called */
+};
+void json_release(struct json *json); /* harmless on a zeroed one */
+
+/* Bytes as they are: brackets, commas, names of the program's own. */
+void json_print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A string in its quotes. Bytes that are no UTF-8 become U+FFFD. '<', '>' and '&' come as \u escapes, as control characters
+ * do, so that the text can stand in a <script> of a page whatever it says. */
+void json_string(struct json *json, const char *text, uint64_t length);
+
+/* Six digits, or null where it is not finite. */
+void json_number(struct json *json, double value);
+
+/* A string that holds bytes as base64. */
+void json_base64(struct json *json, const void *data, uint64_t length);
+
+#endif
