@@ -118,6 +118,31 @@ const struct command commands[] = {
      "  --score=SCORE     held-out items: how a list's items choose others, in the place of --table; by itself "
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
+    {"recommend", cmd_recommend,
+     "recommend RUN --lists=FILE [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE] [--among=N] "
+     "[--seen] [--json]",
+     "items for lists: lines of list <TAB> item <TAB> score",
+     RUN_HELP
+     "\n"
+     "\n"
+     "For each list the items that suit it best, but for its own. What the run does not know of a list is left out, with a\n"
+     "warning that counts it; a list of which it knows nothing gets no line.\n"
+     "\n"
+     "  --lists=FILE      lists, read as the run's corpus was (corpus.format, corpus.min_rating, corpus.header of its\n"
+     "                    config.ini), text as lists; keys of the command line come first: --corpus.format=lists\n"
+     "  --name=LIST       of these only this one; may be given several times\n"
+     "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
+     "in\n"
+     "                    its name is given alone. With --titles titles are understood, too\n"
+     "  --k=20            how many for each list\n"
+     "  --score=SCORE     how a list's items choose others; by itself what suits what the run was trained for, as evaluate\n"
+     "                    says and measures it\n" SCORES_HELP
+     "  --titles=FILE     lines of id <TAB> title: the title of each item as a last column\n"
+     "  --among=N         only of the first N words of vocab.tsv, the most frequent ones as a rule; 0: all\n"
+     "  --seen            a list's own items may be recommended, too\n"
+     "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
+     "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
+     "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "

@@ -76,7 +76,8 @@ def inputs():
                   "packed/a.gz": gzip.compress(pairs.encode(), mtime=0), "packed/b.zst": pack_zst(pairs.encode()),
                   "lists.txt": b"".join(b"l%d w0 w1 w2 w%d\n" % (i, i) for i in range(3, 9)),
                   "pairs.txt": b"w0 w1 3\nw2 w3 2\nw4 w5 1\n", "analogies.txt": b": all\nw0 w1 w2 w3\nw1 w2 w3 w4\n",
-                  "groups.tsv": b"".join(b"w%d\tg%d\n" % (i, i % 3) for i in range(20)), **THEIRS})
+                  "groups.tsv": b"".join(b"w%d\tg%d\n" % (i, i % 3) for i in range(20)),
+                  "titles.tsv": b"".join(b"w%d\tWord %d\n" % (i, i) for i in range(20)), **THEIRS})
     return files
 
 
@@ -266,6 +267,8 @@ class Scenarios:
         self.reads("analogy", finished, ["analogy", "run", "w0", "w1", "w2"])
         self.reads("evaluate", finished, ["evaluate", "run", "--pairs=pairs.txt", "--analogies=analogies.txt",
                                           "--train=lists.txt", "--held-out=lists.txt", "--groups=groups.tsv"])
+        self.reads("recommend", finished, ["recommend", "run", "--lists=lists.txt", "--titles=titles.tsv"])
+        self.reads("recommend-json", finished, ["recommend", "run", "--items=w0,w1,none", "--json", "--score=context"])
         self.reads("generate", nothing, ["generate", "words", "--rows=50", "--lists=40", "--out=out"], ["out", "out.groups.tsv"])
         self.reads("generate-ids", nothing, ["generate", "books", "--rows=50", "--lists=40", "--out=out.ids"],
                    ["out.ids", "out.ids.vocab.tsv", "out.ids.groups.tsv"])

@@ -154,8 +154,12 @@ def fuzz_questions(work, rng):
     (work / "pairs.txt").write_bytes(harm(b"the cat 3.5\na\tdog\t2\nred ball 9\n" * 3, rng))
     (work / "analogies.txt").write_bytes(harm(b": people\nthe cat a dog\ncat dog red ball\n" * 3, rng))
     (work / "lists.txt").write_bytes(harm(b"u1 the cat\nu2 red ball dog\n", rng))
-    return run(work, "evaluate", "run", *rng.choice((("--pairs=pairs.txt",), ("--analogies=analogies.txt",),
-                                                     ("--train=lists.txt", "--held-out=lists.txt"))))
+    (work / "titles.tsv").write_bytes(harm(b"the\tThe one\ncat\tA cat, say\n", rng))
+    score = f"--score={rng.choice(('target', 'context', 'normsum'))}"
+    return run(work, *rng.choice((("evaluate", "run", "--pairs=pairs.txt"), ("evaluate", "run", "--analogies=analogies.txt"),
+                                  ("evaluate", "run", "--train=lists.txt", "--held-out=lists.txt", score),
+                                  ("recommend", "run", "--lists=lists.txt", "--titles=titles.tsv", "--json", score),
+                                  ("recommend", "run", "--lists=lists.txt", "--corpus.format=pairs"))))
 
 
 KINDS = [fuzz_config, fuzz_corpus, fuzz_packed, fuzz_vocabulary, fuzz_stream, fuzz_model, fuzz_questions]

@@ -1,0 +1,170 @@
+#include "commands.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "vectors/recommend.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_ANSWERS = 1000000000, LIVE_SECONDS = 1 };
+
+/* What a run is asked, and how the answers are printed. */
+struct asked {
+    struct model model;
+    struct titles titles;
+    struct recommend_request request;
+    const char *items[OPTION_TIMES], *names[OPTION_TIMES];
+    int items_count, names_count, seen, json;
+    const char *lists, *k, *score, *titles_path, *among;
+    struct json text; /* of the answer being printed */
+    struct progress progress;
+    int live; /* 1: a live line, for answers do not come to a terminal themselves */
+    uint64_t answered;
+};
+
+static void print_lines(const struct asked *asked, const struct recommended *answer) {
+    for (uint32_t i = 0; i < answer->count; i++) {
+        uint64_t length;
+        const char *item = vocab_word(&asked->model.vocab, answer->ids[i], &length);
+        fwrite(answer->list, 1, answer->length, stdout);
+        putchar('\t');
+        fwrite(item, 1, length, stdout);
+        printf("\t%.6f", (double)answer->scores[i]);
+        if (asked->titles.title) printf("\t%s", titles_of(&asked->titles, answer->ids[i]));
+        putchar('\n');
+    }
+}
+
+/* Nine digits are a float32 to the bit. */
+static void json_score(struct json *text, float score) {
+    if (isfinite(score))
+        json_print(text, "%.9g", (double)score);
+    else
+        json_number(text, (double)score);
+}
+
+/* {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [{"item": "a", "score": 0.5, "title": "A"}]} */
+static int print_object(struct asked *asked, const struct recommended *answer) {
+    struct json *text = &asked->text;
+    text->used = 0;
+    json_print(text, "{\"list\": ");
+    json_string(text, answer->list, answer->length);
+    json_print(text, ", \"score\": \"%s\", \"known\": %llu, \"unknown\": %llu, \"items\": [",
+               list_score_name(asked->request.score), (unsigned long long)answer->known,
+               (unsigned long long)answer->unknown);
+    for (uint32_t i = 0; i < answer->count; i++) {
+        uint64_t length;
+        const char *item = vocab_word(&asked->model.vocab, answer->ids[i], &length);
+        const char *title = titles_of(&asked->titles, answer->ids[i]);
+        json_print(text, i ? ", {\"item\": " : "{\"item\": ");
+        json_string(text, item, length);
+        json_print(text, ", \"score\": ");
+        json_score(text, answer->scores[i]);
+        if (asked->titles.title) {
+            json_print(text, ", \"title\": ");
+            json_string(text, title, strlen(title));
+        }
+        json_print(text, "}");
+    }
+    json_print(text, "]}\n");
+    if (text->failed) return -1;
+    fwrite(text->bytes, 1, text->used, stdout);
+    return 0;
+}
+
+/* A reader that went away, or a full disk, ends it: the rest would be computed for nobody. */
+static int print_answer(void *user, const struct recommended *answer) {
+    struct asked *asked = user;
+    if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;
+    if (ferror(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
+    asked->answered++;
+    if (asked->live) progress_show(&asked->progress, asked->answered, answer->lists, "lists");
+    return 0;
+}
+
+static int check_asked(const struct asked *asked, int given) {
+    if (given != 1)
+        return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
+    if (!asked->lists == !asked->items_count)
+        return fail_usage("recommend wants either --lists=FILE or --items=A,B,..; see 'sptx-w2v help recommend'");
+    if (asked->names_count && !asked->lists)
+        return fail_usage("recommend: --name = '%.100s' is a list of a file; wanted --lists=FILE, too",
+                          asked->names[0]);
+    return 0;
+}
+
+/* How lists are read and, unless --score says it, scored: as suits the run. */
+static int read_run(struct asked *asked, struct config *run, const char **settings, int setting_count) {
+    int score = asked->score ? list_score_named(asked->score) : 0;
+    if (score < 0 || command_run_config(run, asked->model.directory, settings, setting_count)) return -1;
+    asked->request.score = asked->score ? (enum list_score)score : score_of_run(run);
+    asked->request.reading = config_corpus(run);
+    return 0;
+}
+
+static int take_numbers(struct asked *asked) {
+    uint64_t k = 20, rows = asked->model.rows;
+    if (command_count("recommend", "k", asked->k, 1, MOST_ANSWERS, &k)) return -1;
+    if (command_count("recommend", "among", asked->among, 0, UINT32_MAX, &asked->request.among)) return -1;
+    asked->request.k = (uint32_t)(k < rows ? k : rows);
+    return 0;
+}
+
+static int ask(struct asked *asked, const struct config *config) {
+    struct recommend_request *request = &asked->request;
+    if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
+    request->lists = asked->lists;
+    request->names = asked->names;
+    request->names_count = (uint64_t)asked->names_count;
+    request->items = asked->items;
+    request->items_count = (uint64_t)asked->items_count;
+    request->titles = asked->titles.title ? &asked->titles : NULL;
+    request->seen = asked->seen;
+    asked->live = !isatty(STDOUT_FILENO);
+    progress_start(&asked->progress, "recommending", LIVE_SECONDS);
+    int result = recommend(&asked->model, request, config, print_answer, asked);
+    progress_end(&asked->progress);
+    return result;
+}
+
+/* sptx-w2v recommend RUN --lists=FILE [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE]
+ * [--among=N] [--seen] [--json] */
+int cmd_recommend(int argc, char **argv) {
+    struct asked asked = {.k = NULL};
+    const struct option options[] = {{"lists", &asked.lists, NULL, NULL, NULL},
+                                     {"name", NULL, NULL, asked.names, &asked.names_count},
+                                     {"items", NULL, NULL, asked.items, &asked.items_count},
+                                     {"k", &asked.k, NULL, NULL, NULL},
+                                     {"score", &asked.score, NULL, NULL, NULL},
+                                     {"titles", &asked.titles_path, NULL, NULL, NULL},
+                                     {"among", &asked.among, NULL, NULL, NULL},
+                                     {"seen", NULL, &asked.seen, NULL, NULL},
+                                     {"json", NULL, &asked.json, NULL, NULL},
+                                     {0}};
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    struct config config = {.name = NULL}, run = {.name = NULL};
+    int setting_count = 0, result = -1;
+    if (!arguments) return -1;
+    const char **settings = arguments + argc;
+    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    if (given < 0 || check_asked(&asked, given)) goto out;
+    if (command_settings_of("recommend", "device, memory, corpus", settings, setting_count) ||
+        command_config(&config, NULL, settings, setting_count) || model_open(&asked.model, arguments[0]))
+        goto out;
+    if (take_numbers(&asked) || read_run(&asked, &run, settings, setting_count)) goto out;
+    result = ask(&asked, &config);
+out:
+    json_release(&asked.text);
+    titles_release(&asked.titles);
+    model_close(&asked.model);
+    config_release(&config);
+    config_release(&run);
+    free(arguments);
+    return result;
+}
