@@ -94,6 +94,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,$<)$(CC) $(CFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
+# The assembler reads the files of the page that report writes.
+$(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
+
 $(BUILD)/kernels/ranks/mpi.o: INCLUDES += $(MPI_CFLAGS)
 
 # One object a processor level; the level is in the name of the only symbol it gives.

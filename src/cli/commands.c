@@ -143,6 +143,21 @@ const struct command commands[] = {
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
      "\n" DEVICE_HELP},
+    {"report", cmd_report, "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--evaluation=FILE ...]",
+     "a page for the browser: curves, a map, nearest rows to search",
+     RUN_HELP
+     "\n"
+     "FILE is one page of HTML, below 10 MB, that opens without a server and asks no network: what was trained on what, loss,\n"
+     "speed and learning rate over time, a map of the most frequent rows, their nearest rows as 'nearest' gives them, the\n"
+     "run's keys.\n"
+     "\n"
+     "  --out=FILE         written beside and renamed, never half there; /dev/stdout and pipes get the bytes as they come\n"
+     "  --titles=FILE      lines of id <TAB> title: titles are shown beside ids, and found\n"
+     "  --top=5000         rows of the map, at most 20,000: it compares all with each other, so that 5,000 take seconds and\n"
+     "                     20,000 minutes on two cores\n"
+     "  --search=20000     rows whose ten nearest ones can be looked up, --top at least; each is searched among all rows\n"
+     "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
+     "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "

@@ -28,6 +28,7 @@ int cmd_nearest(int argc, char **argv);
 int cmd_analogy(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
 int cmd_recommend(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_devices(int argc, char **argv);

@@ -66,12 +66,15 @@ int model_row(const struct model *model, enum model_view view, uint64_t row, int
 }
 
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit) {
+    return model_matrix_of(model, view, NULL, rows && rows < model->rows ? rows : model->rows, unit);
+}
+
+float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit) {
     uint64_t capacity;
-    if (!rows || rows > model->rows) rows = model->rows;
-    if (__builtin_mul_overflow(rows, (uint64_t)model->dim, &capacity)) capacity = UINT64_MAX;
+    if (__builtin_mul_overflow(count, (uint64_t)model->dim, &capacity)) capacity = UINT64_MAX;
     float *matrix = mem_aligned(capacity, sizeof *matrix, "the rows of a model");
-    for (uint64_t row = 0; matrix && row < rows; row++)
-        if (model_row(model, view, row, unit, matrix + row * model->dim)) {
+    for (uint64_t i = 0; matrix && i < count; i++)
+        if (model_row(model, view, rows ? rows[i] : i, unit, matrix + i * model->dim)) {
             free(matrix);
             matrix = NULL;
         }

@@ -13,6 +13,8 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out);
 /* So the first `rows` rows (0: all) in memory. NULL after fail(); the caller frees. */
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
+/* The same of rows[count]; NULL: the first `count`. */
+float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit);
 
 /* The row of a word, or -1 after fail() that names the nearest one. */
 int64_t model_find(const struct model *model, const char *word);

@@ -11,18 +11,21 @@ enum { BLOCK_BYTES = 4 << 20 }; /* of queries and answers in one search */
 
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t restrict_rows, const struct config *config) {
+    uint64_t rows = restrict_rows && restrict_rows < model->rows ? restrict_rows : model->rows;
+    float *base = model_matrix(model, among, rows, metric == METRIC_COSINE);
+    return search_over(search, base, rows, model->dim, metric, config);
+}
+
+int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
+                const struct config *config) {
     struct backend_options options = {.depth = 1, .gpu_budget = UINT64_MAX};
-    *search = (struct search){.dim = model->dim, .metric = metric};
-    search->rows = restrict_rows && restrict_rows < model->rows ? restrict_rows : model->rows;
+    *search = (struct search){.ops = &backend_cpu, .base = base, .rows = rows, .dim = dim, .metric = metric};
     if (config) {
         options.threads = (unsigned)config->device_threads;
         options.index = (unsigned)config->device_index;
         options.gpu_budget = config->memory_gpu_budget;
     }
-    search->base = model_matrix(model, among, search->rows, metric == METRIC_COSINE);
-    search->ops = &backend_cpu;
-    if (config && session_backend(config, &search->ops)) return -1;
-    if (!search->base || search->ops->open(&search->backend, &options)) {
+    if (!base || (config && session_backend(config, &search->ops)) || search->ops->open(&search->backend, &options)) {
         search->backend = NULL;
         search_close(search);
         return -1;

@@ -1,0 +1,70 @@
+#include "commands.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "vectors/map.h"
+#include "vectors/page.h"
+
+#include <stdlib.h>
+
+enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
+
+static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
+                        const struct config *config, const char *out) {
+    struct titles titles = {NULL, NULL};
+    struct interrupt watch;
+    char size[TEXT_BYTES], count[TEXT_BYTES];
+    uint64_t bytes;
+    int result = titles_path ? titles_read(&titles, model, titles_path) : 0;
+    request->titles = &titles;
+    interrupt_watch(&watch);
+    if (!result) result = page_write(model, request, config, out, &bytes);
+    interrupt_end(&watch);
+    titles_release(&titles);
+    if (result) return -1;
+    uint64_t shown = request->top < model->rows ? request->top : model->rows;
+    note("wrote '%s': %s, with a map of the %s most frequent rows; any browser opens it", out,
+         text_of_bytes(size, bytes), text_of_count(count, shown));
+    return 0;
+}
+
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--evaluation=FILE ...] */
+int cmd_report(int argc, char **argv) {
+    const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *evaluations[OPTION_TIMES];
+    struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
+    const struct option options[] = {{"out", &out, NULL, NULL, NULL},
+                                     {"titles", &titles, NULL, NULL, NULL},
+                                     {"top", &top, NULL, NULL, NULL},
+                                     {"search", &listed, NULL, NULL, NULL},
+                                     {"evaluation", NULL, NULL, evaluations, &request.evaluation_count},
+                                     {0}};
+    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    struct model model = {.rows = 0};
+    struct config config = {.name = NULL};
+    int setting_count = 0, result = -1;
+    if (!arguments) return -1;
+    const char **settings = arguments + argc;
+    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
+    if (given < 0) goto out;
+    if (given != 1) {
+        fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", given);
+        goto out;
+    }
+    if (!out) {
+        fail_usage("report wants --out=FILE; see 'sptx-w2v help report'");
+        goto out;
+    }
+    request.run = arguments[0];
+    if (command_count("report", "top", top, 1, MAP_ROWS, &request.top) ||
+        command_count("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
+        command_settings_of("report", "device, memory", settings, setting_count) ||
+        command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0]))
+        goto out;
+    result = write_report(&model, &request, titles, &config, out);
+out:
+    model_close(&model);
+    config_release(&config);
+    free(arguments);
+    return result;
+}

@@ -1,0 +1,233 @@
+#include "map.h"
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "principal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LANES = 8,      /* rows whose push is computed side by side */
+    EARLY = 120,    /* rounds in which what is near is drawn together more strongly, so that groups find each other */
+    ROUNDS = 450,   /* of all */
+    BISECTIONS = 50 /* of a width, to far more digits than are seen */
+};
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
+static const float early_pull = 12;
+static const double start_spread =
+    1e-2; /* the first coordinates' standard deviation: the forces are nearly even there */
+static const float far_away =
+    1e15f; /* where the rows that fill the last lanes lie: they push by less than a float tells */
+
+/* What draws row i: forces[starts[i]] .. forces[starts[i + 1] - 1]. */
+struct pull {
+    uint32_t row;
+    float strength;
+};
+
+struct drawing {
+    const struct map_request *request;
+    uint64_t count, padded; /* padded to a multiple of LANES */
+    float *x, *y;           /* [padded] */
+    float *push_x, *push_y; /* [count] of a round, not yet divided by the sum of all nearness */
+    double *nearness;       /* [count] of row i to all others */
+    float *speed, *gain;    /* [2 x count] of each coordinate */
+    uint64_t *starts;       /* [count + 1] */
+    struct pull *pulls;
+    float rate, momentum, strength; /* of this round */
+    double all_nearness;
+    _Atomic uint64_t next; /* row that no worker has taken yet */
+};
+
+/* ---- how strongly rows are drawn together ---- */
+
+/* Shares of a row's neighbours, falling with distance such that their perplexity is as wanted. out [k], sums to 1. */
+static void share_out(const float *cosines, uint32_t k, double perplexity, float *out) {
+    double low = 0, high = INFINITY, width = 1, wanted = log(perplexity);
+    for (int step = 0; step < BISECTIONS; step++) {
+        double sum = 0, entropy = 0;
+        for (uint32_t i = 0; i < k; i++) {
+            double distance = 2 * ((double)cosines[0] - (double)cosines[i]), share = exp(-width * distance);
+            sum += share;
+            entropy += share * width * distance;
+            out[i] = (float)share;
+        }
+        entropy = entropy / sum + log(sum);
+        for (uint32_t i = 0; i < k; i++) out[i] = (float)((double)out[i] / sum);
+        if (entropy > wanted)
+            low = width;
+        else
+            high = width;
+        width = isinf(high) ? 2 * width : (low + high) / 2;
+    }
+}
+
+/* A pair is drawn by the mean of what each row gives the other: both rows have both shares in their lists. */
+static int find_pulls(struct drawing *d) {
+    const struct map_request *r = d->request;
+    uint64_t edges = r->count * r->k, *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
+    float *shares = mem_alloc(edges + 1, sizeof *shares, "the map");
+    double most = (double)r->k / 3, perplexity = most < MAP_PERPLEXITY ? fmax(most, 1) : MAP_PERPLEXITY;
+    d->starts = mem_zalloc(r->count + 1, sizeof *d->starts, "the map");
+    d->pulls = mem_alloc(2 * edges + 1, sizeof *d->pulls, "the map");
+    int result = at && shares && d->starts && d->pulls ? 0 : -1;
+    if (result) goto out;
+    for (uint64_t row = 0; row < r->count && r->k; row++)
+        share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
+    for (uint64_t edge = 0; edge < edges; edge++) d->starts[r->near[edge] + 1]++;
+    for (uint64_t row = 0; row < r->count; row++) d->starts[row + 1] += d->starts[row] + r->k;
+    memcpy(at, d->starts, r->count * sizeof *at);
+    for (uint64_t edge = 0; edge < edges; edge++) {
+        uint32_t row = (uint32_t)(edge / r->k), other = r->near[edge];
+        float strength = shares[edge] / (2 * (float)r->count);
+        d->pulls[at[row]++] = (struct pull){other, strength};
+        d->pulls[at[other]++] = (struct pull){row, strength};
+    }
+out:
+    free(at);
+    free(shares);
+    return result;
+}
+
+/* ---- a round ---- */
+
+/* What all rows do to row i, itself counted (nearness 1, no push). */
+static void push_row(struct drawing *d, uint64_t i) {
+    const lanes *x = (const lanes *)d->x, *y = (const lanes *)d->y;
+    lanes to_x = {0}, to_y = {0}, near = {0};
+    for (uint64_t at = 0; at < d->padded / LANES; at++) {
+        lanes dx = d->x[i] - x[at], dy = d->y[i] - y[at], nearness = 1 / (1 + dx * dx + dy * dy);
+        near += nearness;
+        nearness *= nearness;
+        to_x += nearness * dx;
+        to_y += nearness * dy;
+    }
+    double sum = -1;
+    d->push_x[i] = d->push_y[i] = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        sum += (double)near[lane];
+        d->push_x[i] += to_x[lane];
+        d->push_y[i] += to_y[lane];
+    }
+    d->nearness[i] = sum;
+}
+
+static int push_job(void *context, unsigned worker) {
+    struct drawing *d = context;
+    (void)worker;
+    uint64_t first, end;
+    while (pool_take(&d->next, d->count, 64, &first, &end))
+        for (uint64_t i = first; i < end; i++) push_row(d, i);
+    return 0;
+}
+
+static void drive(float force, float *speed, float *gain, const struct drawing *d) {
+    *gain = (force < 0) == (*speed < 0) ? *gain + 0.2f : *gain * 0.8f;
+    if (*gain < 0.01f) *gain = 0.01f;
+    *speed = d->momentum * *speed + d->rate * *gain * force;
+}
+
+/* A row goes on faster where it is driven the way it goes, and slower where it has gone too far. */
+static void drive_row(struct drawing *d, uint64_t i) {
+    float x = d->x[i], y = d->y[i], force_x = 0, force_y = 0, all = (float)d->all_nearness;
+    for (uint64_t edge = d->starts[i]; edge < d->starts[i + 1]; edge++) {
+        struct pull pull = d->pulls[edge];
+        float dx = d->x[pull.row] - x, dy = d->y[pull.row] - y;
+        float force = pull.strength * d->strength / (1 + dx * dx + dy * dy);
+        force_x += force * dx;
+        force_y += force * dy;
+    }
+    drive(4 * (force_x + d->push_x[i] / all), &d->speed[2 * i], &d->gain[2 * i], d);
+    drive(4 * (force_y + d->push_y[i] / all), &d->speed[2 * i + 1], &d->gain[2 * i + 1], d);
+}
+
+static int drive_job(void *context, unsigned worker) {
+    struct drawing *d = context;
+    (void)worker;
+    uint64_t first, end;
+    while (pool_take(&d->next, d->count, 64, &first, &end))
+        for (uint64_t i = first; i < end; i++) drive_row(d, i);
+    return 0;
+}
+
+static int play_round(struct drawing *d, int round, struct pool *pool) {
+    int early = round < EARLY;
+    d->strength = early ? early_pull : 1;
+    d->momentum = early ? 0.5f : 0.8f;
+    d->next = 0;
+    if (pool_run(pool, push_job, d)) return -1;
+    d->all_nearness = 0;
+    for (uint64_t i = 0; i < d->count; i++) d->all_nearness += d->nearness[i];
+    d->next = 0;
+    if (pool_run(pool, drive_job, d)) return -1;
+    for (uint64_t i = 0; i < d->count; i++) {
+        d->x[i] += d->speed[2 * i];
+        d->y[i] += d->speed[2 * i + 1];
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int begin(struct drawing *d, float *xy) {
+    const struct map_request *r = d->request;
+    double squares = 0;
+    d->x = mem_aligned(d->padded, sizeof *d->x, "the map");
+    d->y = mem_aligned(d->padded, sizeof *d->y, "the map");
+    d->push_x = mem_alloc(d->count, sizeof *d->push_x, "the map");
+    d->push_y = mem_alloc(d->count, sizeof *d->push_y, "the map");
+    d->nearness = mem_alloc(d->count, sizeof *d->nearness, "the map");
+    d->speed = mem_zalloc(d->count, 2 * sizeof *d->speed, "the map");
+    d->gain = mem_alloc(d->count, 2 * sizeof *d->gain, "the map");
+    if (!d->x || !d->y || !d->push_x || !d->push_y || !d->nearness || !d->speed || !d->gain) return -1;
+    if (principal_two(xy, r->rows, r->count, r->dim)) return -1;
+    for (uint64_t i = 0; i < 2 * d->count; i++) {
+        squares += (double)xy[i] * xy[i];
+        d->gain[i] = 1;
+    }
+    float scale = squares > 0 ? (float)(start_spread / sqrt(squares / (double)d->count)) : 0;
+    for (uint64_t i = 0; i < d->padded; i++) {
+        d->x[i] = i < d->count ? xy[2 * i] * scale : far_away;
+        d->y[i] = i < d->count ? xy[2 * i + 1] * scale : far_away;
+    }
+    return 0;
+}
+
+static int draw(struct drawing *d, float *xy, struct pool *pool) {
+    struct progress progress;
+    int result = 0;
+    progress_start(&progress, "the map", 1);
+    for (int round = 0; !result && round < ROUNDS; round++) {
+        result = play_round(d, round, pool);
+        if (!result && interrupt_asked()) result = fail("stopped by a signal: nothing was written");
+        progress_show(&progress, (uint64_t)round + 1, ROUNDS, "rounds");
+    }
+    progress_end(&progress);
+    for (uint64_t i = 0; i < d->count; i++) {
+        xy[2 * i] = d->x[i];
+        xy[2 * i + 1] = d->y[i];
+    }
+    return result;
+}
+
+int map_make(float *xy, const struct map_request *request, struct pool *pool) {
+    struct drawing d = {.request = request, .count = request->count};
+    d.padded = (d.count + LANES - 1) / LANES * LANES;
+    float least = 50, rate = (float)d.count / early_pull / 4;
+    d.rate = rate > least ? rate : least;
+    int result = find_pulls(&d) || begin(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
+    free(d.x);
+    free(d.y);
+    free(d.push_x);
+    free(d.push_y);
+    free(d.nearness);
+    free(d.speed);
+    free(d.gain);
+    free(d.starts);
+    free(d.pulls);
+    return result;
+}

@@ -1,0 +1,29 @@
+/* page: a run as one page of HTML that needs nothing else: what was trained on what, its curves, a map of the most
+ * frequent rows, their nearest rows to search, its keys, and what `evaluate` said of it.
+ *
+ * The page's files lie in src/vectors/page. What they show stands in the page as JSON. Nothing of it is run or fetched:
+ * the page's own policy allows the scripts that carry a number made of that JSON, and no connection at all.
+ */
+#ifndef SPTX_PAGE_H
+#define SPTX_PAGE_H
+
+#include "titles.h"
+#include "train/config.h"
+
+enum { PAGE_BYTES = 10000000 }; /* most of a page */
+
+struct page_request {
+    const char *run;                /* as the user names it, for the commands that the page shows */
+    uint64_t top;                   /* rows of the map: the most frequent ones */
+    uint64_t listed;                /* rows whose nearest rows are in the page; those of the map are in any case */
+    const struct titles *titles;    /* empty: none */
+    const char *const *evaluations; /* [evaluation_count] files of what evaluate printed */
+    int evaluation_count;
+};
+
+/* Writes the page whole or not at all; its bytes in *bytes. Refuses a file of a run and a page that grows too large.
+ * Searches by device.* of `config`. The same run and request make the same bytes. */
+int page_write(const struct model *model, const struct page_request *request, const struct config *config,
+               const char *path, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,98 @@
+// What the page shows, decoded, and how numbers and names are written.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+
+function decode(base64, Type) {
+  return new Type(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer);
+}
+
+const none = 0xFFFFFFFF;                        // no row
+const near = decode(data.near, Uint32Array);    // [listed x k] numbers of names
+const scores = decode(data.scores, Int32Array); // [listed x k] millionths
+const places = decode(data.map, Uint16Array);   // [top x 2]
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// An element with attributes and children. Texts go in as text: nothing of a run is read as HTML.
+function element(tag, attributes, ...children) {
+  const made = tag.startsWith('svg:')
+    ? document.createElementNS('http://www.w3.org/2000/svg', tag.slice(4))
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+// ---- names ----
+
+const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+// A name as it is shown: what would be invisible, or would turn the text beside it around, as a mark.
+function visible(text) {
+  const shown = text.replace(unseen, (c) => (c < ' ' ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : '\u00b7'));
+  return shown.trim() ? shown : '(blank)';
+}
+
+function nameOf(row) {
+  return visible(data.names[row]);
+}
+
+function titleOf(row) {
+  return data.titles[row] ? visible(data.titles[row]) : null;
+}
+
+// As the map and headings call it.
+function calledOf(row) {
+  return titleOf(row) || nameOf(row);
+}
+
+// ---- numbers ----
+
+function whole(n) {
+  return n.toLocaleString('en');
+}
+
+// 2.63 M
+function short(n) {
+  for (const [size, unit] of [[1e9, ' G'], [1e6, ' M'], [1e3, ' k']]) {
+    if (Math.abs(n) >= size) return (n / size).toPrecision(3) + unit;
+  }
+  return String(+n.toPrecision(3));
+}
+
+function duration(seconds) {
+  const s = Math.round(seconds), m = Math.floor(s / 60), h = Math.floor(m / 60);
+  if (h) return `${h} h ${m % 60} min`;
+  return m ? `${m} min ${s % 60} s` : `${seconds < 10 ? +seconds.toPrecision(2) : s} s`;
+}
+
+// Six digits behind the point, as `nearest` prints them.
+function scoreText(millionths) {
+  const digits = String(Math.abs(millionths)).padStart(7, '0');
+  return `${millionths < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+// ---- the configuration: [[section, [[key, value], ..]], ..] ----
+
+function readConfig(text) {
+  const sections = [];
+  for (const line of text.split('\n')) {
+    const section = /^\[(.*)\]\s*$/.exec(line), key = /^([^;#=][^=]*?)\s*=\s*(.*)$/.exec(line);
+    if (section) sections.push([section[1], []]);
+    else if (key && sections.length) sections[sections.length - 1][1].push([key[1], key[2]]);
+  }
+  return sections;
+}
+
+const config = readConfig(data.config);
+
+// The value of "section.key", or ''.
+function keyOf(name) {
+  const [section, key] = name.split('.');
+  for (const [found, keys] of config) {
+    if (found === section) for (const [k, value] of keys) if (k === key) return value;
+  }
+  return '';
+}

@@ -1,0 +1,277 @@
+// The map: a dot a row on a canvas, more frequent rows larger and named first. Wheel, pinch, buttons and keys zoom; dragging and
+// arrows move; a click asks for the row's nearest ones.
+
+const canvas = byId('map'), brush = canvas.getContext('2d'), tip = byId('map-tip');
+const mapFont = '12px system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+const namesMost = 220, namesTried = 2500, nameLetters = 28, reach = 14;
+
+// Where the map is looked at: a place p (0..1 each way) is drawn at (p - middle) * scale + half of the canvas.
+const look = {x: 0.5, y: 0.5, scale: 1, whole: 1};
+let mapColours = {}, mapWidth = 0, mapHeight = 0, mapDue = false, mapChosen = -1, mapOver = -1, mapNear = new Set();
+const nameWidths = new Map();
+
+function placeX(row) {
+  return (places[2 * row] / 65535 - look.x) * look.scale + mapWidth / 2;
+}
+
+function placeY(row) {
+  return (places[2 * row + 1] / 65535 - look.y) * look.scale + mapHeight / 2;
+}
+
+function dotSize(row) {
+  const size = (1.7 + 2.3 * (1 - row / data.top) ** 3) * Math.min(1, look.whole / 550);
+  return size * Math.min(2, Math.sqrt(look.scale / look.whole) * 0.5 + 0.5);
+}
+
+function isSeen(x, y) {
+  return x > -10 && y > -10 && x < mapWidth + 10 && y < mapHeight + 10;
+}
+
+// A canvas knows no variables of the style sheet: their colours are read off an element.
+function readColours() {
+  const probe = element('span', {});
+  document.body.append(probe);
+  for (const name of ['text', 'quiet', 'dot', 'orange', 'page', 'blue']) {
+    probe.style.color = `var(--${name})`;
+    mapColours[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+}
+
+// ---- drawing ----
+
+function drawDots(rows, colour, alpha, more) {
+  brush.globalAlpha = alpha;
+  brush.fillStyle = colour;
+  brush.beginPath();
+  for (const row of rows) {
+    const x = placeX(row), y = placeY(row), size = dotSize(row) + more;
+    if (!isSeen(x, y)) continue;
+    brush.moveTo(x + size, y);
+    brush.arc(x, y, size, 0, 2 * Math.PI);
+  }
+  brush.fill();
+  brush.globalAlpha = 1;
+}
+
+function mapName(row) {
+  const name = calledOf(row), letters = Array.from(name);
+  return letters.length > nameLetters ? `${letters.slice(0, nameLetters - 1).join('')}\u2026` : name;
+}
+
+function widthOf(name) {
+  if (!nameWidths.has(name)) nameWidths.set(name, brush.measureText(name).width);
+  return nameWidths.get(name);
+}
+
+// Writes a row's name right of its dot, or left where that is taken; not at all where both are, unless it must.
+function writeName(row, taken, colour, must) {
+  const name = mapName(row), x = placeX(row), y = placeY(row), width = widthOf(name), gap = dotSize(row) + 3;
+  if (!isSeen(x, y)) return false;
+  for (const from of [x + gap, x - gap - width]) {
+    const box = [from - 2, y - 7, from + width + 2, y + 7];
+    const free = box[0] >= 0 && box[2] <= mapWidth &&
+      !taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
+    if (!free && !(must && from > x)) continue;
+    taken.push(box);
+    brush.strokeStyle = mapColours.page;
+    brush.lineWidth = 3;
+    brush.strokeText(name, from, y);
+    brush.fillStyle = colour;
+    brush.fillText(name, from, y);
+    return true;
+  }
+  return false;
+}
+
+function writeNames() {
+  const taken = [];
+  let written = 0, tried = 0;
+  brush.font = mapFont;
+  brush.textBaseline = 'middle';
+  brush.lineJoin = 'round';
+  if (mapChosen >= 0) writeName(mapChosen, taken, mapColours.orange, true);
+  for (const row of mapNear) writeName(row, taken, mapColours.orange, false);
+  for (let row = 0; row < data.top && written < namesMost && tried < namesTried; row++) {
+    if (row === mapChosen || mapNear.has(row) || !isSeen(placeX(row), placeY(row))) continue;
+    tried++;
+    if (writeName(row, taken, mapChosen < 0 ? mapColours.text : mapColours.quiet, false)) written++;
+  }
+}
+
+function drawMap() {
+  mapDue = false;
+  const ratio = window.devicePixelRatio || 1;
+  brush.setTransform(ratio, 0, 0, ratio, 0, 0);
+  brush.clearRect(0, 0, mapWidth, mapHeight);
+  drawDots(Array.from({length: data.top}, (_, i) => data.top - 1 - i), mapColours.dot, mapChosen < 0 ? 0.75 : 0.4, 0);
+  drawDots(mapNear, mapColours.orange, 1, 1);
+  if (mapChosen >= 0) {
+    drawDots([mapChosen], mapColours.page, 1, 4.5);
+    drawDots([mapChosen], mapColours.orange, 1, 3);
+  }
+  writeNames();
+}
+
+function redraw() {
+  if (!mapDue) requestAnimationFrame(drawMap);
+  mapDue = true;
+}
+
+// ---- looking around ----
+
+function fitMap() {
+  let highX = 0, highY = 0;
+  for (let i = 0; i < places.length; i += 2) {
+    highX = Math.max(highX, places[i]);
+    highY = Math.max(highY, places[i + 1]);
+  }
+  const margin = 28;
+  look.whole = Math.max(50, Math.min((mapWidth - 2 * margin) / (highX / 65535 || 1), (mapHeight - 2 * margin) / (highY / 65535 || 1)));
+  Object.assign(look, {x: highX / 131070 || 0.5, y: highY / 131070 || 0.5, scale: look.whole});
+  redraw();
+}
+
+// The place under (x, y) stays there.
+function zoomAt(x, y, factor) {
+  const scale = Math.min(look.whole * 80, Math.max(look.whole * 0.6, look.scale * factor));
+  look.x += (x - mapWidth / 2) * (1 / look.scale - 1 / scale);
+  look.y += (y - mapHeight / 2) * (1 / look.scale - 1 / scale);
+  look.scale = scale;
+  redraw();
+}
+
+function moveMap(byX, byY) {
+  look.x -= byX / look.scale;
+  look.y -= byY / look.scale;
+  redraw();
+}
+
+// Shows a row and those near to it; moves there where it is out of sight.
+function pointOut(row, others) {
+  mapChosen = row < data.top ? row : -1;
+  mapNear = new Set(others.filter((other) => other < data.top && other !== row));
+  if (mapChosen >= 0 && mapWidth && !(placeX(row) > 20 && placeY(row) > 20 && placeX(row) < mapWidth - 20 && placeY(row) < mapHeight - 20)) {
+    look.x = places[2 * row] / 65535;
+    look.y = places[2 * row + 1] / 65535;
+  }
+  redraw();
+}
+
+function rowAt(x, y) {
+  let best = -1, least = reach * reach;
+  for (let row = 0; row < data.top; row++) {
+    const distance = (placeX(row) - x) ** 2 + (placeY(row) - y) ** 2;
+    if (distance < least) [best, least] = [row, distance];
+  }
+  return best;
+}
+
+function pointAt(x, y) {
+  const over = rowAt(x, y);
+  canvas.classList.toggle('over', over >= 0);
+  tip.hidden = over < 0;
+  if (over < 0) return;
+  if (over !== mapOver) {
+    tip.replaceChildren(element('bdi', {}, calledOf(over)), ` \u00b7 ${whole(data.counts[over])} times`);
+  }
+  const across = placeX(over), leftwards = across > mapWidth / 2;
+  tip.style.top = `${Math.max(0, placeY(over) - 40)}px`;
+  tip.style.left = leftwards ? 'auto' : `${across + 8}px`;
+  tip.style.right = leftwards ? `${mapWidth - across + 8}px` : 'auto';
+  mapOver = over;
+}
+
+// ---- pointers, wheel, keys ----
+
+// Fingers or buttons that are down, by pointer: where they are.
+const held = new Map();
+let moved = 0;
+
+function whereOf(event) {
+  const box = canvas.getBoundingClientRect();
+  return {x: event.clientX - box.left, y: event.clientY - box.top};
+}
+
+function dragTo(event) {
+  const before = held.get(event.pointerId), now = whereOf(event);
+  const other = [...held].find(([id]) => id !== event.pointerId);
+  moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+  held.set(event.pointerId, now);
+  if (!other) {
+    moveMap(now.x - before.x, now.y - before.y);
+    return;
+  }
+  const apart = (p) => Math.hypot(p.x - other[1].x, p.y - other[1].y) || 1;
+  moveMap((now.x - before.x) / 2, (now.y - before.y) / 2);
+  zoomAt((now.x + other[1].x) / 2, (now.y + other[1].y) / 2, apart(now) / apart(before));
+}
+
+function listenToPointers(choose) {
+  canvas.addEventListener('pointerdown', (event) => {
+    if (!held.size) moved = 0;
+    held.set(event.pointerId, whereOf(event));
+    canvas.setPointerCapture(event.pointerId);
+    canvas.classList.add('dragging');
+    tip.hidden = true;
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (held.has(event.pointerId)) dragTo(event);
+    else if (event.pointerType === 'mouse') pointAt(whereOf(event).x, whereOf(event).y);
+  });
+  const release = (event) => {
+    if (!held.delete(event.pointerId)) return;
+    if (!held.size) canvas.classList.remove('dragging');
+    const {x, y} = whereOf(event), row = event.type === 'pointerup' && !held.size && moved < 6 ? rowAt(x, y) : -1;
+    if (row >= 0) choose(row);
+  };
+  canvas.addEventListener('pointerup', release);
+  canvas.addEventListener('pointercancel', release);
+  canvas.addEventListener('pointerleave', () => {
+    tip.hidden = true;
+  });
+}
+
+function listenToKeys() {
+  const steps = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
+  const zooms = {'+': 1.4, '=': 1.4, '-': 1 / 1.4};
+  canvas.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (steps[event.key]) moveMap(...steps[event.key]);
+    else if (zooms[event.key]) zoomAt(mapWidth / 2, mapHeight / 2, zooms[event.key]);
+    else if (event.key === '0') fitMap();
+    else return;
+    event.preventDefault();
+  });
+  // The wheel goes on scrolling the page until the map is in use.
+  canvas.addEventListener('wheel', (event) => {
+    if (document.activeElement !== canvas && !event.ctrlKey) return;
+    event.preventDefault();
+    const {x, y} = whereOf(event), lines = event.deltaMode === 1 ? 30 : 1;
+    zoomAt(x, y, Math.exp(-event.deltaY * lines * 0.0016));
+  }, {passive: false});
+  byId('map-buttons').addEventListener('click', (event) => {
+    const what = event.target.dataset.do;
+    if (what === 'all') fitMap();
+    else if (what) zoomAt(mapWidth / 2, mapHeight / 2, what === 'in' ? 1.6 : 1 / 1.6);
+  });
+}
+
+function showMap(choose) {
+  readColours();
+  canvas.setAttribute('aria-label', `Map of the ${whole(data.top)} most frequent rows`);
+  byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows. Near by cosine is near on ` +
+    'the map (t-SNE from two principal directions, perplexity 30); far apart says little. Click a dot for its nearest rows; drag ' +
+    'to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or use arrows, + and -, 0 for the whole.';
+  listenToPointers(choose);
+  listenToKeys();
+  new ResizeObserver(() => {
+    const first = !mapWidth, ratio = window.devicePixelRatio || 1;
+    mapWidth = canvas.clientWidth;
+    mapHeight = canvas.clientHeight;
+    canvas.width = mapWidth * ratio;
+    canvas.height = mapHeight * ratio;
+    if (first || look.scale === look.whole) fitMap();
+    else redraw();
+  }).observe(canvas);
+}

@@ -1,0 +1,126 @@
+#include "page_rows.h"
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "map.h"
+#include "search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUERIES = 256 }; /* in one search, so that a signal need not wait long */
+
+void page_rows_release(struct page_rows *rows) {
+    free(rows->rows);
+    free(rows->near);
+    free(rows->scores);
+    free(rows->xy);
+    *rows = (struct page_rows){.count = 0};
+}
+
+/* ---- which rows ---- */
+
+struct counted {
+    uint64_t count;
+    uint32_t row;
+};
+
+static int by_count(const void *a, const void *b) {
+    const struct counted *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Ids need not be ranks of frequency: corpus.order has other orders too. */
+static int choose(struct page_rows *rows, const struct model *model) {
+    struct counted *all = mem_alloc(model->rows, sizeof *all, "the most frequent rows");
+    rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
+    int result = all && rows->rows ? 0 : -1;
+    for (uint64_t row = 0; !result && row < model->rows; row++)
+        all[row] = (struct counted){model->vocab.counts[row], (uint32_t)row};
+    if (!result) qsort(all, model->rows, sizeof *all, by_count);
+    for (uint64_t i = 0; !result && i < rows->count; i++) rows->rows[i] = all[i].row;
+    free(all);
+    return result;
+}
+
+/* ---- nearest rows ---- */
+
+/* What is asked of a search: the k best of each of some rows, itself left out. */
+struct asking {
+    const char *what;     /* for the live line */
+    const float *queries; /* [count x dim] */
+    const uint32_t *own;  /* [count] the row of the search that each query is */
+    uint64_t count;
+    uint32_t k;
+    uint32_t *ids; /* [count x k] */
+    float *scores; /* [count x k] */
+};
+
+static int ask(struct search *search, const struct asking *asking) {
+    uint64_t starts[QUERIES + 1];
+    struct progress progress;
+    int result = 0;
+    for (uint64_t i = 0; i <= QUERIES; i++) starts[i] = i;
+    progress_start(&progress, asking->what, 1);
+    for (uint64_t first = 0, k = asking->k; !result && first < asking->count; first += QUERIES) {
+        uint64_t left = asking->count - first, count = left < QUERIES ? left : QUERIES;
+        result = search_top(search, asking->queries + first * search->dim, count, asking->k, starts,
+                            asking->own + first, asking->ids + first * k, asking->scores + first * k);
+        if (!result && interrupt_asked()) result = fail("stopped by a signal: nothing was written");
+        progress_show(&progress, first + count, asking->count, "rows");
+    }
+    progress_end(&progress);
+    return result;
+}
+
+/* Exactly what `nearest` does for a word. */
+static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
+    struct search search = {.rows = 0};
+    float *queries = model_matrix_of(model, VIEW_TARGET, rows->rows, rows->count, 0);
+    rows->near = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->near, "nearest rows");
+    rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
+    int result = queries && rows->near && rows->scores ? 0 : -1;
+    if (!result && rows->k) result = search_open(&search, model, VIEW_TARGET, METRIC_COSINE, 0, config);
+    struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
+    if (!result && rows->k) result = ask(&search, &asking);
+    search_close(&search);
+    free(queries);
+    return result;
+}
+
+/* ---- the map ---- */
+
+/* Neighbours on the map are those of its own rows, all of length 1. */
+static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
+    uint64_t count = rows->top;
+    uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");
+    uint32_t *near = mem_alloc(count, (k + 1) * sizeof *near, "the map");
+    float *cosines = mem_alloc(count, (k + 1) * sizeof *cosines, "the map");
+    struct search search = {.rows = 0};
+    struct pool *pool = NULL;
+    int result = -1;
+    rows->xy = mem_alloc(count, 2 * sizeof *rows->xy, "the map");
+    if (!own || !near || !cosines || !rows->xy) goto out;
+    float *unit = model_matrix_of(model, VIEW_TARGET, rows->rows, count, 1);
+    if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
+    for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
+    struct asking asking = {"neighbours on the map", unit, own, count, k, near, cosines};
+    if ((k && ask(&search, &asking)) || !(pool = pool_open((unsigned)config->device_threads))) goto out;
+    struct map_request request = {unit, count, model->dim, near, cosines, k};
+    result = map_make(rows->xy, &request, pool);
+out:
+    if (pool) pool_close(pool);
+    search_close(&search);
+    free(own);
+    free(near);
+    free(cosines);
+    return result;
+}
+
+int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
+    rows->k = model->rows > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)model->rows - 1;
+    return choose(rows, model) || find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
+}

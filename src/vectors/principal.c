@@ -1,0 +1,85 @@
+#include "principal.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The directions are a beginning for what comes after, and to be seen by eye: a few digits of them are enough. */
+enum { ROUNDS = 20 };
+static const double least_length = 1e-12;
+
+struct directions {
+    const float *rows; /* [count x dim] */
+    uint64_t count;
+    uint32_t dim;
+    double *mean, *first, *second, *next; /* [dim] each, in one piece of memory that `mean` begins */
+};
+
+static double product(const double *a, const double *b, uint32_t dim) {
+    double sum = 0;
+    for (uint32_t i = 0; i < dim; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* How far a row lies from the mean along a direction. */
+static double along(const struct directions *d, uint64_t row, const double *direction) {
+    const float *values = d->rows + row * d->dim;
+    double sum = 0;
+    for (uint32_t i = 0; i < d->dim; i++) sum += ((double)values[i] - d->mean[i]) * direction[i];
+    return sum;
+}
+
+static void find_mean(struct directions *d) {
+    for (uint64_t row = 0; row < d->count; row++)
+        for (uint32_t i = 0; i < d->dim; i++) d->mean[i] += (double)d->rows[row * d->dim + i];
+    for (uint32_t i = 0; i < d->dim; i++) d->mean[i] /= (double)d->count;
+}
+
+/* Of length 1, or of zeros where there is no length; its largest part positive, so that a map has no other side. */
+static void settle(double *direction, uint32_t dim) {
+    double length = sqrt(product(direction, direction, dim));
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < dim; i++)
+        if (fabs(direction[i]) > fabs(direction[largest])) largest = i;
+    double factor = length > least_length ? (direction[largest] < 0 ? -1 : 1) / length : 0;
+    for (uint32_t i = 0; i < dim; i++) direction[i] *= factor;
+}
+
+/* One multiplication by the covariance, and what is left of it across `other` (NULL: all of it). */
+static void improve(struct directions *d, double *direction, const double *other) {
+    memset(d->next, 0, d->dim * sizeof *d->next);
+    for (uint64_t row = 0; row < d->count; row++) {
+        double far = along(d, row, direction);
+        for (uint32_t i = 0; i < d->dim; i++) d->next[i] += far * ((double)d->rows[row * d->dim + i] - d->mean[i]);
+    }
+    double shared = other ? product(d->next, other, d->dim) : 0;
+    for (uint32_t i = 0; i < d->dim; i++) direction[i] = d->next[i] - (other ? shared * other[i] : 0);
+    settle(direction, d->dim);
+}
+
+/* Any direction that no corpus is likely to be at right angles to: a walk round the circle by the golden angle. */
+static void begin(double *direction, uint32_t dim, double from) {
+    for (uint32_t i = 0; i < dim; i++) direction[i] = cos(from + 2.399963229728653 * i);
+}
+
+int principal_two(float *xy, const float *rows, uint64_t count, uint32_t dim) {
+    struct directions d = {.rows = rows, .count = count, .dim = dim};
+    d.mean = mem_zalloc(4 * (uint64_t)dim, sizeof *d.mean, "the directions of a map");
+    if (!d.mean) return -1;
+    d.first = d.mean + dim, d.second = d.first + dim, d.next = d.second + dim;
+    find_mean(&d);
+    begin(d.first, dim, 1);
+    begin(d.second, dim, 2);
+    for (int round = 0; round < ROUNDS; round++) {
+        improve(&d, d.first, NULL);
+        improve(&d, d.second, d.first);
+    }
+    for (uint64_t row = 0; row < count; row++) {
+        xy[2 * row] = (float)along(&d, row, d.first);
+        xy[2 * row + 1] = (float)along(&d, row, d.second);
+    }
+    free(d.mean);
+    return 0;
+}
