@@ -23,9 +23,6 @@ struct asked {
     int items_count, names_count, seen, json;
     const char *lists, *k, *score, *titles_path, *among;
     struct json text; /* of the answer being printed */
-    struct progress progress;
-    int live; /* 1: a live line, for answers do not come to a terminal themselves */
-    uint64_t answered;
 };
 
 static void print_lines(const struct asked *asked, const struct recommended *answer) {
@@ -83,8 +80,6 @@ static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;
     if (ferror(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
-    asked->answered++;
-    if (asked->live) progress_show(&asked->progress, asked->answered, answer->lists, "lists");
     return 0;
 }
 
@@ -126,10 +121,12 @@ static int ask(struct asked *asked, const struct config *config) {
     request->items_count = (uint64_t)asked->items_count;
     request->titles = asked->titles.title ? &asked->titles : NULL;
     request->seen = asked->seen;
-    asked->live = !isatty(STDOUT_FILENO);
-    progress_start(&asked->progress, "recommending", LIVE_SECONDS);
+    /* No live line between answers that come to a terminal themselves. */
+    struct progress progress;
+    progress_start(&progress, "recommending", LIVE_SECONDS);
+    if (!isatty(STDOUT_FILENO)) request->progress = &progress;
     int result = recommend(&asked->model, request, config, print_answer, asked);
-    progress_end(&asked->progress);
+    if (request->progress) progress_end(&progress);
     return result;
 }
 

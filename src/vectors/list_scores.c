@@ -117,6 +117,7 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
     for (uint64_t done = 0, n; !result && done < question->count; done += n) {
         n = ask_block(&asking, done, answer, user);
         if (!n) result = -1;
+        if (n && question->progress) progress_show(question->progress, done + n, question->count, "lists");
     }
     free(asking.row);
     search_block_release(&asking.block);

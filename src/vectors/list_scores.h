@@ -13,6 +13,7 @@
 #define SPTX_LIST_SCORES_H
 
 #include "search.h"
+#include "base/progress.h"
 
 enum list_score {
     LIST_SCORE_TARGET,
@@ -48,7 +49,8 @@ struct list_question {
     const uint64_t *lists; /* [count] the lists that are asked; NULL: 0 .. count - 1 */
     uint64_t count;
     uint32_t k;
-    int seen; /* 1: a list's own items may be among its answers */
+    int seen;                  /* 1: a list's own items may be among its answers */
+    struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 
 /* The answer to one list: its k best items, best first, DRAW_NONE where fewer are left. 0, or -1 to end the asking. */

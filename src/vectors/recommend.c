@@ -176,7 +176,7 @@ static int take_lists(struct recommending *r) {
 
 static int hand_over(void *context, uint64_t list, const uint32_t *ids, const float *scores) {
     struct recommending *r = context;
-    struct recommended answer = {.known = known_of(r, list), .ids = ids, .scores = scores, .lists = r->count};
+    struct recommended answer = {.known = known_of(r, list), .ids = ids, .scores = scores};
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
     while (answer.known && answer.count < r->request->k && ids[answer.count] != DRAW_NONE) answer.count++;
@@ -191,7 +191,8 @@ static int ask(struct recommending *r, const struct config *config) {
                                      .lists = r->asked,
                                      .count = r->count,
                                      .k = request->k,
-                                     .seen = request->seen};
+                                     .seen = request->seen,
+                                     .progress = request->progress};
     int result = list_scores_open(&scores, r->model, request->score, request->among, config) ||
                          list_scores_ask(&scores, &question, hand_over, r)
                      ? -1

@@ -20,7 +20,8 @@ struct recommend_request {
     enum list_score score;
     uint64_t among; /* of the first rows only; 0: all */
     uint32_t k;
-    int seen; /* 1: a list's own items may be recommended */
+    int seen;                  /* 1: a list's own items may be recommended */
+    struct progress *progress; /* the live line; NULL: none */
 };
 
 struct recommended {
@@ -30,7 +31,6 @@ struct recommended {
     const uint32_t *ids;     /* [count] best first */
     const float *scores;     /* [count] */
     uint32_t count;
-    uint64_t lists; /* asked in all, this one counted */
 };
 /* 0, or -1 to end it. */
 typedef int recommend_answer(void *user, const struct recommended *answer);
