@@ -12,7 +12,7 @@
 #include "base/report.h"
 #include "rows/table.h"
 #include "sptx.h"
-#include "vectors/search.h"
+#include "vectors/list_scores.h"
 
 struct sptx_context {
     struct report *report;    /* sentences of this context's calls */
@@ -40,6 +40,8 @@ struct sptx_run {
     struct model model;
     struct search search; /* opened by the first question */
     int searching;
+    struct list_scores lists; /* of the score asked last */
+    int recommending;
     struct sptx_run *next;
 };
 

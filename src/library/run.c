@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ void sptx_run_close(struct sptx_run *run) {
     *at = run->next;
     enter(context);
     if (run->searching) search_close(&run->search);
+    if (run->recommending) list_scores_close(&run->lists);
     model_close(&run->model);
     leave(context, 0);
     free(run);
@@ -86,14 +88,23 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
 
 /* ---- nearest ---- */
 
+/* The keys of [device] that name what the context runs on. The caller releases in any case. */
+static int device_config(const struct sptx_run *run, struct config *config) {
+    const struct sptx_context *context = run->context;
+    if (config_init(config)) return -1;
+    config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    config->device_threads = pool_threads(context->pool);
+    if (context->ops == &backend_cuda) config->device_index = strtoul(context->device + sizeof "cuda:" - 1, NULL, 10);
+    return 0;
+}
+
 static int open_search(struct sptx_run *run) {
     struct config config;
     if (run->searching) return 0;
-    if (config_init(&config)) return -1;
-    config.device_backend = run->context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
-    config.device_threads = pool_threads(run->context->pool);
-    if (run->context->ops == &backend_cuda) config.device_index = strtoul(run->context->device + sizeof "cuda:" - 1, NULL, 10);
-    int result = search_open(&run->search, &run->model, VIEW_TARGET, METRIC_COSINE, 0, &config);
+    int result = device_config(run, &config) ||
+                         search_open(&run->search, &run->model, VIEW_TARGET, METRIC_COSINE, 0, &config)
+                     ? -1
+                     : 0;
     config_release(&config);
     run->searching = !result;
     return result;
@@ -117,4 +128,69 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 out:
     free(starts);
     return leave(run->context, result);
+}
+
+/* ---- recommend ---- */
+
+/* The score of that name, or what suits the run. -1 after fail(). */
+static int score_named(const struct sptx_run *run, const char *name) {
+    struct config config;
+    if (name) return list_score_named(name);
+    char *path = file_join(run->model.directory, "config.ini");
+    int score = config_init(&config) || !path || config_read(&config, path) ? -1 : (int)score_of_run(&config);
+    config_release(&config);
+    free(path);
+    return score;
+}
+
+static int open_lists(struct sptx_run *run, const char *name) {
+    struct config config;
+    int score = score_named(run, name);
+    if (score < 0) return -1;
+    if (run->recommending && run->lists.score == (enum list_score)score) return 0;
+    if (run->recommending) list_scores_close(&run->lists);
+    int result = device_config(run, &config) ||
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, 0, &config)
+                     ? -1
+                     : 0;
+    config_release(&config);
+    run->recommending = !result;
+    return result;
+}
+
+struct recommending {
+    const struct sptx_run *run;
+    const struct list_question *question;
+    uint32_t *rows;
+    float *scores;
+};
+
+static int take_answer(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+    struct recommending *r = user;
+    uint64_t known = 0, k = r->question->k;
+    for (uint64_t i = r->question->starts[list]; i < r->question->starts[list + 1]; i++)
+        known += r->question->codes[i] < r->run->model.rows;
+    for (uint64_t i = 0; i < k; i++) {
+        r->rows[list * k + i] = known ? ids[i] : UINT32_MAX;
+        r->scores[list * k + i] = known ? scores[i] : -INFINITY;
+    }
+    return 0;
+}
+
+enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                    const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores) {
+    struct list_question question = {.starts = starts, .codes = items, .count = count, .k = k, .seen = (int)seen};
+    struct recommending recommending = {run, &question, rows, scores};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!count || !k) return leave(run->context, 0);
+    if (!starts || !items || !rows || !scores)
+        return leave(run->context, fail_usage("starts, items, rows and scores are wanted; one is NULL"));
+    for (uint64_t i = 0; i < count; i++)
+        if (starts[i] > starts[i + 1])
+            return leave(run->context, fail_usage("starts fall from %" PRIu64 " to %" PRIu64 " at list %" PRIu64, starts[i],
+                                                  starts[i + 1], i));
+    if (seen > 1) return leave(run->context, fail_usage("seen = %u is neither 0 nor 1", seen));
+    if (open_lists(run, score)) return leave(run->context, -1);
+    return leave(run->context, list_scores_ask(&run->lists, &question, take_answer, &recommending));
 }

@@ -27,6 +27,37 @@ static int hear(void *user, const struct sptx_progress *progress) {
     return ++heard->times == heard->stop_after;
 }
 
+/* For a list of green, one of it and of a row past the end, one of nothing that is known, and one of nothing. */
+static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
+    const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
+    uint32_t rows[4 * 7], seen[7];
+    float scores[4 * 7], seen_scores[7];
+    assert_int_equal(sptx_run_recommend(run, starts, items, 4, "target", 0, 7, rows, scores), SPTX_OK);
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(rows[i] == UINT32_MAX, i == 6); /* six others */
+        assert_true(rows[i] != green);
+        assert_int_equal(rows[7 + i], rows[i]);
+        assert_int_equal(rows[14 + i], UINT32_MAX);
+        assert_int_equal(rows[21 + i], UINT32_MAX);
+    }
+    assert_memory_equal(scores, scores + 7, 7 * sizeof *scores);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "target", 1, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(seen[0], green); /* nearest to itself */
+    assert_memory_equal(seen + 1, rows, 6 * sizeof *rows);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, NULL, 0, 7, seen, seen_scores), SPTX_OK);
+    assert_memory_equal(seen_scores, scores, 7 * sizeof *scores); /* what this run was trained for */
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "context", 0, 7, seen, seen_scores), SPTX_OK);
+    assert_memory_not_equal(seen_scores, scores, 6 * sizeof *scores);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 0, NULL, 0, 7, NULL, NULL), SPTX_OK);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "best", 0, 7, rows, scores), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "'best' is not a score"));
+    assert_int_equal(sptx_run_recommend(run, falling, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "starts fall from 1 to 0 at list 0"));
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, NULL, 2, 7, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(run, NULL, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
+}
+
 static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     char directory[] = "/tmp/sptx-library.XXXXXX", text[64], corpus[96], run_dir[64];
     assert_non_null(mkdtemp(directory));
@@ -77,6 +108,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
         assert_true(scores[i] >= scores[i + 1]);
     }
     assert_int_equal(sptx_run_view(run, "both", &view), SPTX_USAGE);
+    recommends(context, run, row);
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
     sptx_close(context);

@@ -104,6 +104,35 @@ def test_questions_that_are_none_are_named(run, queries, k, excluded, kind, said
         run.nearest("never-seen")
 
 
+def test_recommend_is_what_the_program_says(run, trained, program):
+    """Every score, the same items and numbers, whichever of the two is asked; what is unknown is left out."""
+    words = list(run.words)
+    items = [words[1], words[4], words[1]]
+    for score in ("target", "context", "normsum", "sum", "context-context", None):
+        for seen in (False, True):
+            options = ["--k=5", "--device.backend=cpu"] + (["--seen"] if seen else []) + ([f"--score={score}"] if score else [])
+            said = subprocess.run([program, "recommend", trained, "--items=" + ",".join(items), *options], check=True,
+                                  capture_output=True, text=True).stdout
+            found = run.recommend(items, k=5, score=score, seen=seen)
+            assert said == "".join(f"items\t{word}\t{value:.6f}\n" for word, value in found)
+    assert run.recommend(iter(items + ["never-seen"]), k=5) == run.recommend(items, k=5)
+    assert run.recommend(items, k=0) == [] and len(run.recommend(items, k=10**6)) == len(run) - 2
+
+
+@pytest.mark.parametrize("items, options, kind, said", [
+    ("sin", {}, TypeError, "several words"), ([3], {}, TypeError, "a str"), ([], {}, KeyError, "no item"),
+    (None, {}, TypeError, "iterable"),
+    (["never-seen", "nor-this"], {}, KeyError, "'never-seen' is no word"), (["a\0b", "\ud800"], {}, KeyError, "NUL"),
+    (0, {"score": "best"}, ValueError, "'best' is not a score of lists"), (0, {"score": 1}, TypeError, "a score is a str"),
+    (0, {"score": "\ud800"}, ValueError, "is not a score"), (0, {"k": -1}, ValueError, "k = -1"),
+    (0, {"k": 1.5}, TypeError, "k = 1.5"),
+])
+def test_lists_that_are_none_are_named(run, items, options, kind, said):
+    with pytest.raises(kind) as error:
+        run.recommend([run.words[0]] if items == 0 else items, **options)
+    assert said in str(error.value)
+
+
 def test_views_are_read_only_and_outlive_the_run(trained):
     run = sptx.Run(trained, device="cpu")
     target = run.target
@@ -122,7 +151,7 @@ def test_a_closed_run_says_so(trained):
         pass
     assert repr(run) == "sptx.Run(closed)"
     for call in (lambda: run.words, lambda: words[0], lambda: run.target, lambda: run.nearest("a"), lambda: run.counts,
-                 lambda: run.vector("a"), lambda: "a" in words, run.__enter__):
+                 lambda: run.recommend(["a"]), lambda: run.vector("a"), lambda: "a" in words, run.__enter__):
         with pytest.raises(ValueError, match="closed"):
             call()
     with pytest.raises(TypeError, match="path"):

@@ -5,7 +5,7 @@ import os
 import queue
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
@@ -54,9 +54,10 @@ class Run:
         run.words[0], run.target[0]          # the most frequent word and its vector
         run.vector("sin")                    # [dim]
         run.nearest("sin", k=10)             # [("cos", 0.88), ..]
+        run.recommend(["sin", "cos"], k=10)  # what suits a list of them: [("tan", 0.83), ..]
 
     path    a run directory (its newest checkpoint is read), or one checkpoint in it
-    device  where nearest() searches: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
+    device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
     larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
@@ -157,6 +158,41 @@ class Run:
         self._context.call(library.sptx_run_nearest, handle.pointer, asked.ctypes.data, len(asked),
                            None if banned is None else banned.ctypes.data, k, rows.ctypes.data, scores.ctypes.data)
         return rows, scores
+
+    def recommend(self, items: Iterable[str], k: int = 20, score: Optional[str] = None,
+                  seen: bool = False) -> List[Tuple[str, float]]:
+        """The k items that suit a list of items best, best first, with their scores: what `sptx-w2v recommend` answers.
+
+            run.recommend(["milk", "bread"], k=5)
+
+        items: words of the run; others are left out (KeyError where none is one). An item that comes again counts again.
+        score: how they choose others: "target", "context", "normsum", "sum", "context-context" (`sptx-w2v help recommend`
+        tells what each is), or None: what suits what the run was trained for. seen: the list's own items may be in the answer.
+        """
+        if isinstance(items, (str, bytes)):
+            raise TypeError("items are several words, as a list of str; %r is one" % (items,))
+        if score is not None and not isinstance(score, str):
+            raise TypeError("a score is a str or None, not a %s" % type(score).__name__)
+        handle = self._open()
+        k = min(count_of(k, "k", 32), len(self))
+        unknown, own = None, []
+        for item in items:
+            if not isinstance(item, str):
+                raise TypeError("an item is a str, not a %s" % type(item).__name__)
+            found = ctypes.c_uint64()
+            said = self._find(item, found)
+            if said is None:
+                own.append(found.value)
+            unknown = unknown or said
+        if not own:
+            raise KeyError(unknown or "no item is given")
+        listed = numpy.array(own, numpy.uint64)
+        starts = numpy.array([0, len(own)], numpy.uint64)
+        rows, scores = numpy.full(k, NONE, numpy.uint32), numpy.zeros(k, numpy.float32)
+        self._context.call(library.sptx_run_recommend, handle.pointer, starts.ctypes.data, listed.ctypes.data, 1,
+                           None if score is None else score.encode("utf-8", "replace"), bool(seen), k, rows.ctypes.data,
+                           scores.ctypes.data)
+        return [(self._word(int(row)), float(value)) for row, value in zip(rows, scores) if row != NONE]
 
     def to_gensim(self) -> Any:
         """The target vectors as gensim.models.KeyedVectors, with the words' counts. Needs gensim; copies the vectors."""
