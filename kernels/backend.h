@@ -16,6 +16,7 @@
 
 #include "draws.h"
 #include "examples.h"
+#include "losses.h"
 #include "optimizers.h"
 #include "record.h"
 
@@ -89,12 +90,14 @@ struct batch_view {
     const uint64_t *context_starts; /* [blocks + 1] into context_ids */
     const uint32_t *positives;      /* [blocks] P: the first P contexts of the block are positive */
     const uint32_t *target_ids, *context_ids;
+    struct example_pool pool;
 };
 
 /* The same for gather, step and scatter of a batch. */
 struct step_request {
     struct backend_table *target, *context; /* two tables */
     const struct rule_options *rule;
+    struct loss_options loss;
     double lr;       /* scheduled */
     uint64_t global_step; /* steps of the run before this one */
     int mean;        /* divide gradients by the batch's blocks (examples in window mode with per_pair: by its blocks too) */
@@ -104,8 +107,8 @@ struct step_request {
 struct step_result {
     double loss;       /* summed over the pairs */
     uint64_t examples; /* blocks */
-    uint64_t pairs;    /* targets with one positive each: the unit of speed */
-    uint64_t terms;    /* all T x C of the loss */
+    uint64_t pairs;    /* targets (pooled ones are one) with one positive each: the unit of speed */
+    uint64_t terms;    /* scores: all T x C of the loss, C of a pooled block */
     uint64_t words;    /* corpus positions passed, dropped ones counted */
     uint64_t link_bytes; /* moved between host and GPU, both ways */
 };
@@ -180,6 +183,7 @@ struct estimate_request {
     unsigned depth, threads;
     unsigned processors; /* of the GPU; 0: not known */
     const struct rule_options *rule;
+    struct loss_options loss;
     unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
     int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
 };

@@ -18,6 +18,23 @@ struct example_sizes {
     uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
 };
 
+/* Pooled targets: the block's T target rows make one vector, the weighted sum of them, and its C scores are trained. */
+struct example_pool {
+    int on;    /* 0: all T x C pairs are trained */
+    float own; /* weight of a block's first row, the others share what it leaves of 1; 0: all rows alike, 1 / T each */
+    int whole; /* each row takes the vector's whole gradient, as word2vec.c's CBOW does, and not its weight's part of it */
+};
+
+FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
+    if (!(pool->own > 0) || targets == 1) return 1.0f / (float)targets;
+    return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
+}
+
+/* The vectors that a block of so many target rows sets against its contexts. */
+FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
+    return pool->on && targets ? 1 : targets;
+}
+
 /* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
  *
  * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
@@ -52,6 +69,7 @@ struct example_source {
     const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
+    struct example_pool pool;
     uint32_t negatives;
     int per_pair, exclude, distinct;
     enum noise_distribution noise;
@@ -290,7 +308,7 @@ FN struct example_sizes example_most(const struct example_source *s) {
         most.targets = 2 * (uint64_t)s->window;
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (1 + negatives);
-        most.terms = most.targets * (1 + negatives);
+        most.terms = (s->pool.on ? most.blocks : most.targets) * (1 + negatives);
     } else {
         most.blocks = most.targets = 1;
         most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);

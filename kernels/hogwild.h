@@ -9,6 +9,9 @@
  *   updates             each place of the block is one update by the rule (optimizers.h): its own gradient, on the row
  * and the state as they stand by then; contexts first, then targets
  *
+ * Pooled targets (example_pool) are one vector, the weighted sum of their rows as they were read; each row then moves by its
+ * weight's part of that vector's gradient, or by all of it.
+ *
  * A row that stands in a block twice (a negative drawn twice, a word twice in a window) is updated twice, as in
  * word2vec.c; no update is lost but to another worker's race. Gradients are those of the rows as the worker read them:
  * at the block's beginning or later. That much is left to a backend, which is why sgd may add up what a row gains in

@@ -76,8 +76,9 @@ static int index_batch(struct cpu_stage *stage) {
     for (uint64_t i = 0; i < b->count; i++) {
         const struct cpu_block *block = &b->block[i];
         stage->logit_starts[i] = b->logits;
-        b->logits += (uint64_t)block->t * block->c;
-        stage->result.pairs += (uint64_t)block->t * block->positives;
+        uint64_t vectors = example_vectors(&stage->pool, block->t);
+        b->logits += vectors * block->c;
+        stage->result.pairs += vectors * block->positives;
         for (uint32_t t = 0; t < block->t; t++) stage->target_block[block->targets + t] = i;
         for (uint32_t c = 0; c < block->c; c++) stage->context_block[block->contexts + c] = i;
     }
@@ -102,6 +103,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     struct cpu_blocks *all = &stage->all;
     struct build build = {.backend = backend, .stage = stage, .request = request};
     build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
+    stage->pool = backend->source.pool;
     stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
     if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
     build.chunk = backend->shared.chunk;
@@ -125,6 +127,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
 int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_view *view) {
     struct cpu_stage *stage = &backend->stage[number];
     uint64_t targets = view->target_starts[view->blocks], contexts = view->context_starts[view->blocks];
+    stage->pool = view->pool;
     stage->words = 0;
     if (grow_blocks(&stage->all, view->blocks, targets, contexts)) return -1;
     cpu_blocks_clear(&stage->all);
@@ -161,6 +164,6 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
     stage->target_starts[b->count] = b->targets;
     stage->context_starts[b->count] = b->contexts;
     *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
-                                b->context};
+                                b->context, stage->pool};
     return 0;
 }

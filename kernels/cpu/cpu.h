@@ -55,7 +55,7 @@ struct cpu_blocks {
     uint32_t *target, *context;
     uint64_t count, targets, contexts;
     uint64_t block_capacity, target_capacity, context_capacity;
-    uint64_t logits; /* sum of T x C */
+    uint64_t logits; /* sum of T x C, C where targets are pooled */
 };
 void cpu_blocks_clear(struct cpu_blocks *blocks);
 void cpu_blocks_release(struct cpu_blocks *blocks);
@@ -84,6 +84,7 @@ enum {
 /* A batch from make_batch() to step(). */
 struct cpu_stage {
     struct cpu_blocks all;
+    struct example_pool pool;
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
     uint64_t view_capacity;
@@ -103,13 +104,14 @@ struct cpu_chunk {
 /* What making a batch and stepping it work in. A call is done when it returns, so all stages share it. */
 struct cpu_shared {
     struct cpu_chunk *chunk; /* [chunk_capacity] */
-    float *coefficients;     /* [logits] */
+    float *coefficients;     /* [logits], and with cosines [targets + contexts]: each place's squares, then its own factor */
     float *target_gradient;  /* [targets x span] */
+    float *pooled;           /* [blocks x span]: the vectors of pooled targets */
     double *losses;          /* [blocks] */
     float *squares;          /* [2 x places of a side] where ranks share out the columns and the rule bounds a norm */
     uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; a part a worker */
-    uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, loss_capacity, key_capacity, spare_capacity,
-        square_capacity;
+    uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, pooled_capacity, loss_capacity, key_capacity,
+        spare_capacity, square_capacity;
 };
 
 /* Scratch of one worker, grown as needed. */
@@ -120,7 +122,7 @@ struct cpu_scratch {
     uint64_t gradient_capacity;
     float *unused_slot;         /* [span]: what a rule's unused slot arguments point at */
     uint64_t unused_capacity;
-    float *logits;
+    float *logits; /* hogwild's; in exact steps what a loss beside word2vec's needs: cosines [logits of a block], spare [2 x C] */
     uint64_t logit_capacity;
     float **rows;               /* pointers handed to cpu_rows */
     uint64_t row_capacity;
@@ -160,7 +162,14 @@ int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *v
 /* estimate.c. Arrays are made as large as is known to be enough before they are first used; what is not known grows. */
 struct cpu_sizes cpu_sizes(const struct example_source *source);
 int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage);
-int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only, int norms);
+struct cpu_step_needs {
+    uint64_t span;
+    struct loss_options loss;
+    struct example_pool pool;
+    int loss_only;
+    int norms; /* those of rows are summed over ranks */
+};
+int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs);
 int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
 uint64_t cpu_allocated(struct backend *backend); /* bytes of all but tables */
 void cpu_release_arrays(struct backend *backend);

@@ -60,21 +60,25 @@ static struct list chunk_arrays(struct cpu_chunk *chunk, const struct cpu_sizes 
     return list;
 }
 
-/* `norms`: those of rows are summed over ranks. */
-static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *sizes, uint64_t span, int loss_only, int norms) {
+static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *sizes, const struct cpu_step_needs *needs) {
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
-    uint64_t targets = loss_only ? 0 : batch->targets, contexts = loss_only ? 0 : batch->contexts;
-    put(&list, &s->coefficients, &s->coefficient_capacity, sizeof *s->coefficients, batch->terms);
+    uint64_t targets = needs->loss_only ? 0 : batch->targets, contexts = needs->loss_only ? 0 : batch->contexts;
+    uint64_t span = needs->span, lengths = 0;
+    if (needs->loss.score == SCORE_COSINE && batch->terms) lengths = batch->targets + batch->contexts;
+    put(&list, &s->coefficients, &s->coefficient_capacity, sizeof *s->coefficients, batch->terms + lengths);
+    put(&list, &s->pooled, &s->pooled_capacity, sizeof *s->pooled, needs->pool.on ? batch->blocks * span : 0);
     put(&list, &s->losses, &s->loss_capacity, sizeof *s->losses, batch->blocks);
     put(&list, &s->target_gradient, &s->gradient_capacity, sizeof *s->target_gradient, targets * span);
     put(&list, &s->keys, &s->key_capacity, sizeof *s->keys, targets > contexts ? targets : contexts);
     put(&list, &s->spare, &s->spare_capacity, sizeof *s->spare, targets > contexts ? targets : contexts);
-    put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, norms ? 2 * (targets > contexts ? targets : contexts) : 0);
+    uint64_t most = targets > contexts ? targets : contexts;
+    put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, needs->norms ? 2 * most : 0);
     return list;
 }
 
-static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free) {
+/* `learn`: exact steps of a loss beside word2vec's. */
+static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source yet */
@@ -84,9 +88,9 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
     put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
-    put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? t + 1 : 1) * span);
+    put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? t + 2 : 1) * span);
     put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, span);
-    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? t * c : 0);
+    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? t * c : learn ? (t + 2) * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
 }
@@ -144,41 +148,43 @@ int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage) {
     return 0;
 }
 
-static int reserve_workers(struct backend *backend, uint64_t span, int lock_free) {
+static int reserve_workers(struct backend *backend, uint64_t span, int lock_free, int learn) {
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
-        if (reserve(worker_arrays(&backend->scratch[i], &backend->sizes, span, lock_free))) return -1;
+        if (reserve(worker_arrays(&backend->scratch[i], &backend->sizes, span, lock_free, learn))) return -1;
     return 0;
 }
 
-int cpu_reserve_step(struct backend *backend, uint64_t span, int loss_only, int norms) {
-    if (reserve(step_arrays(&backend->shared, &backend->sizes, span, loss_only, norms))) return -1;
-    return reserve_workers(backend, span, 0);
+int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs) {
+    if (reserve(step_arrays(&backend->shared, &backend->sizes, needs))) return -1;
+    return reserve_workers(backend, needs->span, 0, !loss_is_plain(&needs->loss));
 }
 
 int cpu_reserve_hogwild(struct backend *backend, uint64_t span) {
-    return reserve_workers(backend, span, 1);
+    return reserve_workers(backend, span, 1, 0);
 }
 
 uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_sizes *sizes = &backend->sizes;
     struct cpu_shared *shared = &backend->shared;
+    const struct cpu_step_needs none = {.span = 0};
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
-    bytes += held(step_arrays(shared, sizes, 0, 0, 0)) + shared->chunk_capacity * sizeof *shared->chunk;
+    bytes += held(step_arrays(shared, sizes, &none)) + shared->chunk_capacity * sizeof *shared->chunk;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
-        bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0));
+        bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0));
     return bytes;
 }
 
 void cpu_release_arrays(struct backend *backend) {
     const struct cpu_sizes *sizes = &backend->sizes;
     struct cpu_shared *shared = &backend->shared;
+    const struct cpu_step_needs none = {.span = 0};
     for (unsigned i = 0; i < BACKEND_STAGES; i++) drop(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++)
-        drop(worker_arrays(&backend->scratch[i], sizes, 0, 0));
-    drop(step_arrays(shared, sizes, 0, 0, 0));
+        drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0));
+    drop(step_arrays(shared, sizes, &none));
     free(shared->chunk);
     free(backend->scratch);
 }
@@ -209,14 +215,19 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     struct cpu_stage stage = {.words = 0};
     struct cpu_shared shared = {.chunk_capacity = 0};
     struct cpu_scratch scratch = {.gradient_capacity = 0};
-    uint64_t span = request->target.layout.span, work = 0;
+    const struct cpu_step_needs needs = {.span = request->target.layout.span,
+                                         .loss = request->loss,
+                                         .pool = source->pool,
+                                         .loss_only = request->hogwild,
+                                         .norms = request->ranks > 1 && request->rule->clip > 0};
+    uint64_t span = needs.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
     if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);
     add_table(&request->context, &estimate->tables);
     if (!request->hogwild || source->held_out)
         work = (request->hogwild ? 1 : request->depth) * needed(stage_arrays(&stage, &sizes)) + chunk_bytes(&sizes) +
-               needed(step_arrays(&shared, &sizes, span, request->hogwild, request->ranks > 1 && request->rule->clip > 0));
-    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild));
+               needed(step_arrays(&shared, &sizes, &needs));
+    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss)));
     estimate->work.host = work;
 }

@@ -58,7 +58,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                     "row pointers") ||
                    mem_grow(&scratch->logits, &scratch->logit_capacity, (uint64_t)block->t * block->c, sizeof(float),
                             "logits") ||
-                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, ((uint64_t)block->t + 1) * span,
+                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, ((uint64_t)block->t + 2) * span,
                             sizeof(float), "gradients") ||
                    mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "gradients")
                ? -1
@@ -121,6 +121,71 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
                        scratch->gradient + t * run->span, scratch->unused_slot, &piece->memo);
 }
 
+/* A pooled block's memory: its vector, that vector's gradient or move, and one row more. */
+struct pooled {
+    float *vector, *gradient, *row;
+};
+
+static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets, uint32_t count) {
+    const struct example_pool *pool = &run->backend->source.pool;
+    struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
+    memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
+    for (uint32_t t = 0; t < count; t++) {
+        float weight = example_pool_weight(pool, count, t);
+        run->backend->rows->combine(p.vector, &weight, 1, (const float *const *)targets + t, 1, run->dim);
+    }
+    return p;
+}
+
+/* What a row takes of its vector's gradient. */
+static float share_of(const struct hogwild *run, uint32_t count, uint32_t t) {
+    const struct example_pool *pool = &run->backend->source.pool;
+    return pool->whole ? 1.0f : example_pool_weight(pool, count, t);
+}
+
+static void move_pooled(const struct hogwild *run, const struct cpu_block *block, const struct pooled *pooled, float **targets,
+                        float **contexts, float *logits, float lr) {
+    const struct cpu_rows *rows = run->backend->rows;
+    const float *vector = pooled->vector, *move = pooled->gradient;
+    float *moved = pooled->gradient;
+    rows->coefficients(logits, 1, block->c, block->positives, -lr);
+    for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
+        uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
+        rows->update(&vector, &moved, 1, contexts + c, count, run->dim, logits + c);
+    }
+    for (uint32_t t = 0; t < block->t; t++) {
+        float share = share_of(run, block->t, t);
+        rows->combine(targets[t], &share, 1, &move, 1, run->dim);
+    }
+}
+
+static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block,
+                                const struct pooled *pooled, float **contexts, float *logits, float lr) {
+    const struct cpu_rows *rows = run->backend->rows;
+    const struct hogwild_request *request = run->request;
+    const struct cpu_blocks *blocks = piece->blocks;
+    const float *vector = pooled->vector, *gradient = pooled->gradient;
+    float *unused = piece->scratch->unused_slot;
+    uint64_t global_step = request->global_step + piece->first + block->example;
+    if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
+    piece->rate = lr;
+    rows->coefficients(logits, 1, block->c, block->positives, 1.0f);
+    rows->combine(pooled->gradient, logits, 1, (const float *const *)contexts, block->c, run->dim);
+    for (uint32_t c = 0; c < block->c; c++) {
+        memset(pooled->row, 0, run->span * sizeof(float));
+        rows->combine(pooled->row, logits + c, 1, &vector, 1, run->dim);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, blocks->context[block->contexts + c], pooled->row,
+                       unused, &piece->memo);
+    }
+    for (uint32_t t = 0; t < block->t; t++) {
+        float share = share_of(run, block->t, t);
+        memset(pooled->row, 0, run->span * sizeof(float));
+        rows->combine(pooled->row, &share, 1, &gradient, 1, run->dim);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, blocks->target[block->targets + t], pooled->row,
+                       unused, &piece->memo);
+    }
+}
+
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct cpu_blocks *blocks = piece->blocks;
@@ -133,17 +198,25 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
         targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c; c++)
         contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
-    rows->dots((const float *const *)targets, block->t, (const float *const *)contexts, block->c, run->dim, logits,
-               block->c);
+    int pool = run->backend->source.pool.on;
+    uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
+    struct pooled pooled = {NULL, NULL, NULL};
+    if (pool) pooled = pool_targets(run, scratch, targets, block->t);
+    const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;
+    rows->dots(of_targets, vectors, (const float *const *)contexts, block->c, run->dim, logits, block->c);
     if (((piece->first + block->example) & run->loss_mask) == 0) {
-        part->loss += rows->loss(logits, block->t, block->c, block->positives);
+        part->loss += rows->loss(logits, vectors, block->c, block->positives);
         part->sampled_examples++;
-        part->sampled_pairs += (uint64_t)block->t * block->positives;
-        part->sampled_terms += (uint64_t)block->t * block->c;
+        part->sampled_pairs += (uint64_t)vectors * block->positives;
+        part->sampled_terms += (uint64_t)vectors * block->c;
     }
     part->examples++;
-    part->pairs += (uint64_t)block->t * block->positives;
-    if (!run->linear)
+    part->pairs += (uint64_t)vectors * block->positives;
+    if (pool && run->linear)
+        move_pooled(run, block, &pooled, targets, contexts, logits, lr);
+    else if (pool)
+        move_pooled_by_rule(run, piece, block, &pooled, contexts, logits, lr);
+    else if (!run->linear)
         move_by_rule(run, piece, block, targets, contexts, logits, lr);
     else if (block->c <= CPU_ROWS_CONTEXTS)
         move_narrow(run, block, targets, contexts, logits, lr);

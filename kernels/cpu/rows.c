@@ -125,6 +125,17 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
     return linear + logs + log(product);
 }
 
+#include "rows_losses.h"
+
+static void squares(const float *const *rows, uint64_t count, uint32_t dim, float *out) {
+    for (uint64_t i = 0; i < count; i++) dots_tile(rows + i, 1, rows + i, 1, dim, out + i, 1);
+}
+
+static void scale_scores(float *values, const float *t_factors, uint32_t t_count, const float *c_factors, uint32_t c_count) {
+    for (uint32_t t = 0; t < t_count; t++)
+        for (uint32_t c = 0; c < c_count; c++) values[(uint64_t)t * c_count + c] *= t_factors[t] * c_factors[c];
+}
+
 static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows,
                     uint64_t count, uint32_t dim) {
     uint64_t i = 0;
@@ -231,6 +242,9 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .products = products,
     .coefficients = coefficients,
     .loss = loss,
+    .learn = learn,
+    .squares = squares,
+    .scale = scale_scores,
     .combine = combine,
     .update = update,
     .rule = {RULES(RULE_ENTRY)},

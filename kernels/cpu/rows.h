@@ -5,6 +5,7 @@
 #ifndef SPTX_CPU_ROWS_H
 #define SPTX_CPU_ROWS_H
 
+#include "kernels/losses.h"
 #include "kernels/optimizers.h"
 
 #include <stdint.h>
@@ -31,6 +32,16 @@ struct cpu_rows {
 
     /* The loss of those logits, summed, before they become coefficients. */
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
+
+    /* Any loss of losses.h: scores[t_count x c_count] -> scale x their coefficients. The loss, summed. `spare`: [2 x c_count]. */
+    double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
+                    float scale, float *spare);
+
+    /* squares[i] = dot(rows[i], rows[i]) */
+    void (*squares)(const float *const *rows, uint64_t count, uint32_t dim, float *squares);
+
+    /* values[t x c_count + c] *= t_factors[t] x c_factors[c] */
+    void (*scale)(float *values, const float *t_factors, uint32_t t_count, const float *c_factors, uint32_t c_count);
 
     /* sum[dim] += factors[i x stride] x rows[i], i in order. */
     void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);

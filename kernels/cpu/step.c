@@ -1,6 +1,7 @@
 /* step: one exact step of a batch.
  *
  *   1  by block      logits from old rows, loss, coefficients; each target occurrence's gradient, from old contexts
+ *                    (step_blocks.c)
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
@@ -11,133 +12,58 @@
  * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers),
  * which sorts that row's occurrences; sums have one order, so the number of workers changes nothing.
  */
-#include "cpu.h"
+#include "step.h"
 
 #include "base/memory.h"
 #include "base/report.h"
 
 #include <string.h>
 
-struct step;
-
-/* The targets of a batch, or its contexts. */
-struct side {
-    const uint32_t *ids; /* [places] */
-    uint64_t places;
-    struct backend_table *table;
-    /* The gradient of a row, summed over its places; in scratch->gradient where there are several. */
-    const float *(*gradient)(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch);
-};
-
-struct step {
-    struct backend *backend;
-    struct cpu_stage *stage;
-    const struct step_request *request;
-    struct rule_step constants; /* of the global step count */
-    int parted; /* ranks share out the columns */
-    const struct side *side; /* whose rows are passed over */
-    float *squares; /* [side's places] NULL, or of a row that stands in more than one, at its first: of its gradient's columns */
-    float scale;
-    uint32_t dim;
-    uint64_t span;
-    _Atomic uint64_t taken;
-};
-
-/* ---- 1: by block ---- */
-
-/* A block's rows, by pointers in a worker's memory. */
-struct block_rows {
-    const float **target, **context;
-};
-
-static int find_rows(const struct step *step, const struct cpu_block *block, struct cpu_scratch *scratch,
-                     struct block_rows *out) {
-    const struct cpu_blocks *all = &step->stage->all;
-    const uint32_t *targets = all->target + block->targets, *contexts = all->context + block->contexts;
-    if (mem_grow(&scratch->rows, &scratch->row_capacity, (uint64_t)block->t + block->c, sizeof *scratch->rows,
-                 "row pointers"))
-        return -1;
-    out->target = (const float **)scratch->rows;
-    out->context = out->target + block->t;
-    for (uint32_t t = 0; t < block->t; t++) out->target[t] = cpu_weights(step->request->target, targets[t]);
-    for (uint32_t c = 0; c < block->c; c++) out->context[c] = cpu_weights(step->request->context, contexts[c]);
-    return 0;
-}
-
-static float *logits_of(const struct step *step, uint64_t number) {
-    return step->backend->shared.coefficients + step->stage->logit_starts[number];
-}
-
-static void dot_block(struct step *step, uint64_t number, const struct block_rows *rows) {
-    const struct cpu_block *block = &step->stage->all.block[number];
-    step->backend->rows->dots(rows->target, block->t, rows->context, block->c, step->dim, logits_of(step, number), block->c);
-}
-
-/* From whole logits: the block's loss, its coefficients in their place, its targets' gradients. */
-static void learn_block(struct step *step, uint64_t number, const struct block_rows *of_block) {
-    const struct cpu_rows *rows = step->backend->rows;
-    const struct cpu_block *block = &step->stage->all.block[number];
-    struct cpu_shared *shared = &step->backend->shared;
-    float *logits = logits_of(step, number);
-    shared->losses[number] = rows->loss(logits, block->t, block->c, block->positives);
-    if (step->request->loss_only) return;
-    rows->coefficients(logits, block->t, block->c, block->positives, step->scale);
-    for (uint32_t t = 0; t < block->t; t++) {
-        float *gradient = shared->target_gradient + (block->targets + t) * step->span;
-        memset(gradient, 0, step->span * sizeof(float));
-        rows->combine(gradient, logits + (uint64_t)t * block->c, 1, of_block->context, block->c, step->dim);
-    }
-}
-
-/* Both on each block while its rows are in the cache, or one of them. */
-static int work_blocks(struct step *step, unsigned worker, int dot, int learn) {
-    struct block_rows rows;
-    uint64_t first, end;
-    while (pool_take(&step->taken, step->stage->all.count, 8, &first, &end))
-        for (uint64_t i = first; i < end; i++) {
-            if (find_rows(step, &step->stage->all.block[i], &step->backend->scratch[worker], &rows)) return -1;
-            if (dot) dot_block(step, i, &rows);
-            if (learn) learn_block(step, i, &rows);
-        }
-    return 0;
-}
-static int dot_blocks(void *step, unsigned worker) {
-    return work_blocks(step, worker, 1, 0);
-}
-static int learn_blocks(void *step, unsigned worker) {
-    return work_blocks(step, worker, 0, 1);
-}
-static int dot_and_learn_blocks(void *step, unsigned worker) {
-    return work_blocks(step, worker, 1, 1);
-}
-
-static int pass_blocks(struct step *step) {
-    struct backend *backend = step->backend;
-    if (!step->parted) return pool_run(backend->pool, dot_and_learn_blocks, step);
-    if (pool_run(backend->pool, dot_blocks, step) ||
-        ranks_sum(backend->ranks, backend->shared.coefficients, step->stage->all.logits))
-        return -1;
-    step->taken = 0;
-    return pool_run(backend->pool, learn_blocks, step);
-}
-
 /* ---- 2 and 3: by row ---- */
 
-static void add_context_occurrence(struct step *step, struct cpu_scratch *scratch, uint64_t occurrence,
-                                   const float **target_rows) {
+/* Vectors with a factor each, to be added to a row's gradient in their order: many at a time, which spares calls. */
+enum { TERMS = 64 };
+struct terms {
+    const float *vector[TERMS];
+    float factor[TERMS];
+    uint32_t count;
+};
+
+static void add_terms(const struct step *step, struct terms *terms, float *gradient) {
+    step->backend->rows->combine(gradient, terms->factor, 1, terms->vector, terms->count, step->dim);
+    terms->count = 0;
+}
+
+static void add_context_occurrence(struct step *step, struct cpu_scratch *scratch, uint64_t occurrence, struct terms *terms) {
     struct cpu_stage *stage = step->stage;
     uint64_t number = stage->context_block[occurrence];
     const struct cpu_block *block = &stage->all.block[number];
-    const uint32_t *targets = stage->all.target + block->targets;
-    for (uint32_t t = 0; t < block->t; t++) target_rows[t] = cpu_weights(step->request->target, targets[t]);
-    step->backend->rows->combine(scratch->gradient, logits_of(step, number) + (occurrence - block->contexts), block->c,
-                                 target_rows, block->t, step->dim);
+    const float **vectors = (const float **)scratch->rows;
+    const float *factors = cpu_block_logits(step, number) + (occurrence - block->contexts);
+    uint32_t count = example_vectors(&stage->pool, block->t);
+    cpu_block_vectors(step, number, vectors);
+    for (uint32_t v = 0; v < count; v++) {
+        if (terms->count == TERMS) add_terms(step, terms, scratch->gradient);
+        terms->vector[terms->count] = vectors[v];
+        terms->factor[terms->count++] = factors[(uint64_t)v * block->c];
+    }
+}
+
+/* What a row's cosines add along the row itself. */
+static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
+    const float *own = cpu_context_lengths(step), *weights = cpu_weights(step->request->context, row->row);
+    float sum = 0;
+    for (uint64_t i = 0; i < row->places; i++) sum += own[(uint32_t)row->key[i]];
+    step->backend->rows->combine(gradient, &sum, 1, &weights, 1, step->dim);
 }
 
 static const float *context_gradient(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
     memset(scratch->gradient, 0, step->span * sizeof(float));
-    for (uint64_t i = 0; i < row->places; i++)
-        add_context_occurrence(step, scratch, (uint32_t)row->key[i], (const float **)scratch->rows);
+    struct terms terms;
+    terms.count = 0;
+    for (uint64_t i = 0; i < row->places; i++) add_context_occurrence(step, scratch, (uint32_t)row->key[i], &terms);
+    add_terms(step, &terms, scratch->gradient);
+    if (step->request->loss.score == SCORE_COSINE) add_own(step, row, scratch->gradient);
     return scratch->gradient;
 }
 
@@ -217,10 +143,16 @@ static int grow_arrays(const struct step *step) {
     struct cpu_shared *s = &step->backend->shared;
     const struct cpu_blocks *all = &step->stage->all;
     uint64_t most = all->targets > all->contexts ? all->targets : all->contexts;
-    if (cpu_reserve_step(step->backend, step->span, step->request->loss_only,
-                         step->parted && step->request->rule->clip > 0) ||
-        mem_grow(&s->coefficients, &s->coefficient_capacity, all->logits, sizeof *s->coefficients,
+    const struct cpu_step_needs needs = {.span = step->span,
+                                         .loss = step->request->loss,
+                                         .pool = step->stage->pool,
+                                         .loss_only = step->request->loss_only,
+                                         .norms = step->parted && step->request->rule->clip > 0};
+    uint64_t pooled = step->stage->pool.on ? all->count * step->span : 0;
+    if (cpu_reserve_step(step->backend, &needs) ||
+        mem_grow(&s->coefficients, &s->coefficient_capacity, cpu_batch_logits(step), sizeof *s->coefficients,
                  "a batch's coefficients") ||
+        mem_grow(&s->pooled, &s->pooled_capacity, pooled, sizeof *s->pooled, "a batch's pooled targets") ||
         mem_grow(&s->losses, &s->loss_capacity, all->count, sizeof *s->losses, "a batch's losses"))
         return -1;
     if (step->request->loss_only) return 0;
@@ -251,12 +183,13 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
                         .stage = stage,
                         .request = request,
                         .parted = ranks_count(backend->ranks) > 1,
+                        .plain = loss_is_plain(&request->loss),
                         .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};
     const struct side contexts = {all->context, all->contexts, request->context, context_gradient},
                       targets = {all->target, all->targets, request->target, target_gradient};
     step.scale = request->mean && all->count ? (float)(1.0 / (double)all->count) : 1.0f;
-    if (grow_arrays(&step) || pass_blocks(&step)) return -1;
+    if (grow_arrays(&step) || cpu_pass_blocks(&step)) return -1;
     stage->result.loss = 0;
     for (uint64_t i = 0; i < all->count; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;

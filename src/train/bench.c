@@ -152,6 +152,7 @@ static struct step_request step_of(const struct training *t) {
     return (struct step_request){.target = t->session.target.store,
                                  .context = t->session.context.store,
                                  .rule = &t->session.target.rule,
+                                 .loss = config_loss(t->config),
                                  .lr = rate_at(t),
                                  .global_step = t->step,
                                  .mean = t->config->train_reduction == REDUCTION_MEAN};

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "corpus/corpus.h"
+#include "kernels/losses.h"
 
 #include <stdint.h>
 
@@ -17,9 +18,11 @@ enum { TRUTH_AUTO = 2 };
 
 /* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
  * kernels' order, and "auto" after them. negatives.law has no "auto". */
-enum { MODE_AUTO = 3, PLACE_AUTO = 3, RULE_AUTO = 10 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 10, LOSS_AUTO = 4, SCORE_AUTO = 2 };
 
 /* The others, in the order of their lists. */
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_CBOW, MODE_AUTO };
+enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
 enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
@@ -62,6 +65,15 @@ int config_argument(struct config *config, const char *argument);
 
 /* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
 int config_resolve(struct config *config);
+
+/* The loss as the kernels take it. */
+struct loss_options config_loss(const struct config *config);
+
+/* Whether examples are windows over sentences. */
+int config_is_window(const struct config *config);
+
+/* What of a resolved config the CPU backend alone can train, as words for a sentence, or NULL. */
+const char *config_cpu_alone(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);

@@ -101,6 +101,10 @@ int config_read_times(const char *text, struct config_times *times);
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
 
+/* Of config_resolve(): the keys of the loss. */
+int config_resolve_loss(struct config *config);
+int config_check_loss(const struct config *config);
+
 /* Names the run by its corpus. */
 int config_take_corpus_name(struct config *config);
 

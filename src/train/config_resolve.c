@@ -32,17 +32,17 @@ static void resolve_examples(struct config *c) {
     int text = c->corpus_format == FORMAT_TEXT;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     choose(&c->examples_mode, MODE_AUTO,
-           text                                   ? EXAMPLE_WINDOW
-           : c->corpus_format == FORMAT_ADJACENCY ? EXAMPLE_ADJACENCY
-                                                  : EXAMPLE_LIST);
-    int window = c->examples_mode == EXAMPLE_WINDOW;
+           text                                   ? MODE_WINDOW
+           : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY
+                                                  : MODE_LIST);
+    int window = config_is_window(c);
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO,
            c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
     choose(&c->examples_short, SHORT_AUTO, c->corpus_format == FORMAT_ADJACENCY ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
-    choose(&c->negatives_per, PER_AUTO, window ? PER_PAIR : PER_EXAMPLE);
+    choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
 }
 
 /* What makes a good model of items without any key: chosen by experiment, README has the figures. The rate and its fall
@@ -70,8 +70,9 @@ static void resolve_optimizer(struct config *c) {
 
 static int resolve_run(struct config *c) {
     struct config_times times;
-    int lock_free = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && c->optimizer_momentum == 0 &&
-                    c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 && config_ranks(c) == 1;
+    const struct loss_options loss = config_loss(c);
+    int lock_free = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
+                    c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 && config_ranks(c) == 1;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
     if (config_read_times(c->run_checkpoint_every, &times))
         return fail(
@@ -100,14 +101,19 @@ static int check_examples(const struct config *c) {
                     c->corpus_min_rating, format);
     if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
-    if (c->examples_mode == EXAMPLE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
+    if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
+        return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set "
+                    "negatives.per = example");
+    if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW)
+        return fail("examples.pooled_gradient = whole works with examples.mode = cbow only, and it is %s", mode);
+    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
                     "set corpus.format = adjacency, or examples.mode = window");
-    if (c->examples_subsample > 0 && c->examples_mode != EXAMPLE_WINDOW)
+    if (c->examples_subsample > 0 && !config_is_window(c))
         return fail(
-            "examples.subsample = %g works with examples.mode = window only, and it is %s; set examples.subsample = 0",
+            "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
-    if (c->examples_replacement && c->examples_positives == 0 && c->examples_mode != EXAMPLE_WINDOW)
+    if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");
     return 0;
@@ -208,7 +214,9 @@ int config_resolve(struct config *config) {
     resolve_examples(config);
     resolve_items(config);
     resolve_optimizer(config);
-    if (resolve_run(config)) return -1;
-    if (check_examples(config) || check_optimizer(config) || check_train(config) || check_ranks(config)) return -1;
+    if (config_resolve_loss(config) || resolve_run(config)) return -1;
+    if (check_examples(config) || check_optimizer(config) || check_train(config) || config_check_loss(config) ||
+        check_ranks(config))
+        return -1;
     return warn_without_effect(config);
 }

@@ -169,8 +169,14 @@ static uint32_t share_threshold(double share) {
     return (uint32_t)(share * 4294967296.0); /* the bounds of train.held_out keep it below 2^32 */
 }
 
+static enum example_mode mode_of(const struct config *config) {
+    return config_is_window(config) ? EXAMPLE_WINDOW : config->examples_mode == MODE_LIST ? EXAMPLE_LIST : EXAMPLE_ADJACENCY;
+}
+
 static void take_keys(struct example_source *source, const struct config *config) {
-    source->mode = (enum example_mode)config->examples_mode;
+    source->mode = mode_of(config);
+    source->pool.on = config->examples_mode == MODE_CBOW;
+    source->pool.whole = config->examples_pooled_gradient == POOLED_WHOLE;
     source->window = (uint32_t)config->examples_window;
     source->shrink = config->examples_shrink;
     source->shuffle = config->examples_shuffle;
@@ -291,8 +297,9 @@ static void add_windows(const struct example_source *source, const uint32_t *ids
     add_bounded(sums, BLOCKS, blocks, most_blocks);
     add_bounded(sums, TARGETS, pairs, most);
     add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
-    add_bounded(sums, TERMS, pairs * contexts, most * contexts);
-    add_bounded(sums, PAIRS, pairs, most);
+    double vectors = source->pool.on ? blocks : pairs, most_vectors = source->pool.on ? most_blocks : most;
+    add_bounded(sums, TERMS, vectors * contexts, most_vectors * contexts);
+    add_bounded(sums, PAIRS, vectors, most_vectors);
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {

@@ -71,9 +71,15 @@ static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-/* What an untrained model's loss of as many terms an example would be: ln 2 each. */
-static double untrained_loss(const struct loss *loss) {
-    return loss->example / loss->term * ln2;
+/* Whether a term of an untrained model costs ln 2, whatever the others are. */
+static int begins_at_ln2(const struct config *config) {
+    return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
+}
+
+/* What an untrained model's loss of as many terms an example would be: ln 2 each, or the first batch's where the loss is
+ * another. */
+static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
+    return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
 /* ---- a loss that stays where it began ---- */
@@ -89,12 +95,12 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
                  " examples of a batch: raise optimizer.lr, or use sum",
                  c->optimizer_lr, c->train_batch);
     warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
-         untrained_loss(&metrics->last), when, cause);
+         untrained_loss(metrics, &metrics->last), when, cause);
 }
 
 /* Whether the loss has stayed at ln 2 a term so far; a loss that has left it is not watched any more. */
 static int at_plateau(struct metrics *metrics) {
-    if (!metrics->reports || metrics->plateau_over) return 0;
+    if (!metrics->reports || metrics->plateau_over || !begins_at_ln2(metrics->config)) return 0;
     if (fabs(metrics->last.term - ln2) >= 0.01 * ln2) metrics->plateau_over = 1;
     return !metrics->plateau_over;
 }
@@ -164,7 +170,7 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
         line, sizeof line,
         "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
         "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
-        at->state->step, at->state->epoch, at->done, loss->example, loss->pair, loss->term, untrained_loss(loss),
+        at->state->step, at->state->epoch, at->done, loss->example, loss->pair, loss->term, untrained_loss(metrics, loss),
         at->lr, rates, at->seconds);
     append(metrics, line, n);
 }
@@ -187,8 +193,11 @@ static void show_line(const struct metrics *metrics, const struct standing *at, 
 void metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
     struct loss *first = &metrics->first;
     *first = loss_of(r->loss, r->examples, r->pairs, r->terms);
-    note("untrained  loss %.4f (%.4f a pair, %.4f a term); %.1f terms of ln 2 are %.4f", first->example, first->pair,
-         first->term, untrained_loss(first) / ln2, untrained_loss(first));
+    char terms[64] = "";
+    double untrained = untrained_loss(metrics, first);
+    if (begins_at_ln2(metrics->config))
+        snprintf(terms, sizeof terms, "; %.1f terms of ln 2 are %.4f", untrained / ln2, untrained);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a term)%s", first->example, first->pair, first->term, terms);
     write_line(metrics, at, first, "");
 }
 

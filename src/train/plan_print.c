@@ -53,10 +53,10 @@ static int cold_targets(const struct plan *plan) {
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
-    const char *unit = config->examples_mode == EXAMPLE_WINDOW ? "positions"
-                       : config->examples_mode == EXAMPLE_LIST && config->examples_targets == TARGETS_ALL
+    const char *unit = config_is_window(config) ? "positions"
+                       : config->examples_mode == MODE_LIST && config->examples_targets == TARGETS_ALL
                            ? "list positions"
-                       : config->examples_mode == EXAMPLE_LIST ? "lists"
+                       : config->examples_mode == MODE_LIST ? "lists"
                                                             : "lines";
     if (config->train_update == UPDATE_HOGWILD) {
         line(to_stdout, "a step", "lock-free, in pieces of %s %s", text_of_count(a, plan->batch), unit);
@@ -85,8 +85,8 @@ static void print_step(const struct plan *plan, const struct config *config, int
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
-         config->examples_mode == EXAMPLE_WINDOW ? "sentences"
-         : config->examples_mode == EXAMPLE_LIST ? "lists"
+         config_is_window(config) ? "sentences"
+         : config->examples_mode == MODE_LIST ? "lists"
                                               : "lines");
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",

@@ -41,6 +41,7 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .threads = p->machine->info.threads ? p->machine->info.threads : 1,
                                        .processors = p->machine->info.processors,
                                        .rule = &p->rule,
+                                       .loss = config_loss(p->config),
                                        .ranks = p->plan->ranks,
                                        .hogwild = p->hogwild};
     struct estimate estimate;
@@ -84,7 +85,7 @@ static struct example_sizes expected_capacity(const struct planning *p) {
     return (struct example_sizes){.blocks = (uint64_t)blocks,
                                   .targets = (uint64_t)(p->batch.targets * share),
                                   .contexts = (uint64_t)((p->batch.positives + p->batch.negatives) * share),
-                                  .terms = (uint64_t)(blocks * e->targets * e->contexts)};
+                                  .terms = (uint64_t)(blocks * (p->source.pool.on ? 1 : e->targets) * e->contexts)};
 }
 
 static void expect_batch(struct planning *p, uint64_t batch) {

@@ -20,6 +20,17 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
     return 0;
 }
 
+/* The backend that trains this config: on the CPU where it alone has the loss or the examples, whatever else is there. */
+static int choose_backend(const struct config *config, const struct backend_ops **ops) {
+    const char *cpu_alone = config_cpu_alone(config);
+    if (session_backend(config, ops)) return -1;
+    if (*ops != &backend_cuda || !cpu_alone) return 0;
+    if (config->device_backend == BACKEND_CUDA)
+        return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
+    *ops = &backend_cpu;
+    return 0;
+}
+
 static unsigned threads_of(const struct session *s) {
     unsigned threads = (unsigned)s->config->device_threads;
     return threads || !s->ranks ? threads : s->ranks->cores;
@@ -32,7 +43,7 @@ static int open_backend(struct session *s) {
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
                                       .ranks = s->ranks};
-    if (session_backend(c, &s->ops)) return -1;
+    if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
 
@@ -112,7 +123,7 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks, 
         return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
                     ", or leave the key out, which is for plan",
                     config->device_ranks, ranks_count(ranks), config->device_ranks);
-    if (session_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
+    if (choose_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
     if (ranks_count(ranks) > 1 && s->ops == &backend_cuda)
         return fail("columns are shared out over ranks on the CPU alone: set device.backend = cpu, or begin one process");
     if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
@@ -121,6 +132,8 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks, 
 
 int session_plan(struct session *s, struct config *config) {
     *s = (struct session){.config = config};
+    const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
+    if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
     return open_with(s, config, imagine_gpu, 1);
 }
 

@@ -222,8 +222,11 @@ static int move_on(struct trainer *t, uint64_t count) {
 
 static int measure_held_out(struct trainer *t) {
     uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
-    struct step_request request = {
-        .target = t->target->store, .context = t->context->store, .rule = &t->target->rule, .loss_only = 1};
+    struct step_request request = {.target = t->target->store,
+                                   .context = t->context->store,
+                                   .rule = &t->target->rule,
+                                   .loss = config_loss(t->config),
+                                   .loss_only = 1};
     struct step_result sum = {0}, got;
     if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->batch) {
@@ -288,6 +291,7 @@ static int train_batches(struct trainer *t) {
         struct step_request step = {.target = t->target->store,
                                     .context = t->context->store,
                                     .rule = &t->target->rule,
+                                    .loss = config_loss(t->config),
                                     .lr = lr,
                                     .global_step = t->state.step,
                                     .mean = t->config->train_reduction == REDUCTION_MEAN};

@@ -80,6 +80,9 @@ MODES = {
               "train": {"epochs": 20, "batch": 8, "reduction": "mean"}, "optimizer": {"rule": "adamax", "clip": 0.05}},
     "adjacency": {"corpus": {"path": "papers.adjacency", "format": "adjacency"}, "train": {"epochs": 20, "batch": 2},
                   "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
+    "cosines": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adam", "lr": 0.01, "clip": 5},
+                "train": {"loss": "softmax", "epochs": 10, "batch": 8}, "examples": {"positives": 2}},
+    "means": {"examples": {"mode": "cbow"}, "train": {"steps": 40}, "optimizer": {"rule": "adam"}},
 }
 
 
@@ -314,8 +317,8 @@ def test_a_rank_that_fails_ends_all_wherever_they_are(what):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-def test_known_answers_of_every_rule(ranks):
-    files = sorted(map(str, (ROOT / "tests/reference/data").glob("*.txt")))
+def test_known_answers_of_every_rule_and_loss(ranks):
+    files = sorted(map(str, (ROOT / "tests/reference").glob("*/*.txt")))
     done = subprocess.run(command(ranks, built("test_reference"), *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"),
                           capture_output=True, text=True, timeout=120)
     assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(files), done.stdout + done.stderr

@@ -1,8 +1,8 @@
-/* test_reference FILE...: runs known answers of the optimizers through a backend and prints the worst error of each
- * file.
+/* test_reference FILE...: runs known answers of optimizers, losses and pooled targets through a backend and prints the worst
+ * error of each file.
  *
- * A file holds '# optimizer NAME {JSON} bias_correction MODE reduction KIND', then blocks "name d0 [d1]" of numbers:
- * shape (V D B P N STEPS), first tables, ids of every step, and what must come out: losses, tables, state, update
+ * A file holds '# optimizer NAME {JSON} bias_correction MODE reduction KIND [loss {JSON}]', then blocks "name d0 [d1]" of
+ * numbers: shape (V D B P N STEPS), first tables, ids of every step, and what must come out: losses, tables, state, update
  * counts. The error is relative to the block's largest entry; past 2e-5 the file fails. SPTX_BACKEND=cuda runs them on
  * the GPU, SPTX_PLACE=pinned|gpu|file places the tables (default pinned), SPTX_THREADS sets the CPU's threads, and
  * mpirun begins ranks that share out the columns. Closes with 'N passed, N failed'; exit code 1 where any failed, 2
@@ -37,7 +37,10 @@ struct known {
     struct block block[BLOCKS];
     int blocks;
     uint64_t rows, dim, examples, positives, negatives, steps;
+    uint64_t targets; /* of a block */
     struct rule_options rule;
+    struct loss_options loss;
+    struct example_pool pool;
     double lr;
     int mean;
 };
@@ -93,6 +96,25 @@ static double option(const struct known *known, const char *key, int n, double f
     if (!strncmp(at, "true", 4)) return 1;
     if (!strncmp(at, "false", 5)) return 0;
     return strtod(at, NULL);
+}
+
+static int has(const struct known *known, const char *text) {
+    return strstr(known->header, text) != NULL;
+}
+
+static void read_loss(struct known *known) {
+    static const char *const kinds[] = {"\"loss\": \"logistic\"", "\"loss\": \"softmax\"", "\"loss\": \"bpr\"",
+                                        "\"loss\": \"contrastive\""};
+    for (int kind = 0; kind < 4; kind++)
+        if (has(known, kinds[kind])) known->loss.kind = (enum loss_kind)kind;
+    known->loss.score = has(known, "\"score\": \"cosine\"") ? SCORE_COSINE : SCORE_DOT;
+    known->loss.temperature = (float)option(known, "temperature", 0, 1);
+    known->loss.margin = (float)option(known, "margin", 0, 0);
+    known->loss.negative_weight = (float)option(known, "negative_weight", 0, 1);
+    known->targets = (uint64_t)option(known, "targets", 0, 1);
+    known->pool.on = option(known, "pool", 0, 0) != 0;
+    known->pool.own = (float)option(known, "own", 0, 0);
+    known->pool.whole = option(known, "whole", 0, 0) != 0;
 }
 
 static int read_rule(struct known *known) {
@@ -169,6 +191,7 @@ static int read_known(struct known *known, const char *path) {
                                   "losses",      "target_final", "context_final"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!find(known, needed[i])) return fail("'%s' has no block '%s'", path, needed[i]);
+    read_loss(known);
     return read_rule(known);
 }
 
@@ -302,28 +325,29 @@ out:
 }
 
 static int run_steps(struct run *run, const struct known *known) {
-    uint64_t each = known->positives + known->negatives, examples = known->examples;
+    uint64_t each = known->positives + known->negatives, examples = known->examples, all = examples * known->targets;
     uint64_t *target_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch"),
              *context_starts = mem_alloc(examples + 1, sizeof(uint64_t), "a batch");
     uint32_t *positives = mem_alloc(examples, sizeof(uint32_t), "a batch"),
-             *targets = mem_alloc(examples, sizeof(uint32_t), "a batch"),
+             *targets = mem_alloc(all, sizeof(uint32_t), "a batch"),
              *contexts = mem_alloc(examples * each, sizeof(uint32_t), "a batch");
     float *losses = mem_alloc(known->steps, sizeof(float), "losses");
     int result = -1;
     if (!target_starts || !context_starts || !positives || !targets || !contexts || !losses) goto out;
     for (uint64_t b = 0; b <= examples; b++) {
-        target_starts[b] = b;
+        target_starts[b] = b * known->targets;
         context_starts[b] = b * each;
         if (b < examples) positives[b] = (uint32_t)known->positives;
     }
     const double *target_ids = find(known, "target_ids")->value, *context_ids = find(known, "context_ids")->value;
     for (uint64_t s = 0; s < known->steps; s++) {
-        for (uint64_t b = 0; b < examples; b++) targets[b] = (uint32_t)target_ids[s * examples + b];
+        for (uint64_t b = 0; b < all; b++) targets[b] = (uint32_t)target_ids[s * all + b];
         for (uint64_t i = 0; i < examples * each; i++) contexts[i] = (uint32_t)context_ids[s * examples * each + i];
-        struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts};
+        struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts, known->pool};
         struct step_request request = {.target = run->table[0],
                                        .context = run->table[1],
                                        .rule = &known->rule,
+                                       .loss = known->loss,
                                        .lr = known->lr,
                                        .global_step = s,
                                        .mean = known->mean};

@@ -138,6 +138,47 @@ static void what_is_set_is_kept(void **state) {
     config_release(&config);
 }
 
+/* What a loss brings: scores, and where contexts begin. */
+static void auto_of_the_losses(void **state) {
+    static const struct {
+        const char *keys;
+        int loss, score;
+        double temperature, margin, weight;
+        const char *init;
+    } all[] = {{"", LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, "zeros"},
+               {"loss = softmax", LOSS_SOFTMAX, SCORE_COSINE, 0.15, 0, 1, "word2vec"},
+               {"loss = softmax\nscore = dot", LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, "zeros"},
+               {"loss = bpr", LOSS_BPR, SCORE_DOT, 1, 0, 1, "zeros"},
+               {"score = cosine\ntemperature = 0.5", LOSS_LOGISTIC, SCORE_COSINE, 0.5, 0, 1, "word2vec"},
+               {"loss = contrastive", LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.8, 150, "word2vec"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[train]\n%s\n", all[i].keys);
+        RESOLVES(text);
+        assert_int_equal(config.train_loss, all[i].loss);
+        assert_int_equal(config.train_score, all[i].score);
+        assert_true(config.train_temperature == all[i].temperature);
+        assert_true(config.train_margin == all[i].margin);
+        assert_true(config.train_negative_weight == all[i].weight);
+        assert_string_equal(config.model_context_init, all[i].init);
+        config_release(&config);
+    }
+}
+
+static void auto_of_means_and_cosines_of_text(void **state) {
+    const char *keys = "[train]\nscore = cosine\n";
+    for (int cbow = 0; cbow < 2; cbow++, keys = "[examples]\nmode = cbow\n") {
+        RESOLVES(keys);
+        assert_int_equal(config.train_update, cbow ? UPDATE_HOGWILD : UPDATE_BATCH);
+        config_release(&config);
+    }
+    RESOLVES("[examples]\nmode = cbow\n");
+    assert_int_equal(config.train_update, UPDATE_HOGWILD);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
+    assert_true(config.examples_subsample == 1e-4 && config_is_window(&config));
+    config_release(&config);
+}
+
 /* What hogwild cannot do is not what auto picks. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
@@ -222,6 +263,8 @@ int main(void) {
                                        TEST(a_named_rule_brings_its_own_rate),
                                        TEST(a_rate_that_is_set_stays_with_any_rule),
                                        TEST(what_is_set_is_kept),
+                                       TEST(auto_of_the_losses),
+                                       TEST(auto_of_means_and_cosines_of_text),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),

@@ -1,0 +1,118 @@
+/* rows_losses: the losses of kernels/losses.h over a target's scores, positives first. Part of rows.c, which is compiled once a
+ * level. Each turns scores into `factor` x the coefficients of z and returns the loss; sums run in lanes, so that they are
+ * vectors whatever the level. */
+#ifndef SPTX_CPU_ROWS_LOSSES_H
+#define SPTX_CPU_ROWS_LOSSES_H
+
+enum { LOSS_LANES = 16 };
+
+static float greatest(const float *value, uint32_t count) {
+    float lane[LOSS_LANES], most = -INFINITY;
+    uint32_t i = 0;
+    for (int k = 0; k < LOSS_LANES; k++) lane[k] = -INFINITY;
+    for (; i + LOSS_LANES <= count; i += LOSS_LANES)
+        for (int k = 0; k < LOSS_LANES; k++) lane[k] = value[i + k] > lane[k] ? value[i + k] : lane[k];
+    for (int k = 0; k < LOSS_LANES; k++) most = lane[k] > most ? lane[k] : most;
+    for (; i < count; i++) most = value[i] > most ? value[i] : most;
+    return most;
+}
+
+static float sum_of(const float *value, uint32_t count) {
+    float lane[LOSS_LANES] = {0}, sum = 0;
+    uint32_t i = 0;
+    for (; i + LOSS_LANES <= count; i += LOSS_LANES)
+        for (int k = 0; k < LOSS_LANES; k++) lane[k] += value[i + k];
+    for (int k = 0; k < LOSS_LANES; k++) sum += lane[k];
+    for (; i < count; i++) sum += value[i];
+    return sum;
+}
+
+static double learn_logistic(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor) {
+    struct loss_sum loss = loss_sum_of_none();
+    for (uint32_t i = 0; i < positives + negatives; i++) {
+        score[i] *= inverse;
+        loss_add_softplus(&loss, i < positives ? -score[i] : score[i]);
+    }
+    for (uint32_t i = 0; i < positives; i++) score[i] = factor * sgns_coefficient(score[i], 1.0f);
+    for (uint32_t i = positives; i < positives + negatives; i++) score[i] = factor * sgns_coefficient(score[i], 0.0f);
+    return loss_of_sum(&loss);
+}
+
+/* Without negatives there is nothing to tell a positive from. */
+static double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, float inverse,
+                            float factor) {
+    struct loss_sum loss = loss_sum_of_none();
+    float *powers = score + positives, pulled = 0;
+    if (!negatives) {
+        for (uint32_t i = 0; i < positives; i++) score[i] = 0;
+        return 0;
+    }
+    float most = greatest(powers, negatives);
+    for (uint32_t i = 0; i < negatives; i++) powers[i] = loss_power(powers[i], most, inverse);
+    float sum = sum_of(powers, negatives), against = loss_against(o, sum, most, inverse);
+    for (uint32_t i = 0; i < positives; i++) {
+        float above = score[i] * inverse - against;
+        loss_add_softplus(&loss, -above);
+        score[i] = sgns_coefficient(above, 1.0f);
+        pulled -= score[i];
+        score[i] *= factor;
+    }
+    for (uint32_t i = 0; i < negatives; i++) powers[i] *= factor * pulled / sum;
+    return loss_of_sum(&loss);
+}
+
+/* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and those of
+ * one positive. */
+static double learn_bpr(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor,
+                        float *restrict spare) {
+    struct loss_sum loss = loss_sum_of_none();
+    float *below = score + positives, *gained = spare, *of_one = spare + negatives;
+    for (uint32_t n = 0; n < negatives; n++) gained[n] = 0;
+    for (uint32_t p = 0; p < positives; p++) {
+        float own = score[p];
+        for (uint32_t n = 0; n < negatives; n++) loss_add_softplus(&loss, (below[n] - own) * inverse);
+        for (uint32_t n = 0; n < negatives; n++) of_one[n] = sgns_coefficient((below[n] - own) * inverse, 0.0f);
+        for (uint32_t n = 0; n < negatives; n++) gained[n] += of_one[n];
+        score[p] = -factor * sum_of(of_one, negatives);
+    }
+    for (uint32_t n = 0; n < negatives; n++) below[n] = factor * gained[n];
+    return loss_of_sum(&loss);
+}
+
+static double learn_contrastive(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives,
+                                float scale) {
+    float share = loss_negative_share(o, positives, negatives), *below = score + positives;
+    double loss = (double)positives - sum_of(score, positives);
+    for (uint32_t i = 0; i < positives; i++) score[i] = -scale;
+    for (uint32_t i = 0; i < negatives; i++) below[i] = loss_past(o, below[i]);
+    loss += (double)share * sum_of(below, negatives);
+    for (uint32_t i = 0; i < negatives; i++) below[i] = below[i] > 0 ? share * scale : 0.0f;
+    return loss;
+}
+
+static double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
+                    float scale, float *spare) {
+    float inverse = loss_inverse_temperature(o), factor = scale * inverse;
+    uint32_t negatives = c_count - positives;
+    double loss_sum = 0;
+    for (uint32_t t = 0; t < t_count; t++) {
+        float *score = scores + (uint64_t)t * c_count;
+        switch (o->kind) {
+        case LOSS_LOGISTIC:
+            loss_sum += learn_logistic(score, positives, negatives, inverse, factor);
+            break;
+        case LOSS_SOFTMAX:
+            loss_sum += learn_softmax(o, score, positives, negatives, inverse, factor);
+            break;
+        case LOSS_BPR:
+            loss_sum += learn_bpr(score, positives, negatives, inverse, factor, spare);
+            break;
+        case LOSS_CONTRASTIVE:
+            loss_sum += learn_contrastive(o, score, positives, negatives, scale);
+            break;
+        }
+    }
+    return loss_sum;
+}
+
+#endif

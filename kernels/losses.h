@@ -1,0 +1,103 @@
+/* losses: what a block's scores come to, and how they should change. Beside sgns.h, which has word2vec's loss of one logit.
+ *
+ * A block sets its targets against P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
+ * s / temperature. Summed over the block's targets:
+ *
+ *   logistic      sum over positives of softplus(-z)  +  sum over negatives of softplus(z)             (word2vec's)
+ *   softmax       sum over positives p of  log(e^z_p + W sum over negatives of e^z_n) - z_p            (W: negative_weight)
+ *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
+ *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
+ *
+ * so each positive is told from the negatives of its block and from no other positive. softmax is the logistic loss of how far
+ * a positive stands above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z.
+ *
+ * What a backend needs is d loss / d s, a score's coefficient. Of a cosine s = u.v / (|u| |v|) the rows' gradients are
+ *
+ *   of u   sum over v of  c / (|u| |v|) x v   -   (sum of c s) / |u|^2 x u         and of v the same the other way round:
+ *
+ * the coefficient of a dot product, c / (|u| |v|), and a row's factor for itself, which loss_own() makes.
+ */
+#ifndef SPTX_LOSSES_H
+#define SPTX_LOSSES_H
+
+#include "sgns.h"
+
+/* In the order of train.loss and train.score. */
+enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
+enum loss_score { SCORE_DOT, SCORE_COSINE };
+
+/* Zeros are word2vec's loss. */
+struct loss_options {
+    enum loss_kind kind;
+    enum loss_score score;
+    float temperature;     /* 0: 1 */
+    float margin;          /* contrastive */
+    float negative_weight; /* softmax, contrastive */
+};
+
+FN float loss_inverse_temperature(const struct loss_options *o) {
+    return o->temperature > 0 ? 1.0f / o->temperature : 1.0f;
+}
+
+/* Whether it is the logistic loss of plain dot products, which every backend has in a faster form. */
+FN int loss_is_plain(const struct loss_options *o) {
+    return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f;
+}
+
+/* ---- cosines ---- */
+
+/* 1 / |row| of its squares; 0 for a row of zeros, which has no direction: its cosines are 0 and it does not move. */
+FN float loss_inverse_length(float squares) {
+    return squares > 1e-24f ? 1.0f / sqrtf(squares) : 0.0f;
+}
+
+/* A row's factor for itself, from the sum of coefficient x cosine over its pairs. */
+FN float loss_own(float coefficients_x_cosines, float inverse_length) {
+    return -coefficients_x_cosines * inverse_length * inverse_length;
+}
+
+/* ---- scores ----
+ *
+ * `inverse` is 1 / temperature. Coefficients are of z: of s they are `inverse` times as large. */
+
+/* A sum of softplus(x) with one logarithm for many: each factor is at most 2, so 512 of them stay far below the largest
+ * double. */
+struct loss_sum {
+    double linear, product, logs;
+    uint32_t factors;
+};
+FN struct loss_sum loss_sum_of_none(void) {
+    struct loss_sum sum = {0, 1, 0, 0};
+    return sum;
+}
+FN void loss_add_softplus(struct loss_sum *sum, float x) {
+    sum->linear += sgns_loss_linear(x, 0.0f);
+    sum->product *= 1.0 + sgns_loss_tail(x);
+    if (++sum->factors < 512) return;
+    sum->logs += log(sum->product);
+    sum->product = 1;
+    sum->factors = 0;
+}
+FN double loss_of_sum(const struct loss_sum *sum) {
+    return sum->linear + sum->logs + log(sum->product);
+}
+
+/* softmax: a negative's share before it is divided by the sum of all; `most` is the negatives' greatest score. */
+FN float loss_power(float s, float most, float inverse) {
+    return sgns_exp((s - most) * inverse);
+}
+/* What a positive's z stands against: the logarithm of the negatives' weighted exponentials. */
+FN float loss_against(const struct loss_options *o, float powers, float most, float inverse) {
+    return logf(o->negative_weight * powers) + most * inverse;
+}
+
+/* contrastive: how far a negative is past the margin, and what one past it weighs against `positives`. */
+FN float loss_past(const struct loss_options *o, float s) {
+    float past = s - o->margin;
+    return past > 0 ? past : 0.0f;
+}
+FN float loss_negative_share(const struct loss_options *o, uint32_t positives, uint32_t negatives) {
+    return negatives ? o->negative_weight * (float)positives / (float)negatives : 0.0f;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* config_loss: what the loss is made of: train.loss, train.score and what belongs to them. */
+#include "config_keys.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int config_is_window(const struct config *c) {
+    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW;
+}
+
+static int is_cosine(const struct config *c) {
+    return c->train_score == SCORE_COSINE;
+}
+
+static void choose_real(double *value, double chosen) {
+    if (isnan(*value)) *value = chosen;
+}
+
+/* A cosine of a row of zeros has no gradient, so contexts do not begin there. */
+static int choose_context_init(struct config *c) {
+    const char *chosen = is_cosine(c) ? "word2vec" : "zeros";
+    if (strcmp(c->model_context_init, "auto")) return 0;
+    free(c->model_context_init);
+    c->model_context_init = mem_text(chosen, strlen(chosen), "a key's text");
+    return c->model_context_init ? 0 : -1;
+}
+
+int config_resolve_loss(struct config *c) {
+    if (c->train_loss == LOSS_AUTO) c->train_loss = LOSS_LOGISTIC;
+    int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
+    if (c->train_score == SCORE_AUTO) c->train_score = softmax || contrastive ? SCORE_COSINE : SCORE_DOT;
+    choose_real(&c->train_temperature, softmax && is_cosine(c) ? 0.15 : 1);
+    choose_real(&c->train_margin, contrastive ? 0.8 : 0);
+    choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
+    return choose_context_init(c);
+}
+
+/* ---- what cannot work ---- */
+
+static int is_zeros(const char *init) {
+    return !strcmp(init, "zeros");
+}
+
+int config_check_loss(const struct config *c) {
+    const char *loss = config_choice_name("train", "loss", c->train_loss);
+    int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
+    if (contrastive && c->train_temperature != 1)
+        return fail("train.temperature = %g: the contrastive loss has a margin and no temperature; leave it at 1",
+                    c->train_temperature);
+    if (!contrastive && c->train_margin != 0)
+        return fail("train.margin = %g works with train.loss = contrastive only, and it is %s", c->train_margin, loss);
+    if (!contrastive && !softmax && c->train_negative_weight != 1)
+        return fail("train.negative_weight = %g works with train.loss = softmax or contrastive only, and it is %s",
+                    c->train_negative_weight, loss);
+    if (is_cosine(c) && (is_zeros(c->model_target_init) || is_zeros(c->model_context_init)))
+        return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
+                    "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
+    if (c->train_loss != LOSS_LOGISTIC && c->negatives_count == 0)
+        return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
+    const struct loss_options options = config_loss(c);
+    if (c->train_update == UPDATE_HOGWILD && !loss_is_plain(&options))
+        return fail("train.update = hogwild has the logistic loss of dot products alone, and train.loss is %s of %s at "
+                    "temperature %g; set train.update = batch",
+                    loss, config_choice_name("train", "score", c->train_score), c->train_temperature);
+    return 0;
+}
+
+struct loss_options config_loss(const struct config *c) {
+    return (struct loss_options){.kind = (enum loss_kind)c->train_loss,
+                                 .score = (enum loss_score)c->train_score,
+                                 .temperature = (float)c->train_temperature,
+                                 .margin = (float)c->train_margin,
+                                 .negative_weight = (float)c->train_negative_weight};
+}
+
+const char *config_cpu_alone(const struct config *c) {
+    const struct loss_options loss = config_loss(c);
+    if (!loss_is_plain(&loss)) return "a loss other than the logistic one of dot products (train.loss, train.score)";
+    if (c->examples_mode == MODE_CBOW) return "examples.mode = cbow";
+    return NULL;
+}
