@@ -1,6 +1,6 @@
 /* json: a JSON text made in memory, piece by piece.
  *
- * Once a piece did not fit into memory the text is lost: later calls do nothing, and json_failed() tells at the end.
+ * Once a piece did not fit into memory the text is lost: later calls do nothing, and `failed` tells at the end.
  */
 #ifndef SPTX_JSON_H
 #define SPTX_JSON_H
