@@ -133,8 +133,8 @@ class Browser:
     def key(self, key, shift=False):
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         code = KEYS.get(key, ord(key.upper()) if len(key) == 1 else 0)
-        what = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
-        self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **what)
+        what = {"key": key, "code": key if key in KEYS else "", "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
+        self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, unmodifiedText=text, **what)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **what)
 
     def mouse(self, kind, x, y, **more):

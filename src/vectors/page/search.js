@@ -82,6 +82,7 @@ function show(row) {
     showNeighbours(row);
     return;
   }
+  nearest.replaceChildren();
   pointOut(-1, []);
   if (row >= 0) {
     say(element('bdi', {}, calledOf(row)), ` is not among the ${whole(data.listed)} most frequent rows, whose lists this page has; ask `,
