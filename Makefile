@@ -144,7 +144,7 @@ $(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
 setup:
 	@scripts/setup.sh
 
-#: make demo         set up, build, train on the C headers of this machine, show neighbours
+#: make demo         set up, build, train on the C headers of this machine, show neighbours, a page
 demo:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory $(JOBS) all

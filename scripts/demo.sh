@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # The first result: vectors of the identifiers and words in the C headers of this machine. `make demo` calls it after the
-# build; under three minutes on two cores.
+# build; under three minutes on two cores. Ends with a page for the browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 program=${BUILD:-build}/sptx-w2v
 corpus=build/demo/headers.txt
 run=build/demo/run
+report=build/demo/report.html
 words='pthread_mutex_lock EINVAL uint32_t sin'
 
 echo "== the corpus: the headers under /usr/include, a line a header, as $corpus"
@@ -15,15 +16,21 @@ wc -lw "$corpus" | awk '{ print $1 " lines, " $2 " words" }'
 
 echo "== $program train configs/quickstart.ini"
 "$program" train configs/quickstart.ini --overwrite
+echo "   The loss is of the headers being read, and rises and falls with them; held out are windows that are never trained: theirs tells"
+echo "   how good the model is, and falls with every epoch."
 
 for word in $words; do
     echo "== $program nearest $run $word"
     "$program" nearest "$run" "$word" --k=8 || true
 done
 
+echo "== $program report $run --out=$report --search=40000"
+"$program" report "$run" --out="$report" --search=40000
+
 cat <<NEXT
 
 What next:
+  look at it           file://$PWD/$report in a browser: curves, a map, nearest words
   other words          $program nearest $run EAGAIN socklen_t
   your own text        $program train configs/quickstart.ini --corpus.path=TEXT --run.dir=runs/mine
                        (files or directories; .gz and .zst too; a line is a sentence, or no newline at all)

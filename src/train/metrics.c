@@ -128,6 +128,9 @@ void metrics_note_loss(const struct metrics *metrics) {
     if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
     note("loss       %.4f (%.4f a pair, %.4f a term)%s", metrics->last.example, metrics->last.pair, metrics->last.term,
          from);
+    if (metrics->held_out_times > 1)
+        note("held out   %.4f (%.4f a pair); %.4f (%.4f) when first measured", metrics->held_out.example,
+             metrics->held_out.pair, metrics->held_out_first.example, metrics->held_out_first.pair);
 }
 
 /* ---- a loss that leaves all bounds ---- */
@@ -177,11 +180,13 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
 
 static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
     char line[256], words[TEXT_BYTES], pairs[TEXT_BYTES], eta[TEXT_BYTES], moved[TEXT_BYTES];
+    char held_out[64] = "";
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);
-    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair)  lr %.3g", 100 * at->done,
-                     metrics->last.example, metrics->last.pair, at->lr);
+    if (metrics->held_out_times) snprintf(held_out, sizeof held_out, ", held out %.4f", metrics->held_out.pair);
+    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair%s)  lr %.3g", 100 * at->done,
+                     metrics->last.example, metrics->last.pair, held_out, at->lr);
     if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
     n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
     if (metrics->tally.link_bytes)
@@ -236,6 +241,8 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
          loss.pair, sum->examples, at->state->epoch);
     append(metrics, line, n);
+    metrics->held_out = loss;
+    if (!metrics->held_out_times++) metrics->held_out_first = loss;
 }
 
 /* ---- a resumed run ---- */

@@ -28,6 +28,8 @@ struct metrics {
     char *path; /* RUN/metrics.jsonl, owned; NULL: nothing is written, by a rank that is not the first */
     struct tally tally;
     struct loss first, last; /* of the first batch, before any update (0 where it is not known); of the last report */
+    struct loss held_out_first, held_out; /* as first and last measured, of examples that are never trained */
+    uint64_t held_out_times;
     double began_term; /* loss a term of the first batch or piece; 0: none yet */
     double words_per_second, pairs_per_second; /* of the last report */
     uint64_t reports;

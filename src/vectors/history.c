@@ -113,12 +113,12 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The middle one: a pair's share differs a little from line to line. NaN where no line tells. */
+/* The middle one: a pair's share differs a little from line to line. NaN where no line tells; 0 is not known. */
 static double untrained(const struct curve *curve) {
     double told[HISTORY_POINTS];
     uint64_t count = 0;
     for (uint64_t i = 0; i < curve->count; i++)
-        if (isfinite(curve->points[i].field[UNTRAINED])) told[count++] = curve->points[i].field[UNTRAINED];
+        if (curve->points[i].field[UNTRAINED] > 0) told[count++] = curve->points[i].field[UNTRAINED];
     qsort(told, count, sizeof *told, by_value);
     return count ? told[count / 2] : NAN;
 }

@@ -373,6 +373,17 @@ def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
     assert float(re.search(r"^seconds = (\S+)$", state, re.M)[1]) < 1000 * held_out / 2
 
 
+def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
+    done = sptx("train", sptx.config(train={"epochs": "20", "held_out": "0.1", "report_seconds": "0.01"}))
+    lines = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
+    measured = [f"{line['held_out_loss_pair']:.4f}" for line in lines if "held_out_loss" in line]
+    live = re.findall(r"loss \d+\.\d+ \(\d+\.\d+ a pair, held out (\d+\.\d+)\)", done.stderr)
+    assert live and abs(float(live[-1]) - float(measured[-1])) < 1e-3
+    last = re.search(r"^held out   \S+ \((\S+) a pair\); \S+ \((\S+)\) when first measured$", done.stderr, re.M)
+    assert [f"{float(value):.3f}" for value in last.groups()] == [f"{float(value):.3f}" for value in (measured[-1], measured[0])]
+    assert "held out" not in sptx("train", sptx.config(), "--overwrite").stderr
+
+
 def test_metrics_that_cannot_be_written_end_no_run(whole):
     """The model is worth more than lines about it; that they are missing is said at once and at the end."""
     sptx = whole
