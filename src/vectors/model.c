@@ -85,8 +85,8 @@ int64_t model_find(const struct model *model, const char *word) {
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
     if (row >= 0) return row;
     const char *near = vocab_near(&model->vocab, word);
-    if (near) return fail("'%s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
-    return fail("'%s' is not in the vocabulary of '%s'", word, model->directory);
+    if (near) return fail("'%.100s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
+    return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);
 }
 
 static const char *const view_names[] = {"target", "context", "sum", "normsum"};

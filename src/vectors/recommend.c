@@ -72,7 +72,7 @@ static int tell_unknown(const struct recommending *r, const struct given *item, 
     if (!name) return -1;
     if (go_on) {
         const char *near = vocab_near(&r->model->vocab, name);
-        warn("'%s' is not in the vocabulary of '%s' and is left out%s%s%s", name, r->model->directory,
+        warn("'%.100s' is not in the vocabulary of '%s' and is left out%s%s%s", name, r->model->directory,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     } else {
         model_find(r->model, name);
@@ -155,6 +155,8 @@ static int check_lists(const struct recommending *r) {
         empty += !of_list;
     }
     if (!r->count) return fail("'%s' has no list", file);
+    if (!items)
+        return fail("%s lists of '%s' have no items", r->request->names_count ? "these" : "the", file);
     if (!known)
         return fail("none of the %" PRIu64 " items of %s'%s' is in the vocabulary of '%s'", items,
                     r->request->names_count ? "these lists of " : "", file, run);

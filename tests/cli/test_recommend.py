@@ -197,8 +197,18 @@ def test_nothing_known_is_a_failure(shop):
 @pytest.mark.parametrize("text", ["", "\n \n\t\n"])
 def test_a_file_without_lists(shop, text):
     lists = own_file(shop, text)
-    said = shop.refuses("recommend", "run", f"--lists={lists}")
-    assert str(lists) in said
+    assert shop.refuses("recommend", "run", f"--lists={lists}") == f"'{lists}' has no list"
+
+
+def test_lists_without_items(shop):
+    lists = own_file(shop, "u1\nu2\n")
+    assert shop.refuses("recommend", "run", f"--lists={lists}") == f"the lists of '{lists}' have no items"
+    assert shop.refuses("recommend", "run", f"--lists={lists}", "--name=u2") == f"these lists of '{lists}' have no items"
+
+
+def test_a_long_item_is_cut_in_a_sentence(shop):
+    assert len(shop.refuses("recommend", "run", "--items=" + "x" * 50000)) < 300
+    assert len(shop("recommend", "run", "--items=i3," + "x" * 50000).stderr) < 300
 
 
 @pytest.mark.parametrize("arguments, said", [
