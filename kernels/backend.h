@@ -73,7 +73,16 @@ struct table_spec {
     enum place weights, state;
     const char *file_path; /* PLACE_FILE: its working file, which has no name, lies in this one's directory */
     uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; ignored by the CPU */
+    const uint32_t *frozen; /* [table_frozen_words] a bit a row that no step changes, in weights or state; NULL: none. The
+                             * caller's, and outlives the table. Of the CPU alone */
 };
+
+FN uint64_t table_frozen_words(uint64_t rows) {
+    return (rows + 31) / 32;
+}
+FN int table_is_frozen(const struct table_spec *spec, uint32_t row) {
+    return spec->frozen && (spec->frozen[row / 32] >> row % 32 & 1);
+}
 
 /* ---- a batch ---- */
 

@@ -61,8 +61,8 @@ static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, 
                : 0;
 }
 
-/* What the step needs beside the ids: which block each occurrence stands in, where each block's coefficients begin. */
-static int index_batch(struct cpu_stage *stage) {
+/* Which block each occurrence stands in, where each block's coefficients begin. */
+int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),
                  "a batch's examples") ||
@@ -121,7 +121,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     if (grow_blocks(all, all->count, all->targets, all->contexts)) return -1;
     atomic_store(&build.taken, 0);
     if (pool_run(backend->pool, lay_out_chunks, &build)) return -1;
-    return index_batch(stage);
+    return cpu_index_batch(stage);
 }
 
 int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_view *view) {
@@ -144,7 +144,7 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
     stage->all.count = view->blocks;
     stage->all.targets = targets;
     stage->all.contexts = contexts;
-    return index_batch(stage);
+    return cpu_index_batch(stage);
 }
 
 int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *view) {

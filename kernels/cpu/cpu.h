@@ -158,6 +158,10 @@ struct backend {
 int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
+int cpu_index_batch(struct cpu_stage *stage); /* what a step needs beside the ids */
+
+/* frozen.c: leaves out of a batch what changes no row, where rows of a table are frozen. All others get the same bytes. */
+int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request);
 
 /* estimate.c. Arrays are made as large as is known to be enough before they are first used; what is not known grows. */
 struct cpu_sizes cpu_sizes(const struct example_source *source);
@@ -180,7 +184,7 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
 
 /* ---- updates of rows (update.c) ---- */
 
-/* Applies the rule to one row; `memo` keeps prepared constants by update count within a step. */
+/* Applies the rule to one row, unless it is frozen; `memo` keeps prepared constants by update count within a step. */
 struct cpu_memo {
     uint64_t updates[64]; /* + 1; 0: empty */
     struct rule_step step[64];

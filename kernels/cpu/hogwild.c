@@ -22,7 +22,7 @@ struct hogwild {
     const struct hogwild_request *request;
     uint32_t dim;
     uint64_t span;
-    int linear; /* rows move by the coefficients at once */
+    int linear; /* rows move by the coefficients at once: none of them is frozen */
     float lr_first, slope;
     uint32_t loss_mask;
     _Atomic uint64_t taken;
@@ -94,6 +94,10 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
         for (uint32_t j = 0; j < run->dim; j++) targets[t][j] += moves[t][j];
 }
 
+static int is_frozen(const struct backend_table *table, const uint32_t *ids, uint64_t at) {
+    return table_is_frozen(&table->spec, ids[at]);
+}
+
 /* Any rule: all gradients of targets first, then each context by its rule, then each target. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, float **targets,
                          float **contexts, float *logits, float lr) {
@@ -108,9 +112,11 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
     rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++)
-        rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1,
-                      (const float *const *)contexts, block->c, run->dim);
+        if (!is_frozen(request->target, blocks->target, block->targets + t))
+            rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1,
+                          (const float *const *)contexts, block->c, run->dim);
     for (uint32_t c = 0; c < block->c; c++) {
+        if (is_frozen(request->context, blocks->context, block->contexts + c)) continue;
         memset(context_gradient, 0, run->span * sizeof(float));
         rows->combine(context_gradient, logits + c, block->c, (const float *const *)targets, block->t, run->dim);
         cpu_apply_rule(rows, request->rule, lr, global_step, request->context, blocks->context[block->contexts + c],
@@ -262,7 +268,8 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .request = request,
                           .dim = layout->dim,
                           .span = layout->span,
-                          .linear = hogwild_is_linear(request->rule),
+                          .linear = hogwild_is_linear(request->rule) && !request->target->spec.frozen &&
+                                    !request->context->spec.frozen,
                           .lr_first = (float)request->lr_first,
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};

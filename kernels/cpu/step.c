@@ -88,6 +88,7 @@ static int update_rows(void *context, unsigned worker) {
     struct cpu_row_set set = rows_of(step, worker);
     struct cpu_named_row row;
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
+        if (table_is_frozen(&step->side->table->spec, row.row)) continue;
         const float *gradient = step->side->gradient(step, &row, scratch);
         if (row.places > 1 && step->constants.clip > 0) {
             float squares = step->squares ? step->squares[(uint32_t)row.key[0]] : cpu_squares(step->dim, gradient);
@@ -99,7 +100,7 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* The squares of the own columns; -1 in a place that is no first one of several. */
+/* The squares of the own columns; -1 in a place that is no first one of several, or of a row that stays. */
 static int square_rows(void *context, unsigned worker) {
     struct step *step = context;
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
@@ -108,7 +109,8 @@ static int square_rows(void *context, unsigned worker) {
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         float *first = step->squares + (uint32_t)row.key[0];
         for (uint64_t i = 0; i < row.places; i++) step->squares[(uint32_t)row.key[i]] = -1;
-        if (row.places > 1) *first = cpu_squares(step->dim, step->side->gradient(step, &row, scratch));
+        if (row.places > 1 && !table_is_frozen(&step->side->table->spec, row.row))
+            *first = cpu_squares(step->dim, step->side->gradient(step, &row, scratch));
     }
     return 0;
 }
@@ -186,9 +188,11 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
                         .plain = loss_is_plain(&request->loss),
                         .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};
+    if (!request->loss_only && cpu_leave_out_frozen(stage, request)) return -1;
     const struct side contexts = {all->context, all->contexts, request->context, context_gradient},
                       targets = {all->target, all->targets, request->target, target_gradient};
-    step.scale = request->mean && all->count ? (float)(1.0 / (double)all->count) : 1.0f;
+    uint64_t examples = stage->result.examples;
+    step.scale = request->mean && examples ? (float)(1.0 / (double)examples) : 1.0f;
     if (grow_arrays(&step) || cpu_pass_blocks(&step)) return -1;
     stage->result.loss = 0;
     for (uint64_t i = 0; i < all->count; i++) stage->result.loss += backend->shared.losses[i];

@@ -139,7 +139,10 @@ static void share_gradient(const struct step *step, const struct cpu_block *bloc
 static void target_gradients(const struct step *step, uint64_t number, const struct block_rows *of_block) {
     const struct cpu_block *block = &step->stage->all.block[number];
     float *gradient = step->backend->shared.target_gradient + block->targets * step->span;
-    for (uint32_t v = 0; v < of_block->vectors; v++) vector_gradient(step, number, of_block, v, gradient + v * step->span);
+    const uint32_t *targets = step->stage->all.target + block->targets;
+    for (uint32_t v = 0; v < of_block->vectors; v++)
+        if (step->stage->pool.on || !table_is_frozen(&step->request->target->spec, targets[v]))
+            vector_gradient(step, number, of_block, v, gradient + v * step->span);
     if (step->stage->pool.on) share_gradient(step, block, gradient);
 }
 

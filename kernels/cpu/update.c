@@ -10,6 +10,7 @@
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo) {
+    if (table_is_frozen(&table->spec, row)) return;
     struct rule_slot slots[RULE_SLOTS];
     float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot};
     int count = rule_slots(rule, slots);

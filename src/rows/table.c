@@ -59,6 +59,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
+    table->spec.frozen = options->frozen;
     if (name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);

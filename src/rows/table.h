@@ -38,6 +38,7 @@ struct table_options {
     uint32_t seed;         /* of the first weights */
     const char *directory; /* where a file place puts its working file; the caller's, copied */
     struct ranks *ranks;   /* that share out the columns; the caller's; NULL: this process has all */
+    const uint32_t *frozen; /* rows that no step changes (table_spec); the caller's; NULL: none */
 };
 
 struct table {

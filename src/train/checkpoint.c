@@ -92,7 +92,8 @@ static int check(const char *directory, struct run_state *state, int *broken) {
     if (state_read(directory, &read, broken)) return -1;
     *broken = 0;
     if (check_file(directory, "target.npy", &read.target, broken) ||
-        check_file(directory, "context.npy", &read.context, broken))
+        check_file(directory, "context.npy", &read.context, broken) ||
+        (read.known.bytes && check_file(directory, "known.npy", &read.known, broken)))
         return -1;
     if (state) *state = read;
     return 0;
@@ -155,9 +156,11 @@ static int remove_partial(const char *run) {
     return result;
 }
 
-static int save_one(const char *directory, const char *name, struct table *table, struct table_file *file) {
+/* A table, or where that is NULL what is frozen. */
+static int save_one(const char *directory, const char *name, struct table *table, const struct frozen *frozen,
+                    struct table_file *file) {
     char *path = file_join(directory, name);
-    int result = path ? table_save(table, path, &file->xxh64) : -1;
+    int result = !path ? -1 : table ? table_save(table, path, &file->xxh64) : frozen_write(frozen, path, &file->xxh64);
     int64_t size = result ? -1 : file_size(path);
     free(path);
     file->bytes = (uint64_t)size;
@@ -167,8 +170,10 @@ static int save_one(const char *directory, const char *name, struct table *table
 static int fill_directory(const char *directory, const struct checkpoint *what) {
     struct run_state state = {.progress = what->progress, .corpus = what->corpus};
     int result = directory_make(directory);
-    if (!result) result = save_one(directory, "target.npy", what->target, &state.target);
-    if (!result) result = save_one(directory, "context.npy", what->context, &state.context);
+    if (!result) result = save_one(directory, "target.npy", what->target, NULL, &state.target);
+    if (!result) result = save_one(directory, "context.npy", what->context, NULL, &state.context);
+    if (!result && what->frozen && what->frozen->known)
+        result = save_one(directory, "known.npy", NULL, what->frozen, &state.known);
     if (!result) result = state_write(directory, &state);
     return result ? result : directory_sync(directory);
 }

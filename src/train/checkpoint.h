@@ -1,14 +1,16 @@
 /* checkpoint: the durable state of a run.
  *
- *   RUN/checkpoint-<step>/target.npy context.npy state.ini      written beside, synced, renamed, its directory synced
+ *   RUN/checkpoint-<step>/target.npy context.npy state.ini      written beside, synced, renamed, its directory synced; with
+ *                         known.npy (frozen.h) where train.freeze = known
  *   RUN/latest                                                  the name of the newest, for people and scripts
  *
- * state.ini (state.h) holds where the run stands, and size and checksum of each table. Loading verifies before it believes,
+ * state.ini (state.h) holds where the run stands, and size and checksum of each file. Loading verifies before it believes,
  * and goes by what is there: `latest` is written last, so after a kill it may name an older one.
  */
 #ifndef SPTX_CHECKPOINT_H
 #define SPTX_CHECKPOINT_H
 
+#include "frozen.h"
 #include "rows/table.h"
 #include "state.h"
 
@@ -17,6 +19,7 @@ struct checkpoint {
     struct table *target, *context;
     struct progress_state progress;
     struct corpus_identity corpus;
+    const struct frozen *frozen; /* NULL: no row is */
 };
 
 /* Writes checkpoint-<step>, points `latest` at it, removes all but the newest `keep`. A failure leaves the older ones: -1

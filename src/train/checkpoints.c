@@ -21,7 +21,7 @@ static const char prefix[] = "checkpoint-";
 static const char *const suffixes[] = {
     [CHECKPOINT_IN_PLACE] = "", [CHECKPOINT_ASIDE] = ".replaced", [CHECKPOINT_PARTIAL] = ".partial"};
 /* What a checkpoint holds. It goes in this order: one that a kill left half removed still says whose it is. */
-static const char *const contents[] = {"target.npy", "context.npy", "state.ini"};
+static const char *const contents[] = {"target.npy", "context.npy", "known.npy", "state.ini"};
 enum { CONTENTS = sizeof contents / sizeof *contents };
 
 /* ---- names ---- */

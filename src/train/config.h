@@ -29,6 +29,7 @@ enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
+enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 

@@ -81,5 +81,6 @@ const char *config_cpu_alone(const struct config *c) {
     const struct loss_options loss = config_loss(c);
     if (!loss_is_plain(&loss)) return "a loss other than the logistic one of dot products (train.loss, train.score)";
     if (c->examples_mode == MODE_CBOW) return "examples.mode = cbow";
+    if (c->train_freeze != FREEZE_NONE) return "frozen rows (train.freeze)";
     return NULL;
 }

@@ -151,6 +151,8 @@ static int check_train(const struct config *c) {
     const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
     if (c->train_epochs == 0 && c->train_steps == 0)
         return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
+    if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
+        return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
     if (c->train_update != UPDATE_HOGWILD) return 0;
     if (c->optimizer_rule != RULE_SGD && c->optimizer_rule != RULE_ADAGRAD)
         return fail(

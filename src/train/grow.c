@@ -20,7 +20,8 @@ static int refuse_itself(const struct config *config) {
     free(from);
     free(run);
     if (!inside) return 0;
-    return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir", config->train_from);
+    return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir",
+                config->train_from);
 }
 
 static int check_dim(const struct config *config, uint32_t dim) {
@@ -64,10 +65,22 @@ static void find_rows(struct grow *grow) {
     }
 }
 
-static int match(struct grow *grow) {
+/* A row that comes from the source is known. */
+static void freeze_known(const struct grow *grow, struct frozen *frozen) {
+    for (uint64_t row = 0; row < grow->rows; row++)
+        for (int side = 0; side < 2; side++)
+            if (grow->row[row] != WORDS_ABSENT) frozen_add(frozen, (enum table_side)side, row);
+}
+
+static int match(struct grow *grow, struct frozen *frozen) {
     grow->row = mem_alloc(grow->rows, sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
     find_rows(grow);
+    if (frozen->known) freeze_known(grow, frozen);
+    if (frozen->known && grow->known == grow->rows)
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
+                    "train",
+                    grow->config->train_from, grow->rows);
     if (grow->known) return 0;
     return fail("train.from = %s has none of the %" PRIu64 " words of this corpus, so there is nothing to begin from",
                 grow->config->train_from, grow->rows);
@@ -79,11 +92,11 @@ static uint64_t fingerprint(const struct grow *grow) {
     return state->target.xxh64 ^ 3 * state->context.xxh64 ^ 5 * state->corpus.vocab;
 }
 
-int grow_match(struct grow *grow, const struct vocab *vocab, struct ranks *ranks) {
+int grow_match(struct grow *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks) {
     if (!grow->open) return 0;
     grow->vocab = vocab;
     grow->rows = vocab->size;
-    if (ranks_agree(ranks, match(grow))) return -1;
+    if (ranks_agree(ranks, match(grow, frozen))) return -1;
     uint64_t own = fingerprint(grow), first = own;
     ranks_share(ranks, &first, sizeof first);
     if (ranks_agree(ranks, own == first ? 0 : fail("its train.from has other contents than that of rank 0"))) return -1;
@@ -153,5 +166,5 @@ void grow_print(const struct grow *grow) {
 }
 
 uint64_t grow_bytes(const struct config *config, uint64_t rows) {
-    return config->train_from && *config->train_from ? rows * sizeof(uint32_t) : 0;
+    return config->train_from && *config->train_from ? rows * sizeof(uint32_t) + rows / 4 : 0; /* and two bits a row */
 }

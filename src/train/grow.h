@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "kernels/ranks.h"
+#include "frozen.h"
 #include "model_files.h"
 #include "rows/table.h"
 
@@ -26,9 +27,10 @@ struct grow {
 int grow_open(struct grow *grow, const struct config *config);
 void grow_release(struct grow *grow); /* harmless on a zeroed one */
 
-/* Finds the rows of the words of `vocab`, which stays the caller's and outlives this. By all ranks together: they must have found
+/* Finds the rows of the words of `vocab`, which stays the caller's and outlives this; where known rows are frozen, says which
+ * those are. By all ranks together: they must have found
  * the same. */
-int grow_match(struct grow *grow, const struct vocab *vocab, struct ranks *ranks);
+int grow_match(struct grow *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
 
 /* What was found, on stderr. */
 void grow_print(const struct grow *grow);

@@ -105,9 +105,20 @@ static struct bench_limits find_rates(struct session *s, int measure) {
     return rates;
 }
 
-static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), int measure) {
+/* Where rows begin and which of them are frozen. */
+static int find_rows(struct session *s, const char *checkpoint) {
+    if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
+    if (!checkpoint || !s->frozen.known) return grow_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
+    char *path = file_join(checkpoint, "known.npy");
+    int result = path ? frozen_read(&s->frozen, path) : -1;
+    free(path);
+    return result;
+}
+
+static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,
+                     int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        grow_match(&s->grow, &s->vocab, s->ranks) || examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
+        find_rows(s, checkpoint) || examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
@@ -127,14 +138,14 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks, 
     if (ranks_count(ranks) > 1 && s->ops == &backend_cuda)
         return fail("columns are shared out over ranks on the CPU alone: set device.backend = cpu, or begin one process");
     if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
-    return open_with(s, config, open_backend, 0);
+    return open_with(s, config, open_backend, checkpoint, 0);
 }
 
 int session_plan(struct session *s, struct config *config) {
     *s = (struct session){.config = config};
     const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
     if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
-    return open_with(s, config, imagine_gpu, 1);
+    return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
 static void note_corpus(const struct session *s) {
@@ -183,8 +194,9 @@ int session_tables(struct session *s) {
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
-    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, s->ops, s->backend, s->ranks) ||
-                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, s->ops, s->backend, s->ranks)
+    uint32_t *const *frozen = s->frozen.bits;
+    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
+                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
                ? -1
                : 0;
 }
@@ -200,6 +212,7 @@ void session_close(struct session *s) {
     s->backend = NULL;
     examples_release(&s->examples);
     grow_release(&s->grow);
+    frozen_release(&s->frozen);
     idstream_close(&s->stream);
     vocab_release(&s->vocab);
     corpus_close(s->corpus);

@@ -17,7 +17,8 @@ struct session {
     struct idstream stream;
     int reused; /* 1: the encoded corpus was there already */
     struct examples examples;
-    struct grow grow; /* where rows begin */
+    struct grow grow;     /* where rows begin */
+    struct frozen frozen; /* which rows stay as they are */
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* before the tables */

@@ -17,21 +17,23 @@ static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS } kind;
-    int may_lack; /* 1: earlier versions did not write it */
+    enum { NEEDED, MAY_LACK, OF_KNOWN } written; /* MAY_LACK: earlier versions did not */
 } keys[] = {
-    {"step", offsetof(struct run_state, progress.step), DECIMAL, 0},
-    {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, 0},
-    {"position", offsetof(struct run_state, progress.position), DECIMAL, 0},
-    {"words", offsetof(struct run_state, progress.words), DECIMAL, 0},
-    {"pairs", offsetof(struct run_state, progress.pairs), DECIMAL, 0},
-    {"seconds", offsetof(struct run_state, progress.seconds), SECONDS, 0},
-    {"finished", offsetof(struct run_state, progress.finished), TRUTH, 0},
-    {"target_bytes", offsetof(struct run_state, target.bytes), DECIMAL, 0},
-    {"target_xxh64", offsetof(struct run_state, target.xxh64), HEXADECIMAL, 0},
-    {"context_bytes", offsetof(struct run_state, context.bytes), DECIMAL, 0},
-    {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, 0},
-    {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, 0},
-    {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, 1},
+    {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
+    {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
+    {"position", offsetof(struct run_state, progress.position), DECIMAL, NEEDED},
+    {"words", offsetof(struct run_state, progress.words), DECIMAL, NEEDED},
+    {"pairs", offsetof(struct run_state, progress.pairs), DECIMAL, NEEDED},
+    {"seconds", offsetof(struct run_state, progress.seconds), SECONDS, NEEDED},
+    {"finished", offsetof(struct run_state, progress.finished), TRUTH, NEEDED},
+    {"target_bytes", offsetof(struct run_state, target.bytes), DECIMAL, NEEDED},
+    {"target_xxh64", offsetof(struct run_state, target.xxh64), HEXADECIMAL, NEEDED},
+    {"context_bytes", offsetof(struct run_state, context.bytes), DECIMAL, NEEDED},
+    {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, NEEDED},
+    {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, NEEDED},
+    {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, MAY_LACK},
+    {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, OF_KNOWN},
+    {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, OF_KNOWN},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
@@ -52,9 +54,10 @@ static int print_value(char *out, size_t capacity, const struct key *key, const 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 14 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* 16 lines of at most 40 bytes, and a comment */
     int n = snprintf(text, sizeof text, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
+        if (keys[i].written == OF_KNOWN && !state->known.bytes) continue;
         n += snprintf(text + n, sizeof text - (size_t)n, "%s = ", keys[i].name);
         n += print_value(text + n, sizeof text - (size_t)n, &keys[i], state);
         text[n++] = '\n';
@@ -108,7 +111,7 @@ static int parse(const char *text, uint64_t length, const char *path, struct rea
     int line = ini_parse_string(text, take_line, reading);
     if (line) return fail("'%s' line %d is damaged", path, line);
     for (unsigned i = 0; i < KEYS; i++)
-        if (!(reading->seen >> i & 1) && !keys[i].may_lack) return fail("'%s' has no key '%s'", path, keys[i].name);
+        if (!(reading->seen >> i & 1) && !keys[i].written) return fail("'%s' has no key '%s'", path, keys[i].name);
     if (own_checksum(text, length)) return 0;
     return fail("'%s' was changed: its bytes do not have the checksum that it ends with", path);
 }

@@ -24,7 +24,7 @@ struct corpus_identity {
     uint64_t stream; /* checksum of the id stream, ids and where sentences begin; 0: not known, of an earlier version */
 };
 
-/* A table's file: its size, and XXH64 of all its bytes. */
+/* A file of the checkpoint: its size, and XXH64 of all its bytes. */
 struct table_file {
     uint64_t bytes, xxh64;
 };
@@ -33,6 +33,7 @@ struct run_state {
     struct progress_state progress;
     struct corpus_identity corpus;
     struct table_file target, context;
+    struct table_file known; /* known.npy (frozen.h); 0 bytes: there is none */
 };
 
 /* DIRECTORY/state.ini, atomically. */

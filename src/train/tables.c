@@ -62,15 +62,16 @@ int tables_check_init(const struct config *config) {
     return read_init(&target, config, TABLE_TARGET) || read_init(&context, config, TABLE_CONTEXT) ? -1 : 0;
 }
 
-int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
-                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks) {
+int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
+                const uint32_t *frozen, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks) {
     struct table_options options = {.rows = rows,
                                     .hot_rows = hot_rows,
                                     .dim = (uint32_t)config->model_dim,
                                     .rule = tables_rule(config),
                                     .seed = (uint32_t)config->train_seed,
                                     .directory = config->run_dir,
-                                    .ranks = ranks};
+                                    .ranks = ranks,
+                                    .frozen = frozen};
     *table = (struct table){0};
     if (choose_places(&options, config, side) || read_init(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);

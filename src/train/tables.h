@@ -12,8 +12,8 @@ struct rule_options tables_rule(const struct config *config);
 int tables_check_init(const struct config *config);
 
 /* Opens the table of this side, or the columns of it that this one of the ranks has; places "auto" are settled already. Working
- * files lie in run.dir. 0, or -1 after fail(). */
-int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
-                uint64_t hot_rows, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks);
+ * files lie in run.dir. `frozen` as table_options have it. 0, or -1 after fail(). */
+int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
+                const uint32_t *frozen, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks);
 
 #endif

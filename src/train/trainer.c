@@ -169,11 +169,11 @@ static int check_loss(struct trainer *t, double loss, uint64_t terms) {
 
 /* Bytes of its files. */
 static uint64_t bytes_of_checkpoint(const struct trainer *t) {
-    return table_file_bytes(t->target) + table_file_bytes(t->context);
+    return table_file_bytes(t->target) + table_file_bytes(t->context) + frozen_bytes(&t->session.frozen);
 }
 
 static int write_files(struct trainer *t) {
-    struct checkpoint what = {t->target, t->context, t->state, t->corpus};
+    struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
     if (follow(t)) return -1;
     int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());

@@ -3,11 +3,12 @@
 A rate of 0 trains nothing, so that tables show what a run began with.
 """
 import shutil
+import signal
 
 import numpy
 import pytest
 
-from conftest import sentences
+from conftest import checkpoints, end, sentences, wait_for
 
 RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop")
 STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
@@ -117,6 +118,115 @@ def test_a_run_without_a_checkpoint_yet_begins_over(older):
     older("train", config, "--train.from=old", "--resume", "--run.dir=one")
     older("train", config, "--train.from=old", "--run.dir=two")
     assert older.tables("one") == older.tables("two")
+
+
+# ---- frozen rows ----
+
+# Every way to train that changes what a step does with a row.
+WAYS = {
+    "window": {},
+    "shared negatives": {"negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
+    "clip": {"optimizer": {"rule": "adamax", "clip": "0.05"}, "train": {"reduction": "mean"}},
+    "lock-free": {"train": {"update": "hogwild"}, "optimizer": {"rule": "sgd"}},
+    "lock-free adagrad": {"train": {"update": "hogwild"}, "optimizer": {"rule": "adagrad"}},
+    "momentum": {"optimizer": {"rule": "sgd", "momentum": "0.9", "weight_decay": "0.01"}},
+}
+
+
+def check_frozen(sptx, old, run):
+    """Known rows have the bytes of the older run, the others have moved. -> how many have not"""
+    olds, news = words(sptx, old), words(sptx, run)
+    for table in ("target", "context"):
+        one, other = rows(sptx, old, table), rows(sptx, run, table)
+        fields = set(next(iter(one.values())).dtype.names) & set(next(iter(other.values())).dtype.names)
+        assert all(same(other[word], one[word], field) for word in set(olds) & set(news) for field in fields)
+        assert sum(bool(other[word]["weights"].any()) for word in set(news) - set(olds)) > 50
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_known_rows_stay_byte_for_byte(older, way):
+    keys = {section: {**ADAGRAD.get(section, {}), **values} for section, values in {**ADAGRAD, **WAYS[way]}.items()}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
+    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
+    check_frozen(older, "first", "run")
+
+
+@pytest.mark.parametrize("mode", ["list", "adjacency"])
+def test_known_rows_of_lists_stay(older, mode):
+    keys = {"corpus": {"format": "lists" if mode == "list" else mode}, "train": {"freeze": None}}
+    for name in ("old.txt", "corpus.txt"):
+        older.path(name).write_text("\n".join(f"t0w0 {line}" for line in older.path(name).read_text().splitlines()))
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
+    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
+    check_frozen(older, "first", "run")
+
+
+@pytest.mark.parametrize("table", ["target", "context"])
+def test_a_whole_table_stays(older, table):
+    config = older.config(model={"context_init": "word2vec"}, train={"epochs": "1", "freeze": table})
+    older("train", config)
+    older("train", config, "--train.steps=1", "--optimizer.rule=sgd", "--optimizer.lr=0", "--run.dir=first")
+    for name in ("target", "context"):
+        one, other = (numpy.load(older.checkpoint(run) / f"{name}.npy")["weights"] for run in ("first", "run"))
+        assert (one == other).all() == (name == table)
+    older("train", config, "--train.from=old", "--run.dir=grown")
+    one, other = rows(older, "old", table), rows(older, "grown", table)
+    assert all(same(one[word], other[word]) for word in set(one) & set(other))
+
+
+def test_frozen_runs_have_the_same_bytes_however_they_are_run(older):
+    config = older.config(**ADAGRAD, run={"keep": "9"})
+    more = ["--train.from=old", "--train.freeze=known"]
+    older("train", config, *more, "--run.dir=whole", "--train.steps=60", "--device.threads=1", "--memory.depth=1")
+    older("train", config, *more, "--train.steps=23", "--device.threads=3", "--memory.target=file")
+    shutil.rmtree(older.path("old"))
+    older("train", config, *more, "--train.steps=41", "--resume", "--memory.depth=4")
+    older("train", config, *more, "--train.steps=60", "--resume")
+    assert older.tables() == older.tables("whole")
+    known = numpy.load(older.checkpoint() / "known.npy")
+    for table in ("target", "context"):
+        bits = numpy.unpackbits(known[table].copy().view("u1"), bitorder="little")[:len(words(older, "run"))]
+        array = [numpy.load(older.path("run", f"checkpoint-{step}", f"{table}.npy"))["weights"] for step in (23, 60)]
+        changed = (array[0] != array[1]).any(axis=1)
+        assert 0 < changed.sum() and not (changed & bits.astype(bool)).any() and 0 < bits.sum() < len(bits)
+    assert "train.freeze" in older.refuses("train", config, "--train.from=old", "--resume", "--train.steps=61")
+
+
+def test_a_damaged_list_of_known_rows_is_not_believed(older):
+    config = older.config(**ADAGRAD)
+    more = ["--train.from=old", "--train.freeze=known"]
+    older("train", config, *more, "--train.steps=10")
+    older("train", config, *more, "--train.steps=20", "--resume")
+    flip(older.checkpoint() / "known.npy", -2)
+    done = older("train", config, *more, "--train.steps=30", "--resume")
+    assert "passing over checkpoint" in done.stderr and "known.npy' was changed" in done.stderr
+    (older.checkpoint() / "known.npy").unlink()
+    assert "known.npy" in older.refuses("nearest", older.checkpoint(), "t0w0")
+    assert not [name for name in older.path("run").iterdir() if "partial" in name.name]
+
+
+def test_a_killed_run_keeps_its_known_rows(older):
+    """Killed with -9 at a time that is not chosen, then gone on with where the older run is no more."""
+    config = older.config(**ADAGRAD, run={"checkpoint_every": "50 steps"})
+    more = ["--train.from=old", "--train.freeze=known", "--train.epochs=0", "--train.steps=1000"]
+    older("train", config, *more, "--run.dir=whole")
+    process = older.start("train", config, *more)
+    assert wait_for(lambda: len(checkpoints(older)) > 1 and older.path("run", "latest").exists(), process)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    shutil.move(older.path("old"), older.path("gone"))
+    assert "resumed" in older("train", config, *more, "--resume").stderr
+    assert older.tables() == older.tables("whole")
+    check_frozen(older, "gone", "run")
+
+
+def test_what_cannot_be_frozen_is_refused(older):
+    config = older.config(**ADAGRAD)
+    assert "train.from" in older.refuses("train", config, "--train.freeze=known")
+    said = older.refuses("train", config, "--train.from=old", "--train.freeze=known", "--corpus.path=old.txt")
+    assert "has all" in said and "nothing to train" in said
+    assert not older.path("run", "config.ini").exists()
+    older("train", config, "--train.from=old", "--corpus.path=old.txt")
 
 
 # ---- what is refused ----

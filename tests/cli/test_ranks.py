@@ -155,6 +155,26 @@ def test_a_checkpoint_goes_on_with_any_number_of_ranks(small):
     assert difference(small, "whole", "first") < 2e-5
 
 
+def test_a_run_grows_over_any_number_of_ranks(small):
+    """Known rows have the bytes of the older run, and the others come to the same however many share out the columns."""
+    small.path("fewer.txt").write_text("".join(small.path("corpus.txt").read_text().replace("t9", "t8")))
+    config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0})
+    train(small, 2, config, "--corpus.path=fewer.txt", "--run.dir=old")
+    more = ["--train.from=old", "--train.freeze=known"]
+    train(small, 0, config, *more, "--run.dir=alone")
+    assert "new" in train(small, 3, config, *more, "--run.dir=three").stderr
+    assert difference(small, "alone", "three") < 2e-5
+    train(small, 3, config, *more, "--train.steps=12")
+    train(small, 2, config, *more, "--resume")
+    assert difference(small, "alone", "run") < 2e-5
+    olds, news = ([line.split("\t")[0] for line in small.path(run, "vocab.tsv").read_text().splitlines()] for run in ("old", "three"))
+    both = [word for word in olds if word in news]
+    assert len(news) > len(both)
+    for old, new in zip(arrays(small, "old"), arrays(small, "three")):
+        assert (old[[olds.index(word) for word in both]] == new[[news.index(word) for word in both]]).all()
+    assert "there is no run directory" in refuses(small, 3, config, "--train.from=none", "--run.dir=other")
+
+
 def test_what_reads_a_run_knows_of_no_ranks(small):
     train(small, 3, small.config(model={"dim": 50}, train={"steps": 30}))
     assert small("nearest", "run", "t0w0", "--k=3").stdout.count("\n") == 3

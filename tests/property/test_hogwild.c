@@ -41,6 +41,8 @@ struct trial {
     struct rule_options rule;
     struct record_layout layout;
     struct hogwild_request request;
+    int freezes;
+    uint32_t frozen[2][(MOST_ROWS + 31) / 32]; /* by side, a bit a row: where it freezes */
     char name[160];
 };
 
@@ -85,14 +87,27 @@ static void choose_rule(struct trial *t) {
     o->count_rows = coin() && rule_counts(o);
 }
 
+static int is_frozen(const struct trial *t, int side, uint32_t row) {
+    return t->freezes && (t->frozen[side][row / 32] >> row % 32 & 1);
+}
+
+static void choose_frozen(struct trial *t) {
+    t->freezes = below(3) == 0;
+    for (int side = 0; side < 2; side++) {
+        uint64_t share = below(4); /* none, or all of the rows, or some */
+        for (size_t i = 0; i < sizeof *t->frozen / sizeof **t->frozen; i++)
+            t->frozen[side][i] = share == 0 ? 0 : share == 1 ? UINT32_MAX : (uint32_t)bits();
+    }
+}
+
 static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
         t->name, sizeof t->name,
-        "mode %d, window %u, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)",
+        "mode %d, window %u, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
         (int)s->mode, s->window, s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", (int)s->rows, t->layout.dim, t->rule.rule,
-        t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global");
+        t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global", t->freezes ? ", frozen rows" : "");
 }
 
 /* ---- float64 ---- */
@@ -106,6 +121,7 @@ struct rows64 {
 static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t row, const double *gradient,
                      double rate, uint64_t example) {
     const struct rule_options *o = &t->rule;
+    if (is_frozen(t, side, row)) return;
     uint64_t updates = o->count_rows ? r->updates[side][row]++ : t->request.global_step + example;
     if (o->rule == RULE_ADAGRAD) rate /= 1 + (double)updates * o->lr_decay;
     for (uint32_t i = 0; i < t->layout.dim; i++) {
@@ -160,6 +176,7 @@ static void open_tables(struct trial *t, struct backend *backend, struct rows64 
     struct backend_table *tables[2];
     for (int side = 0; side < 2; side++) {
         struct table_spec spec = {.name = side ? "context" : "target", .rows = t->source.rows, .layout = t->layout};
+        if (t->freezes) spec.frozen = t->frozen[side];
         for (uint64_t row = 0; row < t->source.rows; row++) {
             float *at = (float *)(packed + row * t->layout.packed);
             for (uint32_t i = 0; i < t->layout.dim; i++) {
@@ -249,6 +266,7 @@ static void trains_as_it_says(void **state) {
         choose_examples(&t);
         if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
         choose_rule(&t);
+        choose_frozen(&t);
         t.layout = record_layout_make(&t.rule, 1 + (uint32_t)below(MOST_DIM));
         int linear = hogwild_is_linear(&t.rule);
         uint64_t examples = example_count(&t.source), first = below(examples);

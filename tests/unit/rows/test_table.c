@@ -47,7 +47,7 @@ static struct config plain_config(void) {
 static void make_filled(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
                         unsigned threads) {
     struct pool *pool = pool_open(threads);
-    assert_int_equal(0, tables_init(table, side, config, rows, 0, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(table, side, config, rows, 0, NULL, &fake_ops, &device, NULL));
     assert_int_equal(0, table_fill(table, pool));
     pool_close(pool);
 }
@@ -147,7 +147,7 @@ static void test_unsettled_place(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_target_state = PLACE_AUTO;
-    assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, 5, 0, &fake_ops, &device, NULL));
+    assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, 5, 0, NULL, &fake_ops, &device, NULL));
     assert_non_null(strstr(report_sentence(), "memory.target_state"));
     table_release(&table);
 }
@@ -156,7 +156,7 @@ static void test_file_place_names_its_file(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_context_state = PLACE_FILE;
-    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, 5, 100, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, 5, 100, NULL, &fake_ops, &device, NULL));
     assert_int_equal(PLACE_GPU, table.spec.weights);
     assert_int_equal(PLACE_FILE, table.spec.state);
     assert_int_equal(5, table.spec.hot_rows);
@@ -227,7 +227,7 @@ static void test_bad_init_is_named(void **state) {
     struct config config = plain_config();
     struct table table;
     config.model_context_init = "ones";
-    assert_int_equal(-1, tables_init(&table, TABLE_CONTEXT, &config, 3, 0, &fake_ops, &device, NULL));
+    assert_int_equal(-1, tables_init(&table, TABLE_CONTEXT, &config, 3, 0, NULL, &fake_ops, &device, NULL));
     assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
     assert_non_null(strstr(report_sentence(), "uniform LO HI"));
     report_clear();
@@ -329,7 +329,7 @@ static void test_save_and_load(void **state) {
     assert_non_null(memmem(bytes, 512, "'exp_avg_sq'", 12));
     free(bytes);
 
-    assert_int_equal(0, tables_init(&other, TABLE_TARGET, &config, ROWS, 0, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&other, TABLE_TARGET, &config, ROWS, 0, NULL, &fake_ops, &device, NULL));
     assert_int_equal(0, table_load(&other, path));
     assert_memory_equal(other.store->packed, table.store->packed, (uint64_t)ROWS * 124);
     table_release(&table);
@@ -340,7 +340,7 @@ static void test_save_and_load(void **state) {
 /* Loads a file of another table; the sentence must hold both. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
-    assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, rows, 0, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, rows, 0, NULL, &fake_ops, &device, NULL));
     report_clear();
     assert_int_equal(-1, table_load(&table, path));
     assert_non_null(strstr(report_sentence(), seen));
@@ -372,7 +372,7 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     for (unsigned count = 2; count <= 7; count++)
         for (unsigned r = 0; r < count; r++) {
             struct ranks ranks = {.number = r, .count = count, .local = 1};
-            assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, SHARED_ROWS, 0, &fake_ops, &device, &ranks));
+            assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, SHARED_ROWS, 0, NULL, &fake_ops, &device, &ranks));
             assert_int_equal(0, table_fill(&part, pool));
             assert_columns_of(&part, &whole);
             memset(part.store->packed, 0, SHARED_ROWS * part.spec.layout.packed);

@@ -50,7 +50,7 @@ static struct progress_state at_step(uint64_t step) {
 }
 static const struct corpus_identity corpus = {0xFEDCBA9876543210, 0xABCDEF0123456789};
 static int write_state(const struct progress_state *state, uint64_t keep) {
-    struct checkpoint what = {&target, &context, *state, corpus};
+    struct checkpoint what = {&target, &context, *state, corpus, NULL};
     return checkpoint_write(run, &what, keep);
 }
 static int write_step(uint64_t step, uint64_t keep) {
