@@ -2,7 +2,8 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
-#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, PyTorch for the CPU and three environments under $BUILD:
+#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, PyTorch for the CPU, a Chromium without windows (Debian: 98 MB to
+#                               fetch, for the page of report) and three environments under $BUILD:
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
@@ -78,6 +79,22 @@ torch_packages() {
     if ! has_torch && (. /etc/os-release && [ "$ID" = debian ]); then echo python3-torch; fi
 }
 
+# Any that tests/cli/browser.py takes, by the same names. Ubuntu's is a snap, which a container cannot run and which may not see
+# a test's files: there the tests in a browser are left out unless another is there, and say so.
+has_browser() {
+    local name
+    for name in chromium-headless-shell chromium chromium-browser google-chrome; do
+        case $(readlink -f "$(command -v "$name" 2>/dev/null)") in '' | */snap*) ;; *) return ;; esac
+    done
+    return 1
+}
+
+browser_packages() {
+    if ! has_browser && (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 12 ]); then
+        echo chromium-headless-shell
+    fi
+}
+
 has_fuzzer() {
     printf 'int LLVMFuzzerTestOneInput(const char *bytes, unsigned long length) { return 0; }\n' |
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
@@ -106,7 +123,7 @@ missing_packages() {
     fi
     if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
-    if [ $tests = yes ]; then torch_packages; fi
+    if [ $tests = yes ]; then torch_packages; browser_packages; fi
 }
 
 venv_ready() { # folder pins modules
@@ -186,6 +203,7 @@ show() {
     line MPI "$(mpirun --version 2>/dev/null | head -n 1)"
     if [ $tests = yes ]; then
         line hnswlib "$(has_hnswlib && echo found || echo MISSING)"
+        line Chromium "$(has_browser && echo found || echo 'not found: the page of report is not tried in a browser')"
         line PyTorch "$(has_torch && echo found || echo 'not found: sptx.torch is not tried')"
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"

@@ -17,7 +17,7 @@ def find():
     """The program's path, or None. Ubuntu's chromium is a snap, which may not see a test's files."""
     for name in NAMES:
         path = shutil.which(name)
-        if path and "/snap/" not in os.path.realpath(path):
+        if path and "/snap" not in os.path.realpath(path):
             return path
     return None
 
