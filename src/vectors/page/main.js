@@ -22,20 +22,22 @@ function lastOf(values) {
 
 function showFigures() {
   const {trained, held_out: heldOut, untrained} = data.history, made = [];
-  const heldOutLoss = lastOf(heldOut.loss), loss = lastOf(trained.loss), firstHeldOut = heldOut.loss.find((value) => value !== null);
+  const heldOutLoss = lastOf(heldOut.loss), loss = lastOf(trained.loss);
+  const firstHeldOut = heldOut.loss.find((value) => value !== null);
   if (heldOutLoss !== null) {
     made.push(figure('Held-out loss a pair', heldOutLoss.toPrecision(4),
       heldOut.loss.length > 1 ? `${firstHeldOut.toPrecision(4)} at first` : 'of examples never trained'));
   }
   if (loss !== null) {
-    made.push(figure('Training loss a pair', loss.toPrecision(4), untrained === null ? '' : `${untrained.toPrecision(4)} untrained`));
+    made.push(figure('Training loss a pair', loss.toPrecision(4),
+      untrained === null ? '' : `${untrained.toPrecision(4)} untrained`));
   }
   if (data.seconds > 0) {
     made.push(figure('Pairs a second', short(data.pairs / data.seconds),
       data.words ? `${short(data.words / data.seconds)} words` : ''));
     made.push(figure('Time', duration(data.seconds), `${whole(data.epoch)} epoch${data.epoch === 1 ? '' : 's'}`));
   }
-  made.push(figure('Corpus', short(data.tokens), 'words that have rows'));
+  made.push(figure('Corpus', short(data.tokens), `${keyOf('corpus.format') === 'text' ? 'words' : 'items'} that have rows`));
   made.push(figure('Pairs', short(data.pairs), 'trained, each with its negatives'));
   const rule = keyOf('optimizer.rule');
   if (rule) made.push(figure('Optimizer', rule, `rate ${keyOf('optimizer.lr')}, ${keyOf('train.update')} updates`));
@@ -48,8 +50,9 @@ function showEvaluations() {
 }
 
 function showKeys() {
+  const line = ([key, value]) => element('tr', {}, element('td', {}, key), element('td', {}, visible(value || '\u2013')));
   const tables = config.map(([section, keys]) => element('table', {}, element('caption', {}, section),
-    element('tbody', {}, ...keys.map(([key, value]) => element('tr', {}, element('td', {}, key), element('td', {}, visible(value || '\u2013')))))));
+    element('tbody', {}, ...keys.map(line))));
   byId('keys').replaceChildren(...tables);
   byId('configuration').hidden = !config.length;
   byId('keys').parentElement.open = window.matchMedia('(min-width: 56rem)').matches;

@@ -127,7 +127,8 @@ function fitMap() {
     highY = Math.max(highY, places[i + 1]);
   }
   const margin = 28;
-  look.whole = Math.max(50, Math.min((mapWidth - 2 * margin) / (highX / 65535 || 1), (mapHeight - 2 * margin) / (highY / 65535 || 1)));
+  const across = (mapWidth - 2 * margin) / (highX / 65535 || 1), along = (mapHeight - 2 * margin) / (highY / 65535 || 1);
+  look.whole = Math.max(50, Math.min(across, along));
   Object.assign(look, {x: highX / 131070 || 0.5, y: highY / 131070 || 0.5, scale: look.whole});
   redraw();
 }
@@ -151,7 +152,8 @@ function moveMap(byX, byY) {
 function pointOut(row, others) {
   mapChosen = row < data.top ? row : -1;
   mapNear = new Set(others.filter((other) => other < data.top && other !== row));
-  if (mapChosen >= 0 && mapWidth && !(placeX(row) > 20 && placeY(row) > 20 && placeX(row) < mapWidth - 20 && placeY(row) < mapHeight - 20)) {
+  const edge = 20, x = placeX(row), y = placeY(row);
+  if (mapChosen >= 0 && mapWidth && !(x > edge && y > edge && x < mapWidth - edge && y < mapHeight - edge)) {
     look.x = places[2 * row] / 65535;
     look.y = places[2 * row + 1] / 65535;
   }
@@ -261,8 +263,9 @@ function showMap(choose) {
   readColours();
   canvas.setAttribute('aria-label', `Map of the ${whole(data.top)} most frequent rows`);
   byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows. Near by cosine is near on ` +
-    'the map (t-SNE from two principal directions, perplexity 30); far apart says little. Click a dot for its nearest rows; drag ' +
-    'to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or use arrows, + and -, 0 for the whole.';
+    'the map (t-SNE from two principal directions, perplexity 30); far apart says little. Click a dot for its nearest rows; ' +
+    'drag to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or use arrows, + and -, 0 for the ' +
+    'whole.';
   listenToPointers(choose);
   listenToKeys();
   new ResizeObserver(() => {

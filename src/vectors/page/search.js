@@ -45,11 +45,13 @@ function quoted(text) {
 }
 
 function commandFor(word) {
-  return element('code', {}, `sptx-w2v nearest ${quoted(visible(data.run))} ${word.startsWith('--') ? '-- ' : ''}${quoted(word)}`);
+  const ending = word.startsWith('--') ? '-- ' : '';
+  return element('code', {}, `sptx-w2v nearest ${quoted(visible(data.run))} ${ending}${quoted(word)}`);
 }
 
 function neighbour([row, score], number) {
-  const title = titleOf(row), name = element('bdi', {class: 'name', title: title ? `${nameOf(row)}: ${title}` : nameOf(row)}, calledOf(row));
+  const title = titleOf(row), full = title ? `${nameOf(row)}: ${title}` : nameOf(row);
+  const name = element('bdi', {class: 'name', title: full}, calledOf(row));
   const bar = element('span', {class: 'bar'});
   const button = element('button', {type: 'button', 'data-row': row, tabindex: number ? -1 : 0}, name,
     element('span', {class: 'score'}, scoreText(score)), bar);
@@ -61,11 +63,12 @@ function neighbour([row, score], number) {
 
 function showNeighbours(row) {
   const list = listOf(row), title = titleOf(row);
-  byId('asked').replaceChildren(element('b', {}, element('bdi', {}, calledOf(row))), ...(title ? [' ', element('bdi', {}, nameOf(row))] : []),
-    element('span', {class: 'quiet'}, ` ${whole(data.counts[row])} times${row < data.top ? '' : ', not on the map'}; nearest by cosine:`));
+  const more = ` ${whole(data.counts[row])} times${row < data.top ? '' : ', not on the map'}; nearest by cosine:`;
+  byId('asked').replaceChildren(element('b', {}, element('bdi', {}, calledOf(row))),
+    element('span', {class: 'quiet'}, ...(title ? [' id ', element('bdi', {}, nameOf(row)), ','] : []), more));
   nearest.replaceChildren(...list.map(neighbour));
   nearest.scrollTop = 0;
-  byId('command').replaceChildren('The same: ', commandFor(data.names[row]));
+  byId('command').replaceChildren('In a terminal: ', commandFor(data.names[row]));
   pointOut(row, list.map(([other]) => other));
 }
 
@@ -85,8 +88,8 @@ function show(row) {
   nearest.replaceChildren();
   pointOut(-1, []);
   if (row >= 0) {
-    say(element('bdi', {}, calledOf(row)), ` is not among the ${whole(data.listed)} most frequent rows, whose lists this page has; ask `,
-      commandFor(data.names[row]));
+    say(element('bdi', {}, calledOf(row)), ` is not among the ${whole(data.listed)} most frequent rows, whose lists this page `,
+      'has; ask ', commandFor(data.names[row]));
   }
 }
 
