@@ -13,8 +13,11 @@
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 #define SCORES_HELP                                                                                                    \
-    "                      target           mean of the list's unit target rows against target rows, by cosine\n"         \
+    "                      target           mean of the list's unit target rows against target rows, by cosine: what a\n"  \
+    "                                       run by dot products chooses by itself (train.score)\n"                         \
     "                      context          mean of its target rows against context rows, by dot product\n"               \
+    "                      context-cosine   mean of its unit target rows against context rows, by cosine: what a run by\n" \
+    "                                       cosines chooses by itself\n"                                                   \
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
     "                      context-context  as target, of the context rows\n"

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ static const struct {
 } kinds[LIST_SCORES] = {
     [LIST_SCORE_TARGET] = {"target", VIEW_TARGET, VIEW_TARGET, METRIC_COSINE},
     [LIST_SCORE_CONTEXT] = {"context", VIEW_TARGET, VIEW_CONTEXT, METRIC_DOT},
+    [LIST_SCORE_CONTEXT_COSINE] = {"context-cosine", VIEW_TARGET, VIEW_CONTEXT, METRIC_COSINE},
     [LIST_SCORE_NORMSUM] = {"normsum", VIEW_NORMSUM, VIEW_NORMSUM, METRIC_COSINE},
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
@@ -25,21 +27,27 @@ const char *list_score_name(enum list_score score) {
 }
 
 int list_score_named(const char *name) {
-    for (int i = 0; i < LIST_SCORES; i++)
+    char wanted[256] = "";
+    for (int i = 0; i < LIST_SCORES; i++) {
         if (!strcmp(name, kinds[i].name)) return i;
-    return fail_usage("'%.100s' is not a score of lists; wanted target, context, normsum, sum or context-context",
-                      name);
+        snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s",
+                 !i ? "" : i + 1 < LIST_SCORES ? ", " : " or ", kinds[i].name);
+    }
+    return fail_usage("'%.100s' is not a score of lists; wanted %s", name, wanted);
 }
 
 enum list_score list_score_of_view(enum model_view view) {
     enum list_score score = LIST_SCORE_TARGET;
     for (int i = 0; i < LIST_SCORES; i++)
-        if (kinds[i].metric == METRIC_COSINE && kinds[i].item == view) score = (enum list_score)i;
+        if (kinds[i].metric == METRIC_COSINE && kinds[i].list == view && kinds[i].item == view)
+            score = (enum list_score)i;
     return score;
 }
 
+/* Rows trained by cosines lie near rows of the other table and, unlike those trained by dot products, hardly near rows of
+ * their own (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine). */
 enum list_score score_of_run(const struct config *run) {
-    return LIST_SCORE_TARGET;
+    return run->train_score == SCORE_COSINE ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,

@@ -3,6 +3,7 @@
  *                     a list is                 an item is           their score
  *   target            mean of unit target rows  target row           cosine       what stands in the same lists
  *   context           mean of target rows       context row          dot product  what training itself compared
+ *   context-cosine    mean of unit target rows  context row          cosine       the same where it compared cosines
  *   normsum           mean of unit rows of u/|u| + v/|v|, each an item's target and context row          cosine
  *   sum               the same of u + v                                                                  cosine
  *   context-context   mean of unit context rows context row          cosine       what is named beside the same
@@ -18,6 +19,7 @@
 enum list_score {
     LIST_SCORE_TARGET,
     LIST_SCORE_CONTEXT,
+    LIST_SCORE_CONTEXT_COSINE,
     LIST_SCORE_NORMSUM,
     LIST_SCORE_SUM,
     LIST_SCORE_CONTEXT_CONTEXT,

@@ -57,8 +57,8 @@ def expected(shop, items, score, k=20, among=None, seen=False):
     target, context = (numpy.load(shop.checkpoint() / f"{name}.npy")["weights"].astype(float) for name in ("target", "context"))
     dot = score == "context"
     found = {"target": target, "context": context, "sum": target + context, "normsum": unit(target) + unit(context),
-             "context-context": context}[score]
-    rows = target if dot else found
+             "context-cosine": context, "context-context": context}[score]
+    rows = target if score in ("context", "context-cosine") else found
     words = words_of(shop)
     row = {word: i for i, word in enumerate(words)}
     own = [row[item] for item in items if item in row]
@@ -88,7 +88,7 @@ def same(ours, wanted):
         assert item == other or any(abs(score - near) < 2e-6 for name, near in wanted if name == item), (ours, wanted)
 
 
-SCORES = ["target", "context", "normsum", "sum", "context-context"]
+SCORES = ["target", "context", "context-cosine", "normsum", "sum", "context-context"]
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -253,6 +253,19 @@ def test_formats(shop):
     for ending in ("\r\n", "\r"):
         lists = own_file(shop, "\ufeff" + as_text(shop.lists).replace("\n", ending))
         assert answers(shop("recommend", "run", f"--lists={lists}", "--corpus.format=adjacency")) == wanted
+
+
+def test_a_run_by_cosines_is_scored_by_them(sptx):
+    """A run chooses the score that it was trained by: rows trained by cosines lie near rows of the other table."""
+    sptx.path("lists.txt").write_text(as_text(lists_of(numpy.random.default_rng(5), 100, 12)))
+    sptx("train", sptx.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"window": None},
+                              train={"loss": "softmax"}))
+    for line in sptx("recommend", "run", "--lists=lists.txt", "--json").stdout.splitlines():
+        assert json.loads(line)["score"] == "context-cosine"
+    assert sptx("recommend", "run", "--lists=lists.txt").stdout == sptx("recommend", "run", "--lists=lists.txt",
+                                                                        "--score=context-cosine").stdout
+    said = sptx("evaluate", "run", "--train=lists.txt", "--held-out=lists.txt").stdout
+    assert " score context-cosine lists 100 " in said
 
 
 def test_a_run_on_text_reads_lists(trained):

@@ -108,7 +108,7 @@ def test_recommend_is_what_the_program_says(run, trained, program):
     """Every score, the same items and numbers, whichever of the two is asked; what is unknown is left out."""
     words = list(run.words)
     items = [words[1], words[4], words[1]]
-    for score in ("target", "context", "normsum", "sum", "context-context", None):
+    for score in ("target", "context", "context-cosine", "normsum", "sum", "context-context", None):
         for seen in (False, True):
             options = ["--k=5", "--device.backend=cpu"] + (["--seen"] if seen else []) + ([f"--score={score}"] if score else [])
             said = subprocess.run([program, "recommend", trained, "--items=" + ",".join(items), *options], check=True,

@@ -166,8 +166,9 @@ class Run:
             run.recommend(["milk", "bread"], k=5)
 
         items: words of the run; others are left out (KeyError where none is one). An item that comes again counts again.
-        score: how they choose others: "target", "context", "normsum", "sum", "context-context" (`sptx-w2v help recommend`
-        tells what each is), or None: what suits what the run was trained for. seen: the list's own items may be in the answer.
+        score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context"
+        (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: the list's own
+        items may be in the answer.
         """
         if isinstance(items, (str, bytes)):
             raise TypeError("items are several words, as a list of str; %r is one" % (items,))
