@@ -14,18 +14,17 @@ static int write_report(const struct model *model, struct page_request *request,
                         const struct config *config, const char *out) {
     struct titles titles = {NULL, NULL};
     struct interrupt watch;
-    char size[TEXT_BYTES], count[TEXT_BYTES];
-    uint64_t bytes;
+    char bytes[TEXT_BYTES], top[TEXT_BYTES], listed[TEXT_BYTES];
+    struct page_size size;
     int result = titles_path ? titles_read(&titles, model, titles_path) : 0;
     request->titles = &titles;
     interrupt_watch(&watch);
-    if (!result) result = page_write(model, request, config, out, &bytes);
+    if (!result) result = page_write(model, request, config, out, &size);
     interrupt_end(&watch);
     titles_release(&titles);
     if (result) return -1;
-    uint64_t shown = request->top < model->rows ? request->top : model->rows;
-    note("wrote '%s': %s, with a map of the %s most frequent rows; any browser opens it", out,
-         text_of_bytes(size, bytes), text_of_count(count, shown));
+    note("wrote '%s': %s; a map of the %s most frequent rows, and the nearest ones of %s; any browser opens it", out,
+         text_of_bytes(bytes, size.bytes), text_of_count(top, size.top), text_of_count(listed, size.listed));
     return 0;
 }
 

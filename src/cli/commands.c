@@ -158,7 +158,8 @@ const struct command commands[] = {
      "  --titles=FILE      lines of id <TAB> title: titles are shown beside ids, and found\n"
      "  --top=5000         rows of the map, at most 20,000: it compares all with each other, so that 5,000 take seconds and\n"
      "                     20,000 minutes on two cores\n"
-     "  --search=20000     rows whose ten nearest ones can be looked up, --top at least; each is searched among all rows\n"
+     "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"
+     "                     as 10 MB hold\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",

@@ -21,9 +21,14 @@ struct page_request {
     int evaluation_count;
 };
 
-/* Writes the page whole or not at all; its bytes in *bytes. Refuses a file of a run and a page that grows too large.
- * Searches by device.* of `config`. The same run and request make the same bytes. */
+struct page_size {
+    uint64_t bytes, top, listed; /* what came of it: rows of the map, and rows whose nearest rows are listed */
+};
+
+/* Writes the page whole or not at all. Where PAGE_BYTES do not hold all lists, those of the rarest rows are left out.
+ * Refuses a file of a run and a page that grows too large. Searches by device.* of `config`. The same run and request
+ * make the same bytes. */
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
-               const char *path, uint64_t *bytes);
+               const char *path, struct page_size *size);
 
 #endif

@@ -33,17 +33,29 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Ids need not be ranks of frequency: corpus.order has other orders too. */
-static int choose(struct page_rows *rows, const struct model *model) {
-    struct counted *all = mem_alloc(model->rows, sizeof *all, "the most frequent rows");
-    rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
-    int result = all && rows->rows ? 0 : -1;
-    for (uint64_t row = 0; !result && row < model->rows; row++)
-        all[row] = (struct counted){model->vocab.counts[row], (uint32_t)row};
-    if (!result) qsort(all, model->rows, sizeof *all, by_count);
-    for (uint64_t i = 0; !result && i < rows->count; i++) rows->rows[i] = all[i].row;
+/* Whether ids are ranks of frequency, as corpus.order = frequency has them: no need to sort millions. */
+static int is_in_order(const struct vocab *vocab) {
+    for (uint64_t row = 1; row < vocab->size; row++)
+        if (vocab->counts[row] > vocab->counts[row - 1]) return 0;
+    return 1;
+}
+
+static int choose_by_count(struct page_rows *rows, const struct vocab *vocab) {
+    struct counted *all = mem_alloc(vocab->size, sizeof *all, "the most frequent rows");
+    if (!all) return -1;
+    for (uint64_t row = 0; row < vocab->size; row++) all[row] = (struct counted){vocab->counts[row], (uint32_t)row};
+    qsort(all, vocab->size, sizeof *all, by_count);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all[i].row;
     free(all);
-    return result;
+    return 0;
+}
+
+static int choose(struct page_rows *rows, const struct model *model) {
+    rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
+    if (!rows->rows) return -1;
+    if (!is_in_order(&model->vocab)) return choose_by_count(rows, &model->vocab);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
+    return 0;
 }
 
 /* ---- nearest rows ---- */

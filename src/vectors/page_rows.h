@@ -3,7 +3,9 @@
 #ifndef SPTX_PAGE_ROWS_H
 #define SPTX_PAGE_ROWS_H
 
+#include "base/json.h"
 #include "model.h"
+#include "titles.h"
 #include "train/config.h"
 
 enum { PAGE_NEAREST = 10 }; /* nearest rows of each, as `nearest` shows them by itself */
@@ -22,6 +24,16 @@ struct page_rows {
  * device.* of `config`. 0, or -1 after fail(), also where a signal asked to stop; the caller releases in either case.
  */
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config);
+/* Puts ,"top":..,"listed":..,"names":[..],"counts":[..],"titles":[..],"k":..,"near":..,"scores":..,"map":.. behind an
+ * object's other keys. Names are numbered: rows first, then those that are only near to one. near: of each row the
+ * numbers of its nearest names as base64 of uint32; scores: of these, as int32 in millionths; map: uint16, x and y of
+ * each row that lies on it. 0, or -1 after fail(). */
+int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model,
+                    const struct titles *titles);
+
+/* A name, cut where it is long, never inside a character. */
+void page_print_name(struct json *json, const char *name, uint64_t length);
+
 void page_rows_release(struct page_rows *rows); /* harmless on a zeroed one */
 
 #endif

@@ -1,7 +1,9 @@
+#include "base/interrupt.h"
 #include "vectors/page.h"
 #include "tests/unit/small_run.h"
 
 #include <math.h>
+#include <signal.h>
 
 enum { ROWS = 40, DIM = 4 };
 
@@ -10,7 +12,7 @@ static struct model model;
 static struct config config;
 static struct titles titles;
 static char *out;
-static uint64_t bytes;
+static struct page_size size;
 
 /* Words w0, w1, .. but for the first, which is the test's; the last is the most frequent. */
 static void make_run(const char *first) {
@@ -37,7 +39,7 @@ static int tear_down(void **state) {
 
 static int write_page(uint64_t top, uint64_t listed) {
     struct page_request request = {.run = "runs/it's", .top = top, .listed = listed, .titles = &titles};
-    return page_write(&model, &request, &config, out, &bytes);
+    return page_write(&model, &request, &config, out, &size);
 }
 
 /* The page as text, for the caller to free. */
@@ -46,8 +48,8 @@ static char *page(uint64_t top, uint64_t listed) {
     assert_int_equal(write_page(top, listed), 0);
     char *text = file_read(out, &length);
     assert_non_null(text);
-    assert_int_equal(length, bytes);
-    assert_int_equal(strlen(text), bytes);
+    assert_int_equal(length, size.bytes);
+    assert_int_equal(strlen(text), size.bytes);
     return text;
 }
 
@@ -163,18 +165,57 @@ static void shown_titles(void **state) {
     free(text);
 }
 
+/* A page that lists would make too large has fewer of them, and is as large as may be. */
+static void as_many_lists_as_fit(void **state) {
+    make_run("first");
+    free(page(9, 9));
+    uint64_t least = size.bytes;
+    free(page(9, ROWS));
+    uint64_t all = size.bytes;
+    char *filling = malloc(PAGE_BYTES);
+    memset(filling, 'x', PAGE_BYTES);
+    small_write(run.directory, "config.ini", filling, PAGE_BYTES - all);
+    free(page(9, ROWS));
+    assert_int_equal(size.bytes, PAGE_BYTES);
+    assert_int_equal(size.listed, ROWS);
+    small_write(run.directory, "config.ini", filling, PAGE_BYTES - all + 1);
+    char *text = page(9, ROWS);
+    assert_in_range(size.listed, 9, ROWS - 1);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\"top\":9,\"listed\":%d,", (int)size.listed);
+    assert_non_null(strstr(text, wanted));
+    free(text);
+    small_write(run.directory, "config.ini", filling, PAGE_BYTES - least);
+    free(page(9, ROWS));
+    assert_int_equal(size.listed, 9);
+    small_write(run.directory, "config.ini", filling, PAGE_BYTES - least + 1);
+    assert_failed_with(write_page(9, ROWS), "the page would take 10.0 MB");
+    free(filling);
+}
+
+static void stopped(void **state) {
+    struct interrupt watch;
+    make_run("first");
+    interrupt_watch(&watch);
+    raise(SIGINT);
+    assert_failed_with(write_page(9, 9), "stopped by a signal: nothing was written");
+    interrupt_end(&watch);
+    assert_int_equal(file_exists(out), 0);
+}
+
 /* The file that was there stays where the page cannot be made, and nothing lies beside it. */
 static void refused(void **state) {
     struct page_request request = {.run = "run", .top = 9, .listed = 9, .titles = &titles, .evaluation_count = 1};
     make_run("first");
     char *vocab = small_path(run.directory, "vocab.tsv"), *large = malloc(PAGE_BYTES), *before = page(9, 9);
     small_write(run.directory, "config.ini", "; written by sptx-w2v for the run\n", 34);
-    assert_failed_with(page_write(&model, &request, &config, vocab, &bytes), "is a file of the run in");
+    assert_failed_with(page_write(&model, &request, &config, vocab, &size), "is a file of the run in");
     request.evaluations = (const char *const[]){"/nowhere"};
-    assert_failed_with(page_write(&model, &request, &config, out, &bytes), "'/nowhere'");
+    assert_failed_with(page_write(&model, &request, &config, out, &size), "'/nowhere'");
     memset(large, 'x', PAGE_BYTES);
     small_write(run.directory, "config.ini", large, PAGE_BYTES);
-    assert_failed_with(write_page(9, 9), "more than the 10 MB that a browser opens at once: ask for fewer rows");
+    assert_failed_with(write_page(9, 9),
+                       "more than the 10 MB that a browser opens at once: ask for fewer rows than --top=9");
     char *after = file_read(out, NULL);
     assert_string_equal(before, after);
     char **names;
@@ -188,10 +229,15 @@ static void refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(parts, tear_down),         cmocka_unit_test_teardown(bounds, tear_down),
-        cmocka_unit_test_teardown(hostile_words, tear_down), cmocka_unit_test_teardown(long_names, tear_down),
-        cmocka_unit_test_teardown(same_bytes, tear_down),    cmocka_unit_test_teardown(shown_titles, tear_down),
-        cmocka_unit_test_teardown(refused, tear_down),       cmocka_unit_test_teardown(lonely, tear_down)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(parts, tear_down),
+                                       cmocka_unit_test_teardown(bounds, tear_down),
+                                       cmocka_unit_test_teardown(hostile_words, tear_down),
+                                       cmocka_unit_test_teardown(long_names, tear_down),
+                                       cmocka_unit_test_teardown(same_bytes, tear_down),
+                                       cmocka_unit_test_teardown(shown_titles, tear_down),
+                                       cmocka_unit_test_teardown(refused, tear_down),
+                                       cmocka_unit_test_teardown(lonely, tear_down),
+                                       cmocka_unit_test_teardown(as_many_lists_as_fit, tear_down),
+                                       cmocka_unit_test_teardown(stopped, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
