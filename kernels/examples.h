@@ -44,7 +44,8 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  *            slot j * count + n. Otherwise the block is T x (1 + count), slots 0..count-1.
  * LIST       an example is a list (targets_all = 0; a drawn item of it is the target) or a position (targets_all = 1).
  *            T = 1; positives are drawn from the list's other positions. per_pair: count negatives for each positive.
- * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1.
+ * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1. So it is of lists
+ *            that have rows: a list's own row, then its items.
  *
  * Positives: positives == 0 takes all others in order. With replacement, slot j takes draw_below(pair j, m - 1) over
  * the m - 1 others, skipping the target's place. Without, Floyd's sample: for j = 0..P-1, i = (m - 1 - P) + j, take r =
@@ -63,6 +64,7 @@ struct example_source {
     uint64_t tokens, sentences;
     uint64_t longest; /* tokens of the longest sentence; 0: not known */
     uint64_t rows;    /* of both tables */
+    uint64_t lists;   /* the last of them, which are lists and never negatives */
     enum example_mode mode;
     uint32_t window;
     int shrink, shuffle_items, shuffle;
@@ -73,8 +75,8 @@ struct example_source {
     uint32_t negatives;
     int per_pair, exclude, distinct;
     enum noise_distribution noise;
-    const struct alias *alias; /* [rows], for NOISE_UNIGRAM */
-    double log2_rows;          /* for NOISE_LOG_UNIFORM */
+    const struct alias *alias; /* [rows], those of lists unused; for NOISE_UNIGRAM */
+    double log2_rows;          /* of those that are drawn; for NOISE_LOG_UNIFORM */
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: none */
     int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */
@@ -268,9 +270,10 @@ FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t 
 /* The row that a slot takes of them. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
-    if (s->noise == NOISE_UNIGRAM) return draw_alias(bits, s->alias, s->rows);
-    if (s->noise == NOISE_LOG_UNIFORM) return draw_log_uniform(bits, s->rows, s->log2_rows);
-    return (uint32_t)draw_below(bits, s->rows);
+    uint64_t rows = s->rows - s->lists;
+    if (s->noise == NOISE_UNIGRAM) return draw_alias(bits, s->alias, rows);
+    if (s->noise == NOISE_LOG_UNIFORM) return draw_log_uniform(bits, rows, s->log2_rows);
+    return (uint32_t)draw_below(bits, rows);
 }
 
 FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,

@@ -242,8 +242,8 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
                                   uint32_t k, uint32_t *rows, float *scores);
 /* What suits lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]] (starts: [count + 1], not
  * falling; what is past the run's rows is passed over); they are not in its answer, but with seen = 1. score: how they choose
- * others, "target", "context", "context-cosine", "normsum", "sum" or "context-context" as `sptx-w2v help recommend` tells them;
- * NULL: what suits what the run was trained for. rows, scores: as of sptx_run_nearest; a list without a row of the run gets
+ * others, "target", "context", "context-cosine", "normsum", "sum", "context-context" and more as `sptx-w2v help recommend` tells
+ * them; NULL: what suits what the run was trained for. rows, scores: as of sptx_run_nearest; a list without a row of the run gets
  * no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);

@@ -20,7 +20,9 @@
     "                                       cosines chooses by itself\n"                                                   \
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
-    "                      context-context  as target, of the context rows\n"
+    "                      context-context  as target, of the context rows\n"                                            \
+    "                      user             its own row (examples.mode = user) against context rows, by dot product\n"   \
+    "                      user-cosine      the same by cosine\n"
 
 const struct command commands[] = {
     {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]",

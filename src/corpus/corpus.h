@@ -30,6 +30,7 @@ struct corpus_options {
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
     double min_rating;     /* of pairs; -infinity: all */
+    int list_rows;         /* lists and pairs: a list's name is a row too, and stands first in its list (vocab.h) */
     double report_seconds; /* between two updates of the live line */
 };
 

@@ -34,9 +34,11 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         options->format == FORMAT_PAIRS ? (uint64_t)options->header : 0,
-                        0};
+                        0,
+                        (uint64_t)options->list_rows};
+    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
     if (options->format == FORMAT_PAIRS) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
-    return XXH3_64bits(facts, sizeof facts);
+    return XXH3_64bits(facts, known);
 }
 
 /* ---- committing blocks in order ---- */
@@ -147,14 +149,8 @@ static int commit_pairs(struct encoding *encoding, const struct encoded *block) 
 }
 
 static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    switch (encoding->options->format) {
-    case FORMAT_ADJACENCY:
-        return commit_adjacency(encoding, block);
-    case FORMAT_PAIRS:
-        return commit_pairs(encoding, block);
-    default:
-        return commit_lines(encoding, block);
-    }
+    if (encoding->options->format == FORMAT_PAIRS) return commit_pairs(encoding, block);
+    return encode_has_targets(encoding->options) ? commit_adjacency(encoding, block) : commit_lines(encoding, block);
 }
 
 static void give_up(struct encoding *encoding) {
@@ -216,16 +212,30 @@ static int encode_blocks(void *context, unsigned worker) {
 
 enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
 
+/* Ids of a list in the stream: its items, behind its own where lists have rows. */
+static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
+    return list->items + (uint64_t)encoding->options->list_rows;
+}
+
 /* Lists first..*end: as many as fit, and one at least. How many ids they have. */
 static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
     for (*end = first; *end < encoding->names.size; ++*end) {
         struct list *list = &encoding->lists[*end];
-        if (*end > first && ids + list->items > GROUP_IDS) break;
+        if (*end > first && ids + ids_of(encoding, list) > GROUP_IDS) break;
         list->next = ids;
-        ids += list->items;
+        ids += ids_of(encoding, list);
     }
     return ids;
+}
+
+/* The lists' own ids, each in front of its items. */
+static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uint32_t *ids) {
+    for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
+        uint64_t length;
+        const char *name = words_get(&encoding->names, list, &length);
+        ids[encoding->lists[list].next++] = (uint32_t)vocab_find_list(encoding->vocab, name, length);
+    }
 }
 
 /* A counting sort in as many passes over the working file as memory makes necessary. */
@@ -240,12 +250,13 @@ static int group_pairs(struct encoding *encoding, const char *path) {
     for (uint64_t first = 0; first < encoding->names.size; first = end) {
         uint64_t count = choose_lists(encoding, first, &end);
         if (mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
+        put_own(encoding, first, end, ids);
         for (uint64_t i = 0; i < map.size / sizeof *places; i++)
             if (places[i].list - first < end - first) ids[lists[places[i].list].next++] = places[i].id;
         if (idstream_put(&encoding->writer, ids, count)) goto out;
         uint64_t at = encoding->writer.tokens - count;
         for (uint64_t list = first; list < end; list++)
-            if (idstream_end_sentence(&encoding->writer, at += lists[list].items)) goto out;
+            if (idstream_end_sentence(&encoding->writer, at += ids_of(encoding, &lists[list]))) goto out;
     }
     result = 0;
 out:

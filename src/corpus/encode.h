@@ -1,7 +1,8 @@
 /* encode: a corpus and its vocabulary into an id stream.
  *
  * text: a line, cut every corpus.max_sentence kept tokens; lists: a line without its name; adjacency: a line, dropped
- * where its target is not in the vocabulary; pairs: the items of one list, in the order met, lists by first mention.
+ * where its target is not in the vocabulary; pairs: the items of one list, in the order met, lists by first mention. Where
+ * lists have rows of their own (corpus_options.list_rows) a list is like a line of adjacency: its own id, then its items.
  * Words that are not in the vocabulary are left out; sentences that are left with none are too.
  */
 #ifndef SPTX_ENCODE_H

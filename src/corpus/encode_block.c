@@ -16,9 +16,11 @@ void encoded_release(struct encoded *encoded) {
 struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
+    const struct corpus_options *options;
     int given, adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
+    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query is one's name; otherwise -1 */
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
     int line_began;      /* in this block, not in an earlier one */
@@ -69,7 +71,9 @@ static int flush(struct encoder *encoder) {
         return -1;
     look_up(encoder);
     for (unsigned i = 0; i < encoder->waiting; i++)
-        if (encoder->queries[i].word)
+        if (encoder->lists[i] >= 0)
+            take_id(encoder, (uint32_t)encoder->lists[i]);
+        else if (encoder->queries[i].word)
             take_id(encoder, encoder->ids[i]);
         else if (take_line_end(encoder))
             return -1;
@@ -79,15 +83,25 @@ static int flush(struct encoder *encoder) {
 
 static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     uint64_t hash = word ? words_hash(word, length) : 0;
+    encoder->lists[encoder->waiting] = -1;
     words_ask(&encoder->vocab->words, &encoder->queries[encoder->waiting++], hash, word, length);
+    return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
+}
+
+/* The name of a list takes its place among the queries, found already: it is another word than its bytes. */
+static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
+    int64_t row = vocab_find_list(encoder->vocab, name, length);
+    unsigned place = encoder->waiting;
+    words_ask(&encoder->vocab->words, &encoder->queries[encoder->waiting++], words_hash(name, length), name, length);
+    encoder->lists[place] = row < 0 ? WORDS_ABSENT : row;
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
 static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
                           struct encoded *out) {
-    *encoder = (struct encoder){.vocab = vocab, .out = out};
+    *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
     encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
-    encoder->adjacency = options->format == FORMAT_ADJACENCY;
+    encoder->adjacency = encode_has_targets(options) && options->format != FORMAT_PAIRS;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
     out->count = out->lines = 0;
@@ -106,8 +120,10 @@ static int encode_tokens(struct encoder *encoder, int format) {
             index = 0;
             word = NULL;
             length = 0;
-        } else if (vocab_part(format, index++) != PART_WORD)
+        } else if (vocab_part(format, index++) != PART_WORD) {
+            if (encoder->options->list_rows && take_list(encoder, word, length)) return -1;
             continue;
+        }
         if (ask(encoder, word, length)) return -1;
     }
     if (flush(encoder)) return -1;

@@ -17,6 +17,16 @@ int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length)
     return words_find(&vocab->words, words_hash(word, length), word, length);
 }
 
+int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length) {
+    char *word = vocab->lists ? mem_alloc(length + sizeof VOCAB_LIST, 1, "the name of a list") : NULL;
+    if (!word) return -1;
+    memcpy(word, VOCAB_LIST, strlen(VOCAB_LIST));
+    memcpy(word + strlen(VOCAB_LIST), name, length);
+    int64_t row = vocab_find(vocab, word, length + strlen(VOCAB_LIST));
+    free(word);
+    return row;
+}
+
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length) {
     return words_get(&vocab->words, id, length);
 }
@@ -64,12 +74,56 @@ int vocab_index(struct vocab *vocab, const char *path) {
                 text_shown(length), word, first + 1);
 }
 
-static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options,
+                        enum token_part part, struct pool *pool) {
     struct word_counts counts;
-    int result = word_counts_init(&counts, corpus, options, pool);
+    int result = word_counts_init(&counts, corpus, options, part, pool);
     if (!result) result = vocab_choose(vocab, &counts, options, corpus_size(corpus));
     word_counts_release(&counts); /* before the index: their memory is enough for it */
-    return result ? -1 : vocab_index(vocab, options->path);
+    return result;
+}
+
+/* A vocabulary of the items, then the lists. */
+static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists) {
+    uint64_t size = items->size + lists->size, length, capacity = 0;
+    char *word = NULL;
+    int result = -1;
+    if (size > WORDS_MOST) return fail("%" PRIu64 " items and lists are more than the %u that ids can name", size, WORDS_MOST);
+    if (vocab_reserve(joined, size, items->words.used + lists->words.used + lists->size * strlen(VOCAB_LIST))) return -1;
+    for (uint64_t id = 0; id < items->size; id++) {
+        const char *item = vocab_word(items, id, &length);
+        vocab_append(joined, item, length, items->counts[id]);
+    }
+    for (uint64_t id = 0; id < lists->size; id++) {
+        const char *name = vocab_word(lists, id, &length);
+        if (mem_grow(&word, &capacity, length + sizeof VOCAB_LIST, 1, "the name of a list")) goto out;
+        memcpy(word, VOCAB_LIST, strlen(VOCAB_LIST));
+        memcpy(word + strlen(VOCAB_LIST), name, length);
+        vocab_append(joined, word, length + strlen(VOCAB_LIST), 0);
+    }
+    joined->tokens = items->tokens;
+    joined->kept = items->kept;
+    joined->distinct = items->distinct;
+    joined->lists = lists->size;
+    result = 0;
+out:
+    free(word);
+    return result;
+}
+
+/* The names of the corpus' lists, behind the items. */
+static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+    struct corpus_options of_lists = *options;
+    struct vocab lists = {0}, joined = {0};
+    of_lists.order = ORDER_FIRST_SEEN;
+    of_lists.min_count = 1;
+    of_lists.max_vocab = 0;
+    int result = count_corpus(&lists, corpus, &of_lists, PART_NAME, pool);
+    if (!result) result = join_lists(&joined, vocab, &lists);
+    vocab_release(&lists);
+    if (!result) vocab_release(vocab), *vocab = joined;
+    else vocab_release(&joined);
+    return result;
 }
 
 /* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary beside it. */
@@ -84,9 +138,12 @@ static int read_beside(struct vocab *vocab, const char *stream) {
 
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     *vocab = (struct vocab){0};
-    if (options->vocab && *options->vocab) return vocab_read(vocab, options->vocab);
-    if (corpus_stream(corpus)) return read_beside(vocab, corpus_stream(corpus));
-    if (count_corpus(vocab, corpus, options, pool)) {
+    int given = options->vocab && *options->vocab;
+    if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus));
+    if (given && vocab_read(vocab, options->vocab)) return -1;
+    if (given && (!options->list_rows || vocab->lists || corpus_stream(corpus))) return 0;
+    if ((!given && count_corpus(vocab, corpus, options, PART_WORD, pool)) ||
+        (options->list_rows && add_lists(vocab, corpus, options, pool)) || vocab_index(vocab, options->path)) {
         vocab_release(vocab);
         return -1;
     }

@@ -3,6 +3,10 @@
  *
  *   corpus -> word_counts: every word, with its count -> vocab_choose: those that stay, in order -> struct vocab
  *
+ * Where lists have rows (corpus_options.list_rows), those rows stand behind all others, in the order in which the corpus first
+ * names them: words "list:NAME", which no count tells of an item that has the same name. They count 0, so that a list is never
+ * drawn as a negative, and neither min_count nor max_vocab leaves one out.
+ *
  * On disk (vocab.tsv, vocab_file.c): word TAB count LF, a line an id.
  */
 #ifndef SPTX_VOCAB_H
@@ -21,7 +25,10 @@ struct vocab {
     uint64_t tokens;    /* all counted tokens, words left out too */
     uint64_t kept;      /* tokens of the words that are in */
     uint64_t distinct;  /* words before min_count and max_vocab */
+    uint64_t lists;     /* of the rows, how many at the end are lists */
 };
+
+#define VOCAB_LIST "list:" /* before the name of a list */
 
 /* Counts the corpus and keeps what the options say (format, min_count, max_vocab, order, min_rating), or reads
  * options->vocab. Rewinds the corpus first. An empty result is a failure that says why (no token at all, or none that
@@ -37,6 +44,8 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* The id, or -1. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
+/* The row of a list by its name: the same. */
+int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* The word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
 /* Whether it has as many words as training needs: before a corpus of them is encoded. 0, or -1 after fail(). */

@@ -50,6 +50,11 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     return 0;
 }
 
+/* Nothing but a list is called so and counts 0. */
+static int is_list(const struct vocab *vocab, uint64_t id) {
+    return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
+}
+
 /* The words of all lines; there is memory for them. */
 static int take_lines(struct vocab *vocab, const char *path, const struct file_map *map) {
     const char *at = map->data, *end = at + map->size;
@@ -64,6 +69,7 @@ static int take_lines(struct vocab *vocab, const char *path, const struct file_m
     }
     vocab->kept = vocab->tokens;
     vocab->distinct = vocab->size;
+    while (vocab->lists < vocab->size && is_list(vocab, vocab->size - 1 - vocab->lists)) vocab->lists++;
     return 0;
 }
 

@@ -25,6 +25,7 @@ struct counting {
     struct word_counts *counts;
     struct corpus *corpus;
     const struct corpus_options *options;
+    enum token_part part; /* what is counted */
     struct progress progress;
     _Atomic int failed; /* 1: the other workers stop too */
 };
@@ -113,7 +114,7 @@ static int count_word(struct counting *counting, struct tally *tally, const char
                       uint64_t line) {
     int added = tally_add(counting, tally, word, length);
     uint64_t id;
-    if (added > 0 && counting->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
+    if (added > 0 && counting->part == PART_WORD && counting->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
         return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
                     tally->block.path, line, text_shown(length), word, WORDS_MOST - 1);
     return added < 0 ? -1 : 0;
@@ -128,7 +129,7 @@ static int count_tokens(struct counting *counting, struct tally *tally) {
     while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
         if (kind == TOKEN_NEWLINE)
             index = 0;
-        else if (vocab_part(format, index++) == PART_WORD && count_word(counting, tally, word, length, cursor.line))
+        else if (vocab_part(format, index++) == counting->part && count_word(counting, tally, word, length, cursor.line))
             return -1;
     }
     return 0;
@@ -140,7 +141,9 @@ static int count_pairs(struct counting *counting, struct tally *tally) {
     int more;
     corpus_cursor_start(&cursor, &tally->block);
     while ((more = pairs_next(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
-        if (count_word(counting, tally, pair.item, pair.item_length, pair.line)) return -1;
+        if (counting->part == PART_NAME ? count_word(counting, tally, pair.list, pair.list_length, pair.line)
+                                        : count_word(counting, tally, pair.item, pair.item_length, pair.line))
+            return -1;
     return more;
 }
 
@@ -166,8 +169,8 @@ static int count_blocks(void *context, unsigned worker) {
 /* ---- the whole corpus ---- */
 
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
-                     struct pool *pool) {
-    struct counting counting = {.counts = counts, .corpus = corpus, .options = options};
+                     enum token_part part, struct pool *pool) {
+    struct counting counting = {.counts = counts, .corpus = corpus, .options = options, .part = part};
     *counts = (struct word_counts){0};
     for (int s = 0; s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
     corpus_read_as(corpus, options);

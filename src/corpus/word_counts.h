@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "corpus.h"
+#include "vocab.h"
 #include "words.h"
 
 #include <pthread.h>
@@ -33,9 +34,10 @@ struct word_counts {
     struct word_shard shards[WORD_SHARDS];
 };
 
-/* Counts the corpus from its beginning, as the options have it (format, min_rating; order = given wants numbers). */
+/* Counts the corpus from its beginning, as the options have it (format, min_rating; order = given wants numbers): its words, or
+ * the names of its lists. */
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
-                     struct pool *pool);
+                     enum token_part part, struct pool *pool);
 void word_counts_release(struct word_counts *counts); /* after an init that failed, too */
 
 #endif

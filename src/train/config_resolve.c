@@ -39,7 +39,8 @@ static void resolve_examples(struct config *c) {
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO,
            c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
-    choose(&c->examples_short, SHORT_AUTO, c->corpus_format == FORMAT_ADJACENCY ? SHORT_REPEAT : SHORT_SKIP);
+    int repeats = c->corpus_format == FORMAT_ADJACENCY || c->examples_mode == MODE_USER;
+    choose(&c->examples_short, SHORT_AUTO, repeats ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
     choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
@@ -72,7 +73,8 @@ static int resolve_run(struct config *c) {
     struct config_times times;
     const struct loss_options loss = config_loss(c);
     int lock_free = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
-                    c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 && config_ranks(c) == 1;
+                    c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 &&
+                    config_ranks(c) == 1;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
     if (config_read_times(c->run_checkpoint_every, &times))
         return fail(
@@ -101,6 +103,9 @@ static int check_examples(const struct config *c) {
                     c->corpus_min_rating, format);
     if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
+    if (c->examples_mode == MODE_USER && c->corpus_format != FORMAT_LISTS && c->corpus_format != FORMAT_PAIRS)
+        return fail("examples.mode = user needs lists with names (corpus.format = lists or pairs), and corpus.format is %s",
+                    format);
     if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
         return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set "
                     "negatives.per = example");

@@ -67,20 +67,21 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows) {
 }
 
 static int make_alias(struct examples *examples, const struct vocab *vocab, double power) {
-    double *weights = mem_alloc(vocab->size, sizeof *weights, "the table of negatives");
+    uint64_t rows = vocab->size - vocab->lists;
+    double *weights = mem_alloc(rows, sizeof *weights, "the table of negatives");
     int result = -1;
-    examples->alias = mem_alloc(vocab->size, sizeof *examples->alias, "the table of negatives");
+    examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
     if (!weights || !examples->alias) goto out;
-    for (uint64_t i = 0; i < vocab->size; i++) /* a row that was never met is never drawn, whatever the power */
+    for (uint64_t i = 0; i < rows; i++) /* a row that was never met is never drawn, whatever the power */
         weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
-    if (scale_to_mean_one(weights, vocab->size)) {
+    if (scale_to_mean_one(weights, rows)) {
         fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
              " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs "
              "none",
-             vocab->size, power);
+             rows, power);
         goto out;
     }
-    result = vose(examples->alias, weights, vocab->size);
+    result = vose(examples->alias, weights, rows);
 out:
     free(weights);
     return result;
@@ -130,8 +131,8 @@ static int check_corpus(const struct example_source *source, uint64_t longest) {
 /* Rows that the noise distribution can draw. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
-    if (source->noise == NOISE_UNIFORM) return source->rows;
-    if (source->noise == NOISE_LOG_UNIFORM) return source->rows - 1;
+    if (source->noise == NOISE_UNIFORM) return source->rows - source->lists;
+    if (source->noise == NOISE_LOG_UNIFORM) return source->rows - source->lists - 1;
     for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
     return met;
 }
@@ -140,7 +141,7 @@ static int check_negatives(const struct example_source *source, const struct voc
     uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
     uint64_t positives = source->positives ? source->positives : longest - 1;
     if (source->negatives == 0) return 0;
-    if (source->noise == NOISE_LOG_UNIFORM && source->rows < 3)
+    if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->lists < 3)
         return fail(
             "negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
             source->rows);
@@ -161,6 +162,13 @@ static int check_negatives(const struct example_source *source, const struct voc
                     " can be drawn beside an example's own; lower negatives.count or set negatives.distinct = no",
                     slots, drawable - own);
     return 0;
+}
+
+/* A vocabulary that was made for something else has no rows of lists. */
+static int check_lists(const struct config *config, const struct vocab *vocab) {
+    if (config->examples_mode != MODE_USER || vocab->lists) return 0;
+    return fail("examples.mode = user trains rows of lists, and this vocabulary has none: an encoded corpus has lost their "
+                "names");
 }
 
 /* ---- the source ---- */
@@ -206,7 +214,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
         return -1;
     source->keep = examples->keep;
     source->alias = examples->alias;
-    source->log2_rows = log2((double)source->rows);
+    source->log2_rows = log2((double)(source->rows - source->lists));
     return 0;
 }
 
@@ -219,9 +227,11 @@ int examples_init(struct examples *examples, const struct config *config, const 
     source->tokens = stream->tokens;
     source->sentences = stream->sentences;
     source->rows = vocab->size;
+    source->lists = vocab->lists;
     take_keys(source, config);
     uint64_t longest = source->longest = longest_sentence(source);
-    if (vocab_check_size(vocab) || check_corpus(source, longest) || check_negatives(source, vocab, longest) ||
+    if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, longest) ||
+        check_negatives(source, vocab, longest) ||
         make_tables(examples, config, vocab)) {
         examples_release(examples);
         return -1;

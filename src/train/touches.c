@@ -49,7 +49,8 @@ static void fill_chances(struct touches *t, double power) {
         return;
     }
     for (int i = 0; i < TOUCH_POOLS; i++)
-        t->chance[i] = source->noise == NOISE_UNIFORM ? 1 / (double)source->rows
+        t->chance[i] = source->lists && i == 0        ? 0
+                       : source->noise == NOISE_UNIFORM ? 1 / (double)(source->rows - source->lists)
                        : t->all.rows[i] > 0           ? t->all.drawn[i] / t->all.rows[i]
                                                       : 0;
 }
@@ -78,16 +79,18 @@ static double corpus_missed(const struct touches *t, const struct touch_pools *p
     return t->places > 0 ? missed(draws / t->places, pools->kept[pool] / pools->rows[pool]) : 1;
 }
 
-/* Lines begin with rows that no count tells: as if each row had as many of them, or some none and the others one. */
+/* Lines begin with rows that no count tells: as if each row, or each that is a list, had as many of them, or some none and
+ * the others one. */
 static double line_missed(const struct touches *t, double draws) {
-    double each = t->lines / (double)t->examples->source.rows;
+    const struct example_source *source = &t->examples->source;
+    double each = t->lines / (double)(source->lists ? source->lists : source->rows);
     return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
 }
 
 static double distinct_targets(const struct touches *t, const struct touch_pools *pools, double draws) {
     double sum = 0;
     for (int i = 0; i < TOUCH_POOLS; i++) {
-        if (pools->rows[i] == 0) continue;
+        if (pools->rows[i] == 0 || (t->examples->source.lists && i)) continue; /* lists have counts of 0 */
         sum += pools->rows[i] * (1 - (t->lines > 0 ? line_missed(t, draws) : corpus_missed(t, pools, i, draws)));
     }
     return sum;

@@ -72,8 +72,10 @@ static int choose_lists(struct lists_job *job, const struct lists_request *reque
 static int ask(struct lists_job *job, const struct model *model, const struct lists_request *request,
                const struct config *config) {
     struct list_scores scores = {.model = NULL};
+    names_locate_lists(&job->lists, model);
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
+                                     .rows = job->lists.row,
                                      .lists = job->scored,
                                      .count = job->sums->lists,
                                      .k = job->k};

@@ -20,6 +20,8 @@ static const struct {
     [LIST_SCORE_NORMSUM] = {"normsum", VIEW_NORMSUM, VIEW_NORMSUM, METRIC_COSINE},
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
+    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* items stand for a list without a row */
+    [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
 
 const char *list_score_name(enum list_score score) {
@@ -36,10 +38,14 @@ int list_score_named(const char *name) {
     return fail_usage("'%.100s' is not a score of lists; wanted %s", name, wanted);
 }
 
+int list_score_of_users(enum list_score score) {
+    return score == LIST_SCORE_USER || score == LIST_SCORE_USER_COSINE;
+}
+
 enum list_score list_score_of_view(enum model_view view) {
     enum list_score score = LIST_SCORE_TARGET;
     for (int i = 0; i < LIST_SCORES; i++)
-        if (kinds[i].metric == METRIC_COSINE && kinds[i].list == view && kinds[i].item == view)
+        if (kinds[i].metric == METRIC_COSINE && kinds[i].list == view && kinds[i].item == view && !list_score_of_users(i))
             score = (enum list_score)i;
     return score;
 }
@@ -47,7 +53,9 @@ enum list_score list_score_of_view(enum model_view view) {
 /* Rows trained by cosines lie near rows of the other table and, unlike those trained by dot products, hardly near rows of
  * their own (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine). */
 enum list_score score_of_run(const struct config *run) {
-    return run->train_score == SCORE_COSINE ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
+    int cosine = run->train_score == SCORE_COSINE;
+    if (run->examples_mode == MODE_USER) return cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
+    return cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
@@ -69,7 +77,8 @@ struct asking {
     float *row; /* [dim] of one item */
 };
 
-/* The mean of a list's rows (zeros where none is known) as the query at `place`, and the rows that it may not find. */
+/* A list's own row, or the mean of its items' rows (zeros where none is known), as the query at `place`, and the rows that
+ * it may not find. */
 static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
@@ -91,6 +100,9 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
         block->banned[own + known++] = (uint32_t)row;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
+    if (question->rows && question->rows[list] >= 0 && list_score_of_users(asking->scores->score) &&
+        model_row(model, VIEW_TARGET, (uint64_t)question->rows[list], 0, query))
+        return -1;
     block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
     return 0;
 }

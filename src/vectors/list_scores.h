@@ -7,6 +7,10 @@
  *   normsum           mean of unit rows of u/|u| + v/|v|, each an item's target and context row          cosine
  *   sum               the same of u + v                                                                  cosine
  *   context-context   mean of unit context rows context row          cosine       what is named beside the same
+ *   user              the list's own row        context row          dot product  what training itself compared
+ *   user-cosine       the list's own row        context row          cosine       the same, of cosines
+ *
+ * A list that has no row of its own is the mean of its items' context rows to the last two.
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */
@@ -23,6 +27,8 @@ enum list_score {
     LIST_SCORE_NORMSUM,
     LIST_SCORE_SUM,
     LIST_SCORE_CONTEXT_CONTEXT,
+    LIST_SCORE_USER,
+    LIST_SCORE_USER_COSINE,
     LIST_SCORES
 };
 
@@ -39,7 +45,11 @@ struct list_scores {
     struct search search;
 };
 
-/* Among the first `among` rows (0: all). Opens a backend by device.* of `config` (NULL: defaults). */
+/* Whether a score goes by the rows that lists have themselves (list_question.rows). */
+int list_score_of_users(enum list_score score);
+
+/* Among the first `among` rows (0: all; of context rows, those that are items). Opens a backend by device.* of `config`
+ * (NULL: defaults). */
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config);
 void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */
@@ -49,6 +59,7 @@ struct list_question {
     const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1]] */
     const uint64_t *codes; /* a row; the model's number of rows and above: an item that it does not know, passed over */
     const uint64_t *lists; /* [count] the lists that are asked; NULL: 0 .. count - 1 */
+    const int64_t *rows; /* the row of list i itself, or -1; NULL: none has one */
     uint64_t count;
     uint32_t k;
     int seen;                  /* 1: a list's own items may be among its answers */

@@ -188,8 +188,10 @@ static int hand_over(void *context, uint64_t list, const uint32_t *ids, const fl
 static int ask(struct recommending *r, const struct config *config) {
     const struct recommend_request *request = r->request;
     struct list_scores scores = {.model = NULL};
+    if (request->lists) names_locate_lists(&r->lists, r->model);
     struct list_question question = {.starts = r->items.starts,
                                      .codes = r->items.codes,
+                                     .rows = request->lists ? r->lists.row : NULL,
                                      .lists = r->asked,
                                      .count = r->count,
                                      .k = request->k,

@@ -17,7 +17,8 @@ struct search {
     enum search_metric metric;
 };
 
-/* Among the first `restrict_rows` rows of a view (0: all). Opens a backend by device.* of `config` (NULL: defaults). */
+/* Among the first `restrict_rows` rows of a view (0: all; of contexts, which no list is, those of items). Opens a backend by
+ * device.* of `config` (NULL: defaults). */
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t restrict_rows, const struct config *config);
 /* The same among rows in memory (unit rows for cosine), which are the search's from now on; NULL fails. */

@@ -53,7 +53,11 @@ static void seen_row(enum list_score score, int of_list, uint64_t row, double *o
         unit_of(of_list ? target : context, 1, out);
         return;
     case LIST_SCORE_CONTEXT_CONTEXT:
+    case LIST_SCORE_USER_COSINE: /* of lists that have no rows */
         unit_of(context, 1, out);
+        return;
+    case LIST_SCORE_USER:
+        unit_of(context, 0, out);
         return;
     default:
         unit_of(target, score == LIST_SCORE_NORMSUM, u);
@@ -79,7 +83,7 @@ static double score_of(enum list_score score, const struct lists *lists, uint64_
     seen_row(score, 0, row, item);
     for (int j = 0; j < DIM; j++) mean[j] /= known ? (double)known : 1;
     for (int j = 0; j < DIM; j++) dot += mean[j] * item[j], squares += mean[j] * mean[j];
-    return score == LIST_SCORE_CONTEXT || !(squares > 0) ? dot : dot / sqrt(squares);
+    return score == LIST_SCORE_CONTEXT || score == LIST_SCORE_USER || !(squares > 0) ? dot : dot / sqrt(squares);
 }
 
 static int has(const struct lists *lists, uint64_t list, uint64_t row) {

@@ -1,0 +1,123 @@
+"""examples.mode = user: lists have rows of their own, in the target table, and items are contexts."""
+import random
+
+import numpy
+import pytest
+
+KEYS = {"examples": {"mode": "user", "positives": 0}, "negatives": {"count": 20}, "model": {"dim": 16},
+        "optimizer": {"rule": "adam", "lr": 0.02}, "train": {"batch": 16, "epochs": 30, "loss": "softmax"}}
+
+
+def baskets(count=300, seed=3):
+    """{list: items}: each list keeps to one topic of thirty items. Lists are numbers, and so are items."""
+    rng = random.Random(seed)
+    lists = {}
+    for i in range(count):
+        topic = i % 6
+        lists[str(i)] = [str(30 * topic + item) for item in rng.sample(range(30), rng.randrange(4, 12))]
+    return lists
+
+
+def write(sptx, lists, name="corpus.txt"):
+    sptx.path(name).write_text("".join(f"{name} {' '.join(items)}\n" for name, items in lists.items()))
+
+
+def write_pairs(sptx, lists, name):
+    sptx.path(name).write_text("".join(f"{name},{item},1\n" for name, items in lists.items() for item in items))
+
+
+def rows_of(sptx, run="run"):
+    return [line.split("\t") for line in sptx.path(run, "vocab.tsv").read_text().splitlines()]
+
+
+def table(sptx, name, run="run"):
+    return numpy.load(sptx.checkpoint(run) / name)["weights"].astype(float)
+
+
+def config(sptx, format="lists", **sections):
+    keys = {section: {**KEYS.get(section, {}), **sections.get(section, {})} for section in {**KEYS, **sections}}
+    return sptx.config(corpus={"format": format}, **keys)
+
+
+def test_lists_have_rows_behind_the_items(sptx):
+    lists = baskets()
+    write(sptx, lists)
+    sptx("train", config(sptx), "--corpus.min_count=2", "--corpus.max_vocab=170")
+    rows = rows_of(sptx)
+    items = [word for word, count in rows if int(count)]
+    assert [word for word, count in rows[len(items):]] == [f"list:{name}" for name in lists]
+    assert len(items) == 170 and not {count for _, count in rows[len(items):]} - {"0"}
+    sptx("train", config(sptx), "--corpus.min_count=2", "--corpus.max_vocab=170", "--run.dir=again")
+    assert sptx.tables("again") == sptx.tables()
+
+
+@pytest.mark.parametrize("law", ["unigram", "uniform", "log-uniform"])
+def test_lists_are_never_negatives(sptx, law):
+    write(sptx, baskets())
+    sptx("train", config(sptx, negatives={"law": law, "count": 40}, train={"loss": "logistic"}))
+    rows = rows_of(sptx)
+    lists = sum(not int(count) for _, count in rows)
+    context, target = table(sptx, "context.npy"), table(sptx, "target.npy")
+    assert not context[-lists:].any() and context[:-lists].any(axis=1).all()
+    assert numpy.abs(target[:-lists]).max() <= 0.5 / 16 < numpy.abs(target[-lists:]).max()  # items are no targets
+
+
+def test_pairs_make_the_same_model(sptx):
+    """Lists of several blocks, one of them longer than a block."""
+    rng = random.Random(1)
+    lists = {f"u{i}": [f"item{rng.randrange(20000)}" for _ in range(rng.randrange(1, 300))] for i in range(1500)}
+    lists["long"] = [f"item{rng.randrange(20000)}" for _ in range(300000)]
+    lists["last"] = ["item1", "item2"]
+    write(sptx, lists)
+    write_pairs(sptx, lists, "pairs.csv")
+    keys = {"examples": {"positives": 4}, "train": {"steps": 5, "epochs": 1}}
+    sptx("train", config(sptx, **keys))
+    sptx("train", config(sptx, "pairs", **keys), "--corpus.path=pairs.csv", "--run.dir=pairs")
+    assert sorted(rows_of(sptx)) == sorted(rows_of(sptx, "pairs"))
+    assert sptx.path("run", "corpus.ids").stat().st_size == sptx.path("pairs", "corpus.ids").stat().st_size
+    assert sptx.tables("pairs") == sptx.tables()
+
+
+def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
+    lists = baskets()
+    write(sptx, {name: items[:-2] for name, items in lists.items()}, "corpus.txt")
+    write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")
+    sptx("train", config(sptx))
+    said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--k=10").stdout
+    words = [word for word, _ in rows_of(sptx)]
+    items = [i for i, word in enumerate(words) if not word.startswith("list:")]
+    target, context = table(sptx, "target.npy"), table(sptx, "context.npy")[items]
+    context /= numpy.linalg.norm(context, axis=1, keepdims=True)
+    recall = []
+    for name, own in lists.items():
+        scores = context @ target[words.index(f"list:{name}")]
+        scores[[words.index(item) for item in own[:-2]]] = -numpy.inf
+        best = {words[i] for i in numpy.argsort(-scores)[:10]}
+        recall.append(len(best & set(own[-2:])) / len(set(own[-2:])))
+    assert f"recall@10 {numpy.mean(recall):.4f} " in said and " score user-cosine lists 300 unknown 0" in said
+    assert numpy.mean(recall) > 0.4 > 20 / 180  # chance
+
+    found = sptx("recommend", "run", "--lists=corpus.txt", "--name=7", "--k=5").stdout.splitlines()
+    topic = {str(30 + item) for item in range(30)}
+    assert len(found) == 5 and {line.split("\t")[1] for line in found} <= topic - set(lists["7"][:-2])
+    by_hand = sptx("recommend", "run", f"--items={','.join(lists['7'][:4])}", "--k=5").stdout.splitlines()
+    assert {line.split("\t")[1] for line in by_hand} <= topic
+
+
+def test_what_cannot_work_is_refused(sptx):
+    assert "corpus.format is text" in sptx.refuses("train", config(sptx, "text"))
+    sptx("generate", "papers", "--rows=300", "--lists=300", "--out=papers.ids")
+    said = sptx.refuses("train", config(sptx), "--corpus.path=papers.ids")
+    assert "examples.mode = user trains rows of lists" in said
+
+
+def test_a_given_vocabulary_gets_the_lists(sptx):
+    """Of items alone; one that has lists is taken as it is."""
+    write(sptx, baskets())
+    sptx("train", config(sptx))
+    rows = rows_of(sptx)
+    sptx.path("items.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in rows if int(count)))
+    sptx.path("all.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in rows))
+    for name in ("items.tsv", "all.tsv"):
+        sptx("train", config(sptx), f"--corpus.vocab={name}", f"--run.dir={name}run")
+        assert rows_of(sptx, f"{name}run") == rows and sptx.tables(f"{name}run") == sptx.tables()
