@@ -81,7 +81,7 @@ FN uint64_t table_frozen_words(uint64_t rows) {
     return (rows + 31) / 32;
 }
 FN int table_is_frozen(const struct table_spec *spec, uint32_t row) {
-    return spec->frozen && (spec->frozen[row / 32] >> row % 32 & 1);
+    return row_has_bit(spec->frozen, row);
 }
 
 /* ---- a batch ---- */

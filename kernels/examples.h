@@ -35,6 +35,11 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
 
+/* Whether a row has its bit among `bits`, 32 rows to a word, the first in the lowest bit; NULL: none has. */
+FN int row_has_bit(const uint32_t *bits, uint32_t row) {
+    return bits && (bits[row / 32] >> row % 32 & 1);
+}
+
 /* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
  *
  * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
@@ -71,6 +76,7 @@ struct example_source {
     const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
+    const uint32_t *known; /* LIST with targets_all, on the CPU alone: a bit a row, whose positions make no examples; NULL: all do */
     struct example_pool pool;
     uint32_t negatives;
     int per_pair, exclude, distinct;

@@ -166,6 +166,7 @@ static int add_windows(const struct build *build, uint64_t number, uint64_t firs
 static int add_row(const struct build *build, uint64_t example) {
     const struct example_source *s = build->source;
     struct cpu_blocks *b = build->blocks;
+    if (s->known && row_has_bit(s->known, s->ids[example])) return 0;
     uint64_t number = example_is_position(s) ? example_sentence_of(s, example) : example;
     struct example_row row = example_row(s, number, example, build->epoch);
     if (!row.wanted) return 0;

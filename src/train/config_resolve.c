@@ -118,6 +118,10 @@ static int check_examples(const struct config *c) {
         return fail(
             "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
+    if (c->examples_targets == TARGETS_NEW && (c->train_freeze != FREEZE_KNOWN || c->examples_mode != MODE_LIST))
+        return fail("examples.targets = new is for lists whose known items stay as they are: it needs examples.mode = list and "
+                    "train.freeze = known, and they are %s and %s",
+                    mode, config_choice_name("train", "freeze", c->train_freeze));
     if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");

@@ -190,7 +190,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->shuffle = config->examples_shuffle;
     source->shuffle_items = config->examples_shuffle_items;
     source->positives = (uint32_t)config->examples_positives;
-    source->targets_all = config->examples_targets == TARGETS_ALL;
+    source->targets_all = config->examples_targets != TARGETS_ONE;
     source->replacement = config->examples_replacement;
     source->short_repeat = config->examples_short == SHORT_REPEAT;
     source->negatives = (uint32_t)config->negatives_count;

@@ -54,7 +54,7 @@ static int cold_targets(const struct plan *plan) {
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
     const char *unit = config_is_window(config) ? "positions"
-                       : config->examples_mode == MODE_LIST && config->examples_targets == TARGETS_ALL
+                       : config->examples_mode == MODE_LIST && config->examples_targets != TARGETS_ONE
                            ? "list positions"
                        : config->examples_mode == MODE_LIST ? "lists"
                                                             : "lines";

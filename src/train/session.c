@@ -186,15 +186,16 @@ static void settle_places(struct config *config, const struct plan *plan) {
 
 int session_tables(struct session *s) {
     struct config *c = s->config;
+    uint32_t *const *frozen = s->frozen.bits;
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
     c->train_batch = s->plan.batch;
     settle_places(c, &s->plan);
     s->examples.source.stream_on_host = !s->plan.stream_gpu;
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;
+    if (c->examples_targets == TARGETS_NEW) s->examples.source.known = frozen[TABLE_TARGET];
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
-    uint32_t *const *frozen = s->frozen.bits;
     return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
                    tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
                ? -1

@@ -205,6 +205,28 @@ def test_a_damaged_list_of_known_rows_is_not_believed(older):
     assert not [name for name in older.path("run").iterdir() if "partial" in name.name]
 
 
+def test_only_new_items_are_targets(older):
+    """The steps are those of all targets with the known ones' examples left out, and of far fewer pairs."""
+    for name in ("old.txt", "corpus.txt"):
+        older.path(name).write_text("\n".join(f"l {line}" for line in older.path(name).read_text().splitlines()))
+    keys = {"corpus": {"format": "lists"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
+    more = ["--train.from=first", "--train.freeze=known"]
+    pairs = [int(older("train", "run.ini", *more, f"--examples.targets={targets}", f"--run.dir={targets}").stderr
+                 .split(" pairs in ")[0].split()[-1].replace(",", "")) for targets in ("all", "new")]
+    assert 0 < pairs[1] < pairs[0]
+    check_frozen(older, "first", "new")
+    new = set(words(older, "new")) - set(words(older, "first"))
+    count = sum(word in new for line in older.path("corpus.txt").read_text().splitlines() for word in line.split())
+    assert pairs[1] == 2 * 4 * count  # epochs, positives
+    older("train", "run.ini", *more, "--examples.targets=new", "--train.steps=20", "--run.dir=part")
+    shutil.move(older.path("first"), older.path("gone"))
+    older("train", "run.ini", *more, "--examples.targets=new", "--run.dir=part", "--resume", "--device.threads=1")
+    assert older.tables("part") == older.tables("new")
+    for keys in ([], ["--train.from=old"], ["--examples.mode=window", *more]):
+        assert "examples.targets = new" in older.refuses("train", "run.ini", "--run.dir=no", "--examples.targets=new", *keys)
+
+
 def test_a_killed_run_keeps_its_known_rows(older):
     """Killed with -9 at a time that is not chosen, then gone on with where the older run is no more."""
     config = older.config(**ADAGRAD, run={"checkpoint_every": "50 steps"})
