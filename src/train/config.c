@@ -60,6 +60,11 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
+/* Keys whose texts config_paths() reads, which knows what double quotes mean. */
+static int holds_paths(const struct config_key *key) {
+    return !strcmp(key->name, "corpus.path") || !strcmp(key->name, "train.from");
+}
+
 /* What a text may hold so that the INI file that it is written to reads back the same. NULL, or what it is not. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     double rating;
@@ -68,7 +73,7 @@ static const char *refuse_text(const struct config_key *key, const char *text) {
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";
     for (const char *at = strchr(text, ';'); at; at = strchr(at + 1, ';'))
         if (at == text || isspace((unsigned char)at[-1])) return "free of ' ;', which begins a comment in an INI file";
-    if (!strcmp(key->name, "corpus.path")) return NULL; /* config_paths() knows what double quotes mean */
+    if (holds_paths(key)) return NULL;
     if (strchr(text, '"')) return "free of double quotes within it";
     if (!strcmp(key->name, "corpus.min_rating") && config_read_rating(text, &rating)) return "a number or none";
     if (!strcmp(key->name, "run.checkpoint_every") && config_read_times(text, &times))
@@ -132,7 +137,7 @@ static int refuse_value(const struct config_key *key, const char *value, const c
 
 static int set_text(struct config *config, const struct config_key *key, char *value, const char *where,
                     config_refuser *refuse) {
-    if (strcmp(key->name, "corpus.path")) unquote(value);
+    if (!holds_paths(key)) unquote(value);
     const char *wanted = refuse_text(key, value);
     if (wanted) return refuse_value(key, value, wanted, where, refuse);
     char *copy = mem_text(value, strlen(value), "the configuration");

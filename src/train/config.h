@@ -105,8 +105,8 @@ const char *config_choice_name(const char *section, const char *key, int value);
 /* All keys with default, range and help, for `sptx-w2v help keys`, on stdout. */
 void config_print_help(void);
 
-/* A list of paths as corpus.path holds them: separated by blanks or commas, quoted where they hold one, or one path that
- * exists as it stands. The caller frees each and the array. -1 after fail(). */
-int64_t config_paths(const char *text, char ***paths);
+/* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
+ * one path that exists as it stands. The caller frees each and the array. -1 after fail(). */
+int64_t config_paths(const char *key, const char *text, char ***paths);
 
 #endif

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- corpus.path ---- */
+/* ---- lists of paths ---- */
 
 static int add_path(char ***paths, uint64_t *capacity, int64_t count, const char *text, uint64_t length) {
     if (mem_grow(paths, capacity, (uint64_t)count + 1, sizeof **paths, "the corpus paths")) return -1;
@@ -20,7 +20,7 @@ static int separates(char c) {
     return c == ',' || isspace((unsigned char)c);
 }
 
-static int split_paths(const char *text, char ***paths, int64_t *count) {
+static int split_paths(const char *key, const char *text, char ***paths, int64_t *count) {
     uint64_t capacity = 0;
     for (const char *at = text;;) {
         while (separates(*at)) at++;
@@ -29,8 +29,8 @@ static int split_paths(const char *text, char ***paths, int64_t *count) {
         if (there < 0) return -1;
         const char *first = at + quoted, *end = first;
         while (*end && (whole || (quoted ? *end != '"' : !separates(*end)))) end++;
-        if (quoted && !*end) return fail("corpus.path = '%.200s': a double quote is not closed", text);
-        if (quoted && end == first) return fail("corpus.path = '%.200s': a path between double quotes is empty", text);
+        if (quoted && !*end) return fail("%s = '%.200s': a double quote is not closed", key, text);
+        if (quoted && end == first) return fail("%s = '%.200s': a path between double quotes is empty", key, text);
         if (add_path(paths, &capacity, *count, first, (uint64_t)(end - first))) return -1;
         ++*count;
         at = end + quoted;
@@ -53,10 +53,10 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .report_seconds = config->train_report_seconds};
 }
 
-int64_t config_paths(const char *text, char ***paths) {
+int64_t config_paths(const char *key, const char *text, char ***paths) {
     int64_t count = 0;
     *paths = NULL;
-    if (!split_paths(text, paths, &count)) return count;
+    if (!split_paths(key, text, paths, &count)) return count;
     while (count > 0) free((*paths)[--count]);
     free(*paths);
     *paths = NULL;

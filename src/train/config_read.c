@@ -46,7 +46,7 @@ static int take_file_name(struct config *config, const char *path) {
 int config_take_corpus_name(struct config *config) {
     static const char *const endings[] = {".gz", ".zst", ".txt", ".csv", ".tsv", ".ids", NULL};
     char **paths;
-    int64_t count = config_paths(config->corpus_path, &paths);
+    int64_t count = config_paths("corpus.path", config->corpus_path, &paths);
     int result = count < 0 ? -1 : 0;
     if (count > 0) result = take_name(config, paths[0], endings);
     for (int64_t i = 0; i < count; i++) free(paths[i]);

@@ -1,5 +1,6 @@
 #include "grow.h"
 
+#include "base/directory.h"
 #include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -9,19 +10,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* ---- opening ---- */
 
 /* A run that begins from itself would replace what it reads. */
-static int refuse_itself(const struct config *config) {
-    char *from = realpath(config->train_from, NULL), *run = realpath(config->run_dir, NULL);
+static int refuse_itself(const struct config *config, const char *path) {
+    char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
     size_t length = run ? strlen(run) : 0;
     int inside = from && run && !strncmp(from, run, length) && (!from[length] || from[length] == '/');
     free(from);
     free(run);
     if (!inside) return 0;
-    return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir",
-                config->train_from);
+    return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir", path);
 }
 
 static int check_dim(const struct config *config, uint32_t dim) {
@@ -30,15 +31,35 @@ static int check_dim(const struct config *config, uint32_t dim) {
                 config->train_from, dim, config->model_dim, dim);
 }
 
+/* A directory is a run; a file has vectors, and an npy its words in another. */
+static int open_source(struct grow *grow) {
+    int directory = grow->path_count == 1 ? directory_exists(grow->paths[0]) : 0;
+    if (directory < 0) return -1;
+    if (directory) {
+        grow->kind = GROW_RUN;
+        return model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) ? -1 : 0;
+    }
+    if (grow->path_count > 2)
+        return fail("train.from = %s names %" PRId64 " files; wanted a run, a file of vectors, or an npy and its vocabulary",
+                    grow->config->train_from, grow->path_count);
+    grow->kind = GROW_VECTORS;
+    if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
+    return check_dim(grow->config, grow->vectors.dim);
+}
+
 int grow_open(struct grow *grow, const struct config *config) {
     *grow = (struct grow){.config = config};
-    if (!*config->train_from) return 0;
-    if (refuse_itself(config) || model_open(&grow->run, config->train_from)) return -1;
-    grow->open = 1;
-    return check_dim(config, grow->run.dim);
+    grow->path_count = config_paths("train.from", config->train_from, &grow->paths);
+    for (int64_t i = 0; i < grow->path_count; i++)
+        if (refuse_itself(config, grow->paths[i])) return -1;
+    if (grow->path_count <= 0) return grow->path_count ? -1 : 0;
+    return open_source(grow);
 }
 
 void grow_release(struct grow *grow) {
+    for (int64_t i = 0; i < grow->path_count; i++) free(grow->paths[i]);
+    free(grow->paths);
+    vectors_file_close(&grow->vectors);
     model_close(&grow->run);
     free(grow->row);
     *grow = (struct grow){0};
@@ -47,7 +68,7 @@ void grow_release(struct grow *grow) {
 /* ---- words to rows ---- */
 
 static const struct words *words_of(const struct grow *grow) {
-    return &grow->run.vocab.words;
+    return grow->kind == GROW_RUN ? &grow->run.vocab.words : &grow->vectors.words;
 }
 
 static void find_rows(struct grow *grow) {
@@ -67,9 +88,11 @@ static void find_rows(struct grow *grow) {
 
 /* A row that comes from the source is known. */
 static void freeze_known(const struct grow *grow, struct frozen *frozen) {
-    for (uint64_t row = 0; row < grow->rows; row++)
-        for (int side = 0; side < 2; side++)
-            if (grow->row[row] != WORDS_ABSENT) frozen_add(frozen, (enum table_side)side, row);
+    for (uint64_t row = 0; row < grow->rows; row++) {
+        if (grow->row[row] == WORDS_ABSENT) continue;
+        frozen_add(frozen, TABLE_TARGET, row);
+        if (grow->kind == GROW_RUN) frozen_add(frozen, TABLE_CONTEXT, row);
+    }
 }
 
 static int match(struct grow *grow, struct frozen *frozen) {
@@ -77,7 +100,7 @@ static int match(struct grow *grow, struct frozen *frozen) {
     if (!grow->row) return -1;
     find_rows(grow);
     if (frozen->known) freeze_known(grow, frozen);
-    if (frozen->known && grow->known == grow->rows)
+    if (frozen->known && grow->known == grow->rows && grow->kind == GROW_RUN)
         return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);
@@ -86,21 +109,31 @@ static int match(struct grow *grow, struct frozen *frozen) {
                 grow->config->train_from, grow->rows);
 }
 
-/* Rows and contents of the source, as a number. */
+/* The contents of the source, as a number. */
 static uint64_t fingerprint(const struct grow *grow) {
     const struct run_state *state = &grow->run.state;
-    return state->target.xxh64 ^ 3 * state->context.xxh64 ^ 5 * state->corpus.vocab;
+    const struct file_map *map = grow->vectors.format == VECTORS_NPY ? &grow->vectors.npy.map : &grow->vectors.map;
+    uint64_t rows = XXH3_64bits(grow->row, grow->rows * sizeof *grow->row);
+    if (grow->kind == GROW_VECTORS) return rows ^ XXH3_64bits(map->data, map->size);
+    return rows ^ state->target.xxh64 ^ 3 * state->context.xxh64;
+}
+
+/* All ranks begin from the same. */
+static int check_alike(const struct grow *grow, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    uint64_t own = fingerprint(grow), first = own;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_agree(ranks, own == first ? 0 : fail("its train.from has other contents than that of rank 0"));
 }
 
 int grow_match(struct grow *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks) {
-    if (!grow->open) return 0;
+    if (!grow->kind) return 0;
     grow->vocab = vocab;
     grow->rows = vocab->size;
     if (ranks_agree(ranks, match(grow, frozen))) return -1;
-    uint64_t own = fingerprint(grow), first = own;
-    ranks_share(ranks, &first, sizeof first);
-    if (ranks_agree(ranks, own == first ? 0 : fail("its train.from has other contents than that of rank 0"))) return -1;
+    if (check_alike(grow, ranks)) return -1;
     vocab_release(&grow->run.vocab); /* before the tables: their memory is better used there */
+    vectors_file_drop_words(&grow->vectors);
     return 0;
 }
 
@@ -126,7 +159,17 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
-/* A table_origin's take(). */
+/* A table_origin's take(), of vectors. */
+static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
+    const struct filling *filling = user;
+    uint32_t from = filling->grow->row[row];
+    if (from == WORDS_ABSENT) return 0;
+    float *weights = (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed);
+    if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
+    return check_finite(filling, table, row, record) ? -1 : 1;
+}
+
+/* The same, of a run. */
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
@@ -147,8 +190,13 @@ static int takes_state(const struct table *table, const struct npy *npy) {
            (table->rule.count_rows || !rule_counts(&table->rule));
 }
 
-int grow_fill(struct grow *grow, struct table *table, struct pool *pool) {
-    if (!grow->open) return table_fill(table, pool);
+static int fill_from_vectors(struct grow *grow, struct table *table, struct pool *pool) {
+    struct filling filling = {.grow = grow};
+    struct table_origin origin = {&filling, take_vector};
+    return table_fill_from(table, &origin, pool);
+}
+
+static int fill_from_run(struct grow *grow, struct table *table, struct pool *pool) {
     const struct npy *npy = table->side == TABLE_TARGET ? &grow->run.target : &grow->run.context;
     struct filling filling = {.grow = grow, .npy = npy, .weights = npy_find(npy, "weights"), .state = takes_state(table, npy)};
     struct table_origin origin = {&filling, take_row};
@@ -157,9 +205,15 @@ int grow_fill(struct grow *grow, struct table *table, struct pool *pool) {
     return table_fill_from(table, &origin, pool);
 }
 
+int grow_fill(struct grow *grow, struct table *table, struct pool *pool) {
+    if (grow->kind == GROW_RUN) return fill_from_run(grow, table, pool);
+    if (grow->kind == GROW_VECTORS && table->side == TABLE_TARGET) return fill_from_vectors(grow, table, pool);
+    return table_fill(table, pool);
+}
+
 void grow_print(const struct grow *grow) {
     char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES];
-    if (!grow->open) return;
+    if (!grow->kind) return;
     note("from       '%s': %s of %s words begin there, %s are new", grow->config->train_from,
          text_of_count(known, grow->known), text_of_count(rows, grow->rows),
          text_of_count(new_words, grow->rows - grow->known));

@@ -13,12 +13,16 @@
 #include "frozen.h"
 #include "model_files.h"
 #include "rows/table.h"
+#include "rows/vectors_file.h"
 
 struct grow {
     const struct config *config; /* the caller's */
     const struct vocab *vocab;   /* of this run; the caller's, since grow_match() */
-    int open;                    /* 0: no train.from, or a run that goes on */
+    enum { GROW_NOT, GROW_RUN, GROW_VECTORS } kind; /* not: no train.from, or a run that goes on */
+    char **paths;                /* [path_count] that train.from names; owned */
+    int64_t path_count;
     struct model run;
+    struct vectors_file vectors; /* of targets; contexts begin at first values */
     uint32_t *row;               /* [rows] of the source where each row begins; WORDS_ABSENT: at first values */
     uint64_t rows, known;        /* of them, how many are not WORDS_ABSENT */
 };

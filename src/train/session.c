@@ -66,7 +66,7 @@ static int imagine_gpu(struct session *s) {
 
 static int open_corpus(struct session *s) {
     char **paths;
-    int64_t count = config_paths(s->config->corpus_path, &paths);
+    int64_t count = config_paths("corpus.path", s->config->corpus_path, &paths);
     if (count < 0) return -1;
     if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");

@@ -262,7 +262,7 @@ def flip(path, at):
 def test_what_cannot_be_begun_from_is_refused(older):
     def refused(source, *more):
         return older.refuses("train", older.config(), f"--train.from={source}", *more)
-    assert "there is no run directory 'none'" in refused("none")
+    assert "cannot open 'none'" in refused("none")
     assert "set model.dim = 16" in refused("old", "--model.dim=8")
     older.path("empty").mkdir()
     assert "holds no checkpoint" in refused("empty")
@@ -286,3 +286,107 @@ def test_another_vocabulary_is_not_believed(older):
     text = older.path("old", "vocab.tsv").read_text()
     older.path("old", "vocab.tsv").write_text(text.replace("t0w0\t", "x0w0\t"))
     assert "is not the vocabulary" in older.refuses("train", older.config(), "--train.from=old")
+
+
+# ---- from vectors ----
+
+def export(sptx, form, name):
+    sptx("export", "old", f"--format={form}", f"--out={name}")
+    return name
+
+
+FORMS = {"bin": "word2vec-bin", "vec": "word2vec-text", "glove": "glove-text", "npy": "npy"}
+
+
+@pytest.fixture
+def forms(older):
+    """Every form of the older run's targets; of text also with CR LF and no last line end, of binary without line ends."""
+    named = {form: export(older, FORMS[form], f"v.{form}") for form in FORMS}
+    named["npy"] = "v.npy, old/vocab.tsv"
+    text = older.path("v.vec").read_bytes()
+    older.path("v.crlf").write_bytes(text.replace(b"\n", b"\r\n")[:-2])
+    older.path("v.blank").write_bytes(text.replace(b"\n", b" \n"))
+    data = older.path("v.bin").read_bytes()
+    head, rest = data.split(b"\n", 1)
+    count, dim = map(int, head.split())
+    out, at = head + b"\n", 0
+    for _ in range(count):
+        end = rest.index(b" ", at) + 1 + 4 * dim
+        out, at = out + rest[at:end], end + 1
+    older.path("v.gensim").write_bytes(out)
+    target = (older.checkpoint("old") / "target.npy").relative_to(older.directory)
+    return {**named, "table": f"{target} old/vocab.tsv", "crlf": "v.crlf", "blank": "v.blank", "gensim": "v.gensim"}
+
+
+def test_every_form_of_vectors_gives_the_same_targets(older, forms):
+    config = older.config(**STILL, model={"context_init": "uniform -0.1 0.1"})
+    older("train", config, "--train.from=old", "--run.dir=run0")
+    older("train", config, "--run.dir=fresh")
+    want, fresh = rows(older, "run0", "target"), rows(older, "fresh", "context")
+    for form, source in forms.items():
+        done = older("train", config, f"--train.from={source}", f"--run.dir=run-{form}")
+        assert "words begin there" in done.stderr
+        target, context = (rows(older, f"run-{form}", table) for table in ("target", "context"))
+        assert all(same(target[word], want[word]) for word in want), form
+        assert all(same(context[word], fresh[word]) for word in fresh), form
+
+
+def test_known_targets_of_vectors_stay_and_contexts_learn(older, forms):
+    config = older.config(**ADAGRAD)
+    for corpus in ("old.txt", "corpus.txt"):
+        run = corpus.split(".")[0] + "-run"
+        more = ["--train.from=v.bin", "--train.freeze=known", f"--corpus.path={corpus}", f"--run.dir={run}"]
+        older("train", config, *more, "--train.steps=20")
+        older.path("v.bin").rename(older.path("away"))
+        older("train", config, *more, "--train.steps=50", "--resume")
+        older.path("away").rename(older.path("v.bin"))
+        old, new = rows(older, "old", "target"), rows(older, run, "target")
+        assert all(same(old[word], new[word]) for word in old)
+        assert all(record["weights"].any() for record in rows(older, run, "context").values())
+
+
+def test_vectors_that_cannot_be_begun_from(older, forms):
+    def refused(data, *more, name="bad"):
+        older.path(name).write_bytes(data)
+        return older.refuses("train", older.config(model={"dim": "2"}), f"--train.from={name}", *more)
+    assert "cannot open" in older.refuses("train", older.config(), "--train.from=none.bin")
+    assert "is empty" in refused(b"")
+    assert "begins neither" in refused(b"\n\n")
+    assert "begins neither" in refused(b"3 0\n")
+    assert "begins neither" in refused(bytes(range(256)))
+    assert "compressed" in refused(b"\x1f\x8b\x08\0\0\0\0\0")
+    assert "cut off" in refused(b"99999999999 2\nt0w0 1 2\n")
+    assert "cut off" in refused(b"18446744073709551615 2\nt0w0 1 2\n")
+    assert "row 2 of 2" in refused(b"2 2\nt0w0 1 2\nt0w1\n1 2 3 4")
+    assert "row 1 does not read as a word and 2 numbers, from column 2 on" in refused(b"2 2\nt0w0 1\nt0w1 1 2\n")
+    assert "row 1 does not read" in refused(b"1 2\nt0w0 1 2 3\n")
+    assert "goes on behind its 1 rows" in refused(b"1 2\nt0w0 1 2\nt0w1 1 2\n")
+    assert "'t0w0' twice, in rows 1 and 3" in refused(b"3 2\nt0w0 1 2\nt0w1 1 2\nt0w0 1 2\n")
+    assert "'t0w0' twice" in refused(b"t0w0 1 2\nt0w1 1 2\nt0w0 1 2\n")
+    assert "none of the" in refused(b"2 2\nx 1 2\ny 1 2\n")
+    assert "target row of 't0w0' holds NaN" in refused(b"2 2\nt0w0 1 nan\nt0w1 1 2\n")
+    assert "holds NaN or infinity" in refused(b"1 2\nt0w0 " + numpy.float32([1, numpy.inf]).tobytes() + b"\n")
+    assert "cut off" in refused(b"2 2\nt0w0 " + numpy.float32([1, 0]).tobytes() + b"\nt0w1 \0\0\0\0\0\0\0")
+    assert "set model.dim = 3" in refused(b"1 3\nt0w0 1 2 3\n")
+    assert "set model.dim = 16" in older.refuses("train", "run.ini", "--train.from=v.bin")
+    assert "has no words" in older.refuses("train", older.config(), "--train.from=v.npy")
+    assert "has words of its own" in older.refuses("train", older.config(), "--train.from=v.bin old/vocab.tsv")
+    assert "names 3 files" in older.refuses("train", older.config(), "--train.from=a,b,c")
+    assert "not closed" in older.refuses("train", older.config(), '--train.from="a b')
+    older.path("few.tsv").write_text("a\t1\nb\t1\n")
+    assert "few.tsv' has 2 words" in older.refuses("train", older.config(), "--train.from=v.npy few.tsv")
+    numpy.save(older.path("wide.npy"), numpy.zeros((2, 16)))
+    assert "'<f8'" in older.refuses("train", older.config(), "--train.from=wide.npy few.tsv")
+    assert not older.path("run", "config.ini").exists()
+
+
+def test_paths_with_blanks(older, forms):
+    older.path("my vectors").mkdir()
+    shutil.copy(older.path("v.npy"), older.path("my vectors", "v 1.npy"))
+    shutil.copytree(older.path("old"), older.path("my vectors", "old run"))
+    config = older.config(**STILL)
+    older("train", config, "--train.from=my vectors/old run", "--run.dir=one")
+    two = '--train.from="my vectors/v 1.npy", "my vectors/old run/vocab.tsv"'
+    older("train", config, two, "--run.dir=two")
+    assert all(same(a, b) for a, b in zip(rows(older, "one", "target").values(), rows(older, "two", "target").values()))
+    older("train", config, two, "--run.dir=two", "--resume", "--train.epochs=2")

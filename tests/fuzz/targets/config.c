@@ -105,7 +105,7 @@ static void write_and_read(const struct config *config, int help) {
 
 static void check_paths(const struct config *config) {
     char **paths;
-    int64_t count = config_paths(config->corpus_path, &paths);
+    int64_t count = config_paths("corpus.path", config->corpus_path, &paths);
     if (!fuzz_accepted(count < 0 ? -1 : 0)) return;
     for (int64_t i = 0; i < count; i++) {
         HOLDS(*paths[i], "path %lld is empty", (long long)i);

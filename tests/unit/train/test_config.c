@@ -373,7 +373,7 @@ static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
 static void assert_paths(const char *text, int64_t count, ...) {
     char **paths;
     va_list wanted;
-    assert_int_equal(config_paths(text, &paths), count);
+    assert_int_equal(config_paths("corpus.path", text, &paths), count);
     va_start(wanted, count);
     for (int64_t i = 0; i < count; i++) {
         assert_string_equal(paths[i], va_arg(wanted, const char *));
@@ -393,9 +393,9 @@ static void paths_are_taken_apart(void **state) {
     char *odd = scratch_text("two words, \"one\" file", "x");
     assert_paths(odd, 1, odd); /* it exists as it stands */
     char **paths;
-    assert_int_equal(config_paths("a \"b", &paths), -1);
+    assert_int_equal(config_paths("corpus.path", "a \"b", &paths), -1);
     assert_sentence("paths", "not closed", NULL);
-    assert_int_equal(config_paths("a \"\"", &paths), -1);
+    assert_int_equal(config_paths("corpus.path", "a \"\"", &paths), -1);
     assert_sentence("paths", "empty", NULL);
 }
 

@@ -1,0 +1,276 @@
+#include "vectors_file.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "corpus/vocab.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIM_MOST = 1 << 20, NUMBER_MOST = 64, HEADER_MOST = 64 };
+
+/* What is left of the file. */
+struct cursor {
+    const char *start, *at, *end;
+};
+
+static int is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+/* Words end at the first blank or line end. */
+static int ends_word(char byte) {
+    return is_blank(byte) || byte == '\n';
+}
+
+static const char *line_end(const struct cursor *cursor) {
+    const char *end = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
+    return end ? end : cursor->end;
+}
+
+static uint64_t offset_of(const struct cursor *cursor) {
+    return (uint64_t)(cursor->at - cursor->start);
+}
+
+/* ---- the first line ---- */
+
+/* A whole number and the blanks behind it. */
+static int take_count(const char **at, const char *end, uint64_t *count) {
+    const char *first = *at;
+    for (*count = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
+        if (__builtin_mul_overflow(*count, 10, count) || __builtin_add_overflow(*count, (uint64_t)(**at - '0'), count)) return 0;
+    int any = *at > first;
+    while (*at < end && is_blank(**at)) ++*at;
+    return any;
+}
+
+/* "V D": 1 and past it; 0 where the first line is none such. */
+static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
+    const char *at = cursor->at, *end = line_end(cursor);
+    if (end == cursor->end || end - at > HEADER_MOST) return 0;
+    if (!take_count(&at, end, rows) || !take_count(&at, end, dim) || at != end) return 0;
+    cursor->at = end + 1;
+    return 1;
+}
+
+/* Words of a line. */
+static uint64_t count_fields(const char *at, const char *end) {
+    uint64_t fields = 0;
+    while (at < end) {
+        while (at < end && is_blank(*at)) at++;
+        fields += at < end;
+        while (at < end && !is_blank(*at)) at++;
+    }
+    return fields;
+}
+
+/* Whether the row that comes next is text: behind its word stands nothing but what numbers are written with. */
+static int is_text(const struct cursor *cursor) {
+    const char *at = cursor->at, *end = line_end(cursor);
+    while (at < end && !is_blank(*at)) at++;
+    for (; at < end; at++)
+        if (!*at || !strchr("0123456789+-.eE \t\rinfatyINFATY", *at)) return 0;
+    return 1;
+}
+
+static int begins(const struct cursor *cursor, const char *magic) {
+    size_t length = strlen(magic);
+    return (size_t)(cursor->end - cursor->at) >= length && !memcmp(cursor->at, magic, length);
+}
+
+static int begin(struct vectors_file *file, struct cursor *cursor) {
+    uint64_t dim = 0, fields;
+    if (cursor->at == cursor->end) return fail("'%s' is empty; wanted words with their vectors", file->path);
+    if (begins(cursor, "\x1f\x8b") || begins(cursor, "\x28\xb5\x2f\xfd")) /* gzip, zstd */
+        return fail("'%s' is compressed: unpack it first", file->path);
+    if (take_header(cursor, &file->rows, &dim)) {
+        file->format = is_text(cursor) ? VECTORS_TEXT : VECTORS_BINARY;
+        if (!file->rows) dim = 0;
+    } else if (is_text(cursor) && (fields = count_fields(cursor->at, line_end(cursor)))) {
+        file->rows = 0; /* as many as there are lines */
+        file->format = VECTORS_TEXT;
+        dim = fields - 1;
+    }
+    if (!dim || dim > DIM_MOST)
+        return fail("'%s' begins neither with its numbers of rows and columns nor with a word and its vector; wanted word2vec's "
+                    "binary or text form, GloVe's text, or an npy",
+                    file->path);
+    file->dim = (uint32_t)dim;
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* Least bytes of a row: a letter and a blank, and its numbers. */
+static int check_count(struct vectors_file *file, const struct cursor *cursor) {
+    uint64_t left = (uint64_t)(cursor->end - cursor->at), each = 2 + (uint64_t)file->dim * (file->format == VECTORS_TEXT ? 2 : 4);
+    if (!file->rows) {
+        for (struct cursor c = *cursor; c.at < c.end; c.at = line_end(&c) + 1) file->rows++;
+    } else if (file->rows > (left + 1) / each) { /* the last line may have no end */
+        return fail("'%s' says %" PRIu64 " rows of %" PRIu32 " columns, and has %" PRIu64 " bytes for them: it is cut off",
+                    file->path, file->rows, file->dim, left);
+    }
+    if (file->rows > WORDS_MOST)
+        return fail("'%s' has %" PRIu64 " rows, more than the %u that ids can name", file->path, file->rows, WORDS_MOST);
+    return 0;
+}
+
+/* The word of the row that comes next, and to where its numbers begin. */
+static int take_word(const struct vectors_file *file, struct cursor *cursor, uint64_t row, const char **word, uint64_t *length) {
+    if (file->format == VECTORS_BINARY) /* behind the last row's numbers stands a line end, or none */
+        while (cursor->at < cursor->end && *cursor->at == '\n') cursor->at++;
+    *word = cursor->at;
+    while (cursor->at < cursor->end && !ends_word(*cursor->at)) cursor->at++;
+    *length = (uint64_t)(cursor->at - *word);
+    if (cursor->at == cursor->end || *cursor->at == '\n' || !*length)
+        return fail("'%s' row %" PRIu64 " of %" PRIu64 ": it %s", file->path, row + 1, file->rows,
+                    cursor->at == cursor->end ? "is cut off" : *length ? "has a word and no vector" : "has no word");
+    cursor->at++;
+    return 0;
+}
+
+/* Past a row's numbers. */
+static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, uint64_t row) {
+    if (file->format == VECTORS_TEXT) {
+        const char *end = line_end(cursor);
+        cursor->at = end < cursor->end ? end + 1 : end;
+        return 0;
+    }
+    if ((uint64_t)(cursor->end - cursor->at) < file->dim * sizeof(float))
+        return fail("'%s' row %" PRIu64 " of %" PRIu64 ": it is cut off", file->path, row + 1, file->rows);
+    cursor->at += file->dim * sizeof(float);
+    return 0;
+}
+
+/* All words, and where their numbers begin; `take` is 0 where only the bytes of words are counted. */
+static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, uint64_t *bytes) {
+    const char *word;
+    uint64_t length;
+    *bytes = 0;
+    for (uint64_t row = 0; row < file->rows; row++) {
+        if (take_word(file, &cursor, row, &word, &length)) return -1;
+        if (take) {
+            words_append(&file->words, word, length);
+            file->starts[row] = offset_of(&cursor);
+        }
+        *bytes += length + 1;
+        if (pass_numbers(file, &cursor, row)) return -1;
+    }
+    while (cursor.at < cursor.end && ends_word(*cursor.at)) cursor.at++;
+    if (cursor.at == cursor.end) return 0;
+    return fail("'%s' goes on behind its %" PRIu64 " rows: its first line, or a row, is damaged", file->path, file->rows);
+}
+
+/* One word, one row. */
+static int index_words(struct vectors_file *file) {
+    uint64_t first, again, length;
+    int twice = words_index(&file->words, &first, &again);
+    if (twice <= 0) return twice;
+    const char *word = words_get(&file->words, again, &length);
+    return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,
+                first + 1, again + 1);
+}
+
+static int read_rows(struct vectors_file *file) {
+    uint64_t bytes;
+    struct cursor cursor = {file->map.data, file->map.data, file->map.data + file->map.size};
+    if (begin(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
+    file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
+    if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
+    return index_words(file);
+}
+
+/* ---- npy ---- */
+
+static int read_npy(struct vectors_file *file, const char *vocabulary) {
+    struct vocab vocab;
+    if (!vocabulary)
+        return fail("'%s' has no words: name the vocabulary of its rows (word TAB count, a line a row) behind it", file->path);
+    if (npy_open(&file->npy, file->path)) return -1;
+    const struct npy_field *weights = npy_find(&file->npy, "weights");
+    if (!weights || weights->kind != 'f') return fail("'%s' has no matrix and no field 'weights' of float32", file->path);
+    if (vocab_read(&vocab, vocabulary)) return -1;
+    file->rows = file->npy.rows;
+    file->dim = weights->columns;
+    file->words = vocab.words;
+    vocab.words = (struct words){0};
+    int result = vocab.size == file->rows ? 0
+                                          : fail("'%s' has %" PRIu64 " rows, and '%s' has %" PRIu64 " words", file->path,
+                                                 file->rows, vocabulary, vocab.size);
+    vocab_release(&vocab);
+    return result;
+}
+
+/* ---- all ---- */
+
+static int is_npy(const struct file_map *map) {
+    return map->size >= 6 && !memcmp(map->data, "\x93NUMPY", 6);
+}
+
+int vectors_file_open(struct vectors_file *file, const char *path, const char *vocabulary) {
+    *file = (struct vectors_file){.path = path};
+    int result = file_map_open(&file->map, path);
+    if (!result && is_npy(&file->map)) {
+        file->format = VECTORS_NPY;
+        file_map_close(&file->map);
+        result = read_npy(file, vocabulary);
+    } else if (!result && vocabulary) {
+        result = fail("'%s' is no npy and has words of its own: leave '%s' out", path, vocabulary);
+    } else if (!result) {
+        result = read_rows(file);
+    }
+    if (result) vectors_file_close(file);
+    return result;
+}
+
+void vectors_file_close(struct vectors_file *file) {
+    words_release(&file->words);
+    file_map_close(&file->map);
+    npy_close(&file->npy);
+    free(file->starts);
+    *file = (struct vectors_file){.path = NULL};
+}
+
+void vectors_file_drop_words(struct vectors_file *file) {
+    words_release(&file->words);
+}
+
+/* ---- numbers ---- */
+
+/* The next number of a line, whose bytes end without a NUL: it is copied out. */
+static int take_number(const char **at, const char *end, float *value) {
+    char text[NUMBER_MOST], *stop;
+    size_t n = 0;
+    while (*at < end && is_blank(**at)) ++*at;
+    while (*at + n < end && !is_blank((*at)[n]) && n + 1 < sizeof text) text[n] = (*at)[n], n++;
+    text[n] = 0;
+    *at += n;
+    *value = strtof(text, &stop);
+    return n && !*stop && n + 1 < sizeof text;
+}
+
+static int read_text(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {
+    const struct cursor cursor = {file->map.data, file->map.data + file->starts[row], file->map.data + file->map.size};
+    const char *at = cursor.at, *end = line_end(&cursor);
+    float value;
+    uint32_t column = 0;
+    while (column < file->dim && take_number(&at, end, &value)) {
+        if (column >= first && column - first < count) out[column - first] = value;
+        column++;
+    }
+    while (at < end && is_blank(*at)) at++;
+    if (column == file->dim && at == end) return 0;
+    return fail("'%s' row %" PRIu64 " does not read as a word and %" PRIu32 " numbers, from column %" PRIu32 " on", file->path,
+                row + 1, file->dim, column + 1);
+}
+
+int vectors_file_row(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {
+    if (file->format == VECTORS_TEXT) return read_text(file, row, first, count, out);
+    if (file->format == VECTORS_NPY)
+        memcpy(out, (const float *)npy_row(&file->npy, npy_find(&file->npy, "weights"), row) + first, count * sizeof *out);
+    else
+        memcpy(out, file->map.data + file->starts[row] + first * sizeof *out, count * sizeof *out);
+    return 0;
+}
