@@ -263,6 +263,8 @@ class Scenarios:
         self.reads("export-two", exported, ["export", "run", "--format=projector", "--out=out.tsv"],
                    ["out.tsv", "out.tsv.metadata.tsv"])
         self.reads("export-npy", exported, ["export", "run", "--format=npy", "--table=normsum", "--out=out"], ["out"])
+        self.reads("report", exported, ["report", "run", "--out=out", "--titles=titles.tsv", "--evaluation=notes.txt",
+                                        "--top=20"], ["out"])
         self.reads("nearest", finished, ["nearest", "run", "w0", "w1"])
         self.reads("analogy", finished, ["analogy", "run", "w0", "w1", "w2"])
         self.reads("evaluate", finished, ["evaluate", "run", "--pairs=pairs.txt", "--analogies=analogies.txt",
