@@ -127,6 +127,8 @@ WAYS = {
     "window": {},
     "shared negatives": {"negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
     "clip": {"optimizer": {"rule": "adamax", "clip": "0.05"}, "train": {"reduction": "mean"}},
+    "cbow": {"examples": {"mode": "cbow"}},
+    "softmax": {"train": {"loss": "softmax"}, "model": {"context_init": "word2vec"}},
     "lock-free": {"train": {"update": "hogwild"}, "optimizer": {"rule": "sgd"}},
     "lock-free adagrad": {"train": {"update": "hogwild"}, "optimizer": {"rule": "adagrad"}},
     "momentum": {"optimizer": {"rule": "sgd", "momentum": "0.9", "weight_decay": "0.01"}},
@@ -239,6 +241,7 @@ def test_a_killed_run_keeps_its_known_rows(older):
     shutil.move(older.path("old"), older.path("gone"))
     assert "resumed" in older("train", config, *more, "--resume").stderr
     assert older.tables() == older.tables("whole")
+    assert len(checkpoints(older)) == 2 and not list(older.path("run").glob("checkpoint-*.*"))
     check_frozen(older, "gone", "run")
 
 
