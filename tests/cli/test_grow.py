@@ -163,6 +163,24 @@ def test_known_rows_of_lists_stay(older, mode):
     check_frozen(older, "first", "run")
 
 
+def test_lists_with_rows_of_their_own_grow(older):
+    """New items learn from known lists, and new lists from known items."""
+    lines = {"old.txt": [], "corpus.txt": []}
+    for name, into in lines.items():
+        for number, line in enumerate(older.path(name).read_text().splitlines()[:600 if name == "old.txt" else 900]):
+            into.append(f"l{number} {line}")
+        older.path(name).write_text("\n".join(into))
+    keys = {"corpus": {"format": "lists"}, "examples": {"mode": "user"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
+    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
+    older("train", "run.ini", "--train.from=first", "--train.freeze=known", "--optimizer.lr=0", "--run.dir=still")
+    for table, of_lists in (("target", True), ("context", False)):
+        old, new, still = (rows(older, run, table) for run in ("first", "run", "still"))
+        assert all(same(new[word], old[word]) for word in set(old) & set(new))
+        moved = {word for word in new if not same(new[word], still[word])}
+        assert moved == {word for word in set(new) - set(old) if word.startswith("list:") == of_lists}
+
+
 @pytest.mark.parametrize("table", ["target", "context"])
 def test_a_whole_table_stays(older, table):
     config = older.config(model={"context_init": "word2vec"}, train={"epochs": "1", "freeze": table})
