@@ -10,6 +10,11 @@
 
 enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
 
+/* Items whose lists have rows of their own are contexts, and their target rows were never trained. */
+static int view_of_run(const struct model *model) {
+    return model->vocab.lists ? VIEW_CONTEXT : VIEW_TARGET;
+}
+
 static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
                         const struct config *config, const char *out) {
     struct titles titles = {NULL, NULL};
@@ -28,14 +33,16 @@ static int write_report(const struct model *model, struct page_request *request,
     return 0;
 }
 
-/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--evaluation=FILE ...] */
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE]
+ * [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
-    const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *evaluations[OPTION_TIMES];
+    const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
     struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
     const struct option options[] = {{"out", &out, NULL, NULL, NULL},
                                      {"titles", &titles, NULL, NULL, NULL},
                                      {"top", &top, NULL, NULL, NULL},
                                      {"search", &listed, NULL, NULL, NULL},
+                                     {"table", &table, NULL, NULL, NULL},
                                      {"evaluation", NULL, NULL, evaluations, &request.evaluation_count},
                                      {0}};
     const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
@@ -60,6 +67,9 @@ int cmd_report(int argc, char **argv) {
         command_settings_of("report", "device, memory", settings, setting_count) ||
         command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0]))
         goto out;
+    int view = table ? model_view_named(table) : view_of_run(&model);
+    if (view < 0) goto out;
+    request.view = (enum model_view)view;
     result = write_report(&model, &request, titles, &config, out);
 out:
     model_close(&model);

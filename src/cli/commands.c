@@ -148,7 +148,8 @@ const struct command commands[] = {
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
      "\n" DEVICE_HELP},
-    {"report", cmd_report, "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--evaluation=FILE ...]",
+    {"report", cmd_report,
+     "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
      RUN_HELP
      "\n"
@@ -162,6 +163,8 @@ const struct command commands[] = {
      "                     20,000 minutes on two cores\n"
      "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"
      "                     as 10 MB hold\n"
+     "  --table=TABLE      whose rows: target, context, sum or normsum; context where lists have rows of their own\n"
+     "                     (examples.mode = user), whose items are contexts alone, otherwise target\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",

@@ -33,18 +33,32 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+/* Rows that can be shown: lists with rows of their own are no contexts. */
+static uint64_t rows_of_view(const struct model *model, enum model_view view) {
+    return model->rows - (view == VIEW_CONTEXT ? model->vocab.lists : 0);
+}
+
+struct page_rows page_rows_of(const struct model *model, enum model_view view, uint64_t top, uint64_t listed) {
+    uint64_t all = rows_of_view(model, view);
+    if (listed < top) listed = top;
+    return (struct page_rows){.view = view,
+                              .count = listed < all ? listed : all,
+                              .top = top < all ? top : all,
+                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
+}
+
 /* Whether ids are ranks of frequency, as corpus.order = frequency has them: no need to sort millions. */
-static int is_in_order(const struct vocab *vocab) {
-    for (uint64_t row = 1; row < vocab->size; row++)
-        if (vocab->counts[row] > vocab->counts[row - 1]) return 0;
+static int is_in_order(const uint64_t *counts, uint64_t size) {
+    for (uint64_t row = 1; row < size; row++)
+        if (counts[row] > counts[row - 1]) return 0;
     return 1;
 }
 
-static int choose_by_count(struct page_rows *rows, const struct vocab *vocab) {
-    struct counted *all = mem_alloc(vocab->size, sizeof *all, "the most frequent rows");
+static int choose_by_count(struct page_rows *rows, const uint64_t *counts, uint64_t size) {
+    struct counted *all = mem_alloc(size, sizeof *all, "the most frequent rows");
     if (!all) return -1;
-    for (uint64_t row = 0; row < vocab->size; row++) all[row] = (struct counted){vocab->counts[row], (uint32_t)row};
-    qsort(all, vocab->size, sizeof *all, by_count);
+    for (uint64_t row = 0; row < size; row++) all[row] = (struct counted){counts[row], (uint32_t)row};
+    qsort(all, size, sizeof *all, by_count);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all[i].row;
     free(all);
     return 0;
@@ -53,7 +67,8 @@ static int choose_by_count(struct page_rows *rows, const struct vocab *vocab) {
 static int choose(struct page_rows *rows, const struct model *model) {
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
-    if (!is_in_order(&model->vocab)) return choose_by_count(rows, &model->vocab);
+    uint64_t all = rows_of_view(model, rows->view);
+    if (!is_in_order(model->vocab.counts, all)) return choose_by_count(rows, model->vocab.counts, all);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
     return 0;
 }
@@ -91,11 +106,11 @@ static int ask(struct search *search, const struct asking *asking) {
 /* Exactly what `nearest` does for a word. */
 static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
     struct search search = {.rows = 0};
-    float *queries = model_matrix_of(model, VIEW_TARGET, rows->rows, rows->count, 0);
+    float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
     rows->near = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->near, "nearest rows");
     rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
     int result = queries && rows->near && rows->scores ? 0 : -1;
-    if (!result && rows->k) result = search_open(&search, model, VIEW_TARGET, METRIC_COSINE, 0, config);
+    if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, 0, config);
     struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
     if (!result && rows->k) result = ask(&search, &asking);
     search_close(&search);
@@ -116,7 +131,7 @@ static int place(struct page_rows *rows, const struct model *model, const struct
     int result = -1;
     rows->xy = mem_alloc(count, 2 * sizeof *rows->xy, "the map");
     if (!own || !near || !cosines || !rows->xy) goto out;
-    float *unit = model_matrix_of(model, VIEW_TARGET, rows->rows, count, 1);
+    float *unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
     if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
     for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
     struct asking asking = {"neighbours on the map", unit, own, count, k, near, cosines};
@@ -133,6 +148,5 @@ out:
 }
 
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
-    rows->k = model->rows > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)model->rows - 1;
     return choose(rows, model) || find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
 }

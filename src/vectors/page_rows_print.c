@@ -127,7 +127,8 @@ int page_rows_print(struct json *json, const struct page_rows *rows, const struc
     struct names_of_page names = {.rows = rows};
     int result = number_rows(&names, model);
     if (!result) {
-        json_print(json, ",\"top\":%" PRIu64 ",\"listed\":%" PRIu64, rows->top, rows->count);
+        json_print(json, ",\"table\":\"%s\",\"top\":%" PRIu64 ",\"listed\":%" PRIu64, model_view_name(rows->view),
+                   rows->top, rows->count);
         print_names(json, &names, model, titles);
         result = print_nearest(json, &names) || print_map(json, rows) ? -1 : 0;
     }

@@ -25,9 +25,9 @@ def shown(path):
     return data
 
 
-def nearest(program, *words, run="run"):
+def nearest(program, *words, options=()):
     """[[(word, score as it is printed), ..] for each word]."""
-    answers = program("nearest", run, "--", *words, timeout=300).stdout.split("\n\n")
+    answers = program("nearest", "run", *options, "--", *words, timeout=300).stdout.split("\n\n")
     lines = [[line for line in answer.split("\n") if "\t" in line] for answer in answers]
     return [[tuple(line.split("\t")) for line in answer] for answer in lines]
 
@@ -42,6 +42,29 @@ def test_lists_are_those_of_nearest(trained):
     assert data["names"][:100] == [word for word, count in counts[:100]]
     assert data["counts"][:100] == [int(count) for word, count in counts[:100]]
     answers = nearest(trained, *data["names"][:100])
+    for row, answer in enumerate(answers):
+        assert [(data["names"][other], f"{score / 1e6:.6f}") for other, score in data["lists"][row]] == answer
+
+
+@pytest.mark.parametrize("table", ["context", "normsum"])
+def test_another_table(trained, table):
+    trained("report", "run", "--out=page.html", f"--table={table}", "--top=10", "--search=30")
+    data = shown(trained.path("page.html"))
+    assert data["table"] == table
+    for row, answer in enumerate(nearest(trained, *data["names"][:30], options=[f"--query={table}", f"--among={table}"])):
+        assert [(data["names"][other], f"{score / 1e6:.6f}") for other, score in data["lists"][row]] == answer
+
+
+def test_items_of_lists_with_rows_are_contexts(sptx):
+    """The target table has the lists; its rows of items were never trained."""
+    lines = [f"l{i} {line}" for i, line in enumerate(sentences(300))]
+    sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
+    sptx("train", sptx.config(corpus={"format": "lists"}, examples={"mode": "user"}))
+    sptx("report", "run", "--out=page.html")
+    data = shown(sptx.path("page.html"))
+    assert data["table"] == "context" and data["listed"] < data["rows"] - 299
+    assert not [name for name in data["names"] if name.startswith("list:")]
+    answers = nearest(sptx, *data["names"][:20], options=["--query=context", "--among=context"])
     for row, answer in enumerate(answers):
         assert [(data["names"][other], f"{score / 1e6:.6f}") for other, score in data["lists"][row]] == answer
 
@@ -89,6 +112,7 @@ def test_titles_and_what_evaluate_said(trained):
      "--out = 'run/vocab.tsv' is a file of the run in 'run', which would be lost: choose another"),
     (["report", "run", "--out=no/page.html"], 1, "cannot write 'no/page.html': No such file or directory"),
     (["report", "nowhere", "--out=x"], 1, "there is no run directory 'nowhere'"),
+    (["report", "run", "--out=x", "--table=both"], 2, "'both' is not a table; wanted target, context, sum or normsum"),
     (["report", "run", "--out=x", "--titles=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
     (["report", "run", "--out=x", "--evaluation=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
 ])

@@ -45,8 +45,9 @@ function quoted(text) {
 }
 
 function commandFor(word) {
+  const tables = data.table === 'target' ? '' : ` --query=${data.table} --among=${data.table}`;
   const ending = word.startsWith('--') ? '-- ' : '';
-  return element('code', {}, `sptx-w2v nearest ${quoted(visible(data.run))} ${ending}${quoted(word)}`);
+  return element('code', {}, `sptx-w2v nearest ${quoted(visible(data.run))}${tables} ${ending}${quoted(word)}`);
 }
 
 function neighbour([row, score], number) {

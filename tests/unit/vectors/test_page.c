@@ -66,7 +66,7 @@ static void parts(void **state) {
     assert_null(strstr(text, "{{"));
     assert_non_null(strstr(text, "{\"version\":\""));
     assert_non_null(strstr(text, "\"run\":\"runs/it's\",\"rows\":40,\"dim\":4,"));
-    assert_non_null(strstr(text, "\"top\":20,\"listed\":30,"));
+    assert_non_null(strstr(text, "\"table\":\"target\",\"top\":20,\"listed\":30,"));
     assert_non_null(strstr(text, "\"names\":[\"w39\",\"w38\",")); /* the most frequent first */
     assert_non_null(strstr(text, "\"w21\",\"first\",\"w20\","));  /* as often: the lower id first */
     assert_non_null(strstr(text, "\"titles\":[]"));
@@ -100,6 +100,18 @@ static void lonely(void **state) {
     assert_non_null(
         strstr(text, "\"names\":[\"only\"],\"counts\":[1],\"titles\":[],\"k\":0,\"near\":\"\",\"scores\":\"\","));
     free(text);
+}
+
+/* Rows of lists are no contexts: where no other is there, nothing can be shown. */
+static void only_lists(void **state) {
+    static const float values[4] = {1, 2, 3, 4};
+    small_run_make(&run, "list:a\t0\nlist:b\t0\n", 2, 2, values, values);
+    out = small_path(run.directory, "out.html");
+    assert_int_equal(model_open(&model, run.directory), 0);
+    assert_int_equal(config_init(&config), 0);
+    struct page_request request = {.run = "run", .view = VIEW_CONTEXT, .top = 9, .listed = 9, .titles = &titles};
+    assert_failed_with(page_write(&model, &request, &config, out, &size),
+                       "has no row but those of lists; wanted items");
 }
 
 /* What a word says neither ends the data nor names the number that scripts carry. */
@@ -229,15 +241,12 @@ static void refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(parts, tear_down),
-                                       cmocka_unit_test_teardown(bounds, tear_down),
-                                       cmocka_unit_test_teardown(hostile_words, tear_down),
-                                       cmocka_unit_test_teardown(long_names, tear_down),
-                                       cmocka_unit_test_teardown(same_bytes, tear_down),
-                                       cmocka_unit_test_teardown(shown_titles, tear_down),
-                                       cmocka_unit_test_teardown(refused, tear_down),
-                                       cmocka_unit_test_teardown(lonely, tear_down),
-                                       cmocka_unit_test_teardown(as_many_lists_as_fit, tear_down),
-                                       cmocka_unit_test_teardown(stopped, tear_down)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(parts, tear_down),         cmocka_unit_test_teardown(bounds, tear_down),
+        cmocka_unit_test_teardown(hostile_words, tear_down), cmocka_unit_test_teardown(long_names, tear_down),
+        cmocka_unit_test_teardown(same_bytes, tear_down),    cmocka_unit_test_teardown(shown_titles, tear_down),
+        cmocka_unit_test_teardown(refused, tear_down),       cmocka_unit_test_teardown(lonely, tear_down),
+        cmocka_unit_test_teardown(only_lists, tear_down),    cmocka_unit_test_teardown(as_many_lists_as_fit, tear_down),
+        cmocka_unit_test_teardown(stopped, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
