@@ -14,6 +14,7 @@ enum {
     LANES = 8,      /* rows whose push is computed side by side */
     EARLY = 120,    /* rounds in which what is near is drawn together more strongly, so that groups find each other */
     ROUNDS = 450,   /* of all */
+    GRAIN = 64,     /* rows that a worker takes at once */
     BISECTIONS = 50 /* of a width, to far more digits than are seen */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
@@ -40,6 +41,7 @@ struct drawing {
     struct pull *pulls;
     float rate, momentum, strength; /* of this round */
     double all_nearness;
+    void (*work)(struct drawing *d, uint64_t row);
     _Atomic uint64_t next; /* row that no worker has taken yet */
 };
 
@@ -116,15 +118,6 @@ static void push_row(struct drawing *d, uint64_t i) {
     d->nearness[i] = sum;
 }
 
-static int push_job(void *context, unsigned worker) {
-    struct drawing *d = context;
-    (void)worker;
-    uint64_t first, end;
-    while (pool_take(&d->next, d->count, 64, &first, &end))
-        for (uint64_t i = first; i < end; i++) push_row(d, i);
-    return 0;
-}
-
 static void drive(float force, float *speed, float *gain, const struct drawing *d) {
     *gain = (force < 0) == (*speed < 0) ? *gain + 0.2f : *gain * 0.8f;
     if (*gain < 0.01f) *gain = 0.01f;
@@ -145,25 +138,29 @@ static void drive_row(struct drawing *d, uint64_t i) {
     drive(4 * (force_y + d->push_y[i] / all), &d->speed[2 * i + 1], &d->gain[2 * i + 1], d);
 }
 
-static int drive_job(void *context, unsigned worker) {
+static int each_row(void *context, unsigned worker) {
     struct drawing *d = context;
     (void)worker;
     uint64_t first, end;
-    while (pool_take(&d->next, d->count, 64, &first, &end))
-        for (uint64_t i = first; i < end; i++) drive_row(d, i);
+    while (pool_take(&d->next, d->count, GRAIN, &first, &end))
+        for (uint64_t i = first; i < end; i++) d->work(d, i);
     return 0;
+}
+
+static int do_each_row(struct drawing *d, void (*work)(struct drawing *d, uint64_t row), struct pool *pool) {
+    d->work = work;
+    d->next = 0;
+    return pool_run(pool, each_row, d);
 }
 
 static int play_round(struct drawing *d, int round, struct pool *pool) {
     int early = round < EARLY;
     d->strength = early ? early_pull : 1;
     d->momentum = early ? 0.5f : 0.8f;
-    d->next = 0;
-    if (pool_run(pool, push_job, d)) return -1;
+    if (do_each_row(d, push_row, pool)) return -1;
     d->all_nearness = 0;
     for (uint64_t i = 0; i < d->count; i++) d->all_nearness += d->nearness[i];
-    d->next = 0;
-    if (pool_run(pool, drive_job, d)) return -1;
+    if (do_each_row(d, drive_row, pool)) return -1;
     for (uint64_t i = 0; i < d->count; i++) {
         d->x[i] += d->speed[2 * i];
         d->y[i] += d->speed[2 * i + 1];

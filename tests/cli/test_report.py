@@ -328,6 +328,32 @@ def test_the_map(page, reported):
 
 
 @needs_browser
+def test_fingers_on_the_map(page, reported):
+    page.open(reported.path("page.html"), 390, 844)
+    page.ask("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    page.run("document.getElementById('map').scrollIntoView({block: 'center'})")
+    left, top, width, height = page.run("(({left, top, width, height}) => [left, top, width, height])"
+                                        "(document.getElementById('map').getBoundingClientRect())")
+    picture = "document.getElementById('map').toDataURL()"
+    seen = [page.run(picture)]
+
+    def touch(kind, *points):
+        page.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[
+            {"x": left + width / 2 + x, "y": top + height / 2, "id": i} for i, x in enumerate(points)])
+
+    for moves in ([(-30, 30), (-60, 60), (-90, 90)], [(0,), (40,)]):  # apart, then one along
+        touch("touchStart", *moves[0])
+        for move in moves[1:]:
+            touch("touchMove", *move)
+        touch("touchEnd")
+        page.settle()
+        seen.append(page.run(picture))
+    page.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert len(set(seen)) == 3
+    assert page.run("document.getElementById('answer').hidden")  # neither was a tap
+
+
+@needs_browser
 @pytest.mark.parametrize("width", [320, 390, 800])
 def test_a_narrow_window_needs_no_scrolling_sideways(page, reported, width):
     page.open(reported.path("page.html"), width, 800)

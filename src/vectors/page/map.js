@@ -262,11 +262,13 @@ function listenToKeys() {
 function showMap(choose) {
   readColours();
   canvas.setAttribute('aria-label', `Map of the ${whole(data.top)} most frequent rows`);
-  byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} ` +
-    `rows${data.table === 'target' ? '' : ` (${data.table})`}. Near by cosine is near on the map (` +
-    't-SNE from two principal directions, perplexity 30); far apart says little. Click a dot for its nearest rows; ' +
-    'drag to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or use arrows, + and -, 0 for the ' +
-    'whole.';
+  const table = data.table === 'target' ? '' : ` (${data.table})`;
+  const how = window.matchMedia('(pointer: coarse)').matches
+    ? 'Tap a dot for its nearest rows; drag to move, pinch to zoom.'
+    : 'Click a dot for its nearest rows; drag to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or ' +
+      'use arrows, + and -, 0 for the whole.';
+  byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows${table}. Near by cosine is ` +
+    `near on the map (t-SNE from two principal directions, perplexity 30); far apart says little. ${how}`;
   listenToPointers(choose);
   listenToKeys();
   new ResizeObserver(() => {
