@@ -11,6 +11,7 @@ import pytest
 from conftest import checkpoints, end, sentences, wait_for
 
 RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop")
+KNOWN = ("--train.freeze=known", "--device.backend=cpu")  # which alone freezes
 STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
 
 
@@ -149,7 +150,7 @@ def check_frozen(sptx, old, run):
 def test_known_rows_stay_byte_for_byte(older, way):
     keys = {section: {**ADAGRAD.get(section, {}), **values} for section, values in {**ADAGRAD, **WAYS[way]}.items()}
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
-    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
+    older("train", "run.ini", "--train.from=first", *KNOWN)
     check_frozen(older, "first", "run")
 
 
@@ -159,7 +160,7 @@ def test_known_rows_of_lists_stay(older, mode):
     for name in ("old.txt", "corpus.txt"):
         older.path(name).write_text("\n".join(f"t0w0 {line}" for line in older.path(name).read_text().splitlines()))
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
-    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
+    older("train", "run.ini", "--train.from=first", *KNOWN)
     check_frozen(older, "first", "run")
 
 
@@ -172,8 +173,8 @@ def test_lists_with_rows_of_their_own_grow(older):
         older.path(name).write_text("\n".join(into))
     keys = {"corpus": {"format": "lists"}, "examples": {"mode": "user"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
-    older("train", "run.ini", "--train.from=first", "--train.freeze=known")
-    older("train", "run.ini", "--train.from=first", "--train.freeze=known", "--optimizer.lr=0", "--run.dir=still")
+    older("train", "run.ini", "--train.from=first", *KNOWN)
+    older("train", "run.ini", "--train.from=first", *KNOWN, "--optimizer.lr=0", "--run.dir=still")
     for table, of_lists in (("target", True), ("context", False)):
         old, new, still = (rows(older, run, table) for run in ("first", "run", "still"))
         assert all(same(new[word], old[word]) for word in set(old) & set(new))
@@ -183,7 +184,7 @@ def test_lists_with_rows_of_their_own_grow(older):
 
 @pytest.mark.parametrize("table", ["target", "context"])
 def test_a_whole_table_stays(older, table):
-    config = older.config(model={"context_init": "word2vec"}, train={"epochs": "1", "freeze": table})
+    config = older.config(model={"context_init": "word2vec"}, train={"epochs": "1", "freeze": table}, device={"backend": "cpu"})
     older("train", config)
     older("train", config, "--train.steps=1", "--optimizer.rule=sgd", "--optimizer.lr=0", "--run.dir=first")
     for name in ("target", "context"):
@@ -196,7 +197,7 @@ def test_a_whole_table_stays(older, table):
 
 def test_frozen_runs_have_the_same_bytes_however_they_are_run(older):
     config = older.config(**ADAGRAD, run={"keep": "9"})
-    more = ["--train.from=old", "--train.freeze=known"]
+    more = ["--train.from=old", *KNOWN]
     older("train", config, *more, "--run.dir=whole", "--train.steps=60", "--device.threads=1", "--memory.depth=1")
     older("train", config, *more, "--train.steps=23", "--device.threads=3", "--memory.target=file")
     shutil.rmtree(older.path("old"))
@@ -214,7 +215,7 @@ def test_frozen_runs_have_the_same_bytes_however_they_are_run(older):
 
 def test_a_damaged_list_of_known_rows_is_not_believed(older):
     config = older.config(**ADAGRAD)
-    more = ["--train.from=old", "--train.freeze=known"]
+    more = ["--train.from=old", *KNOWN]
     older("train", config, *more, "--train.steps=10")
     older("train", config, *more, "--train.steps=20", "--resume")
     flip(older.checkpoint() / "known.npy", -2)
@@ -231,7 +232,7 @@ def test_only_new_items_are_targets(older):
         older.path(name).write_text("\n".join(f"l {line}" for line in older.path(name).read_text().splitlines()))
     keys = {"corpus": {"format": "lists"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
-    more = ["--train.from=first", "--train.freeze=known"]
+    more = ["--train.from=first", *KNOWN]
     pairs = [int(older("train", "run.ini", *more, f"--examples.targets={targets}", f"--run.dir={targets}").stderr
                  .split(" pairs in ")[0].split()[-1].replace(",", "")) for targets in ("all", "new")]
     assert 0 < pairs[1] < pairs[0]
@@ -250,7 +251,7 @@ def test_only_new_items_are_targets(older):
 def test_a_killed_run_keeps_its_known_rows(older):
     """Killed with -9 at a time that is not chosen, then gone on with where the older run is no more."""
     config = older.config(**ADAGRAD, run={"checkpoint_every": "50 steps"})
-    more = ["--train.from=old", "--train.freeze=known", "--train.epochs=0", "--train.steps=1000"]
+    more = ["--train.from=old", *KNOWN, "--train.epochs=0", "--train.steps=1000"]
     older("train", config, *more, "--run.dir=whole")
     process = older.start("train", config, *more)
     assert wait_for(lambda: len(checkpoints(older)) > 1 and older.path("run", "latest").exists(), process)
@@ -265,11 +266,13 @@ def test_a_killed_run_keeps_its_known_rows(older):
 
 def test_what_cannot_be_frozen_is_refused(older):
     config = older.config(**ADAGRAD)
-    assert "train.from" in older.refuses("train", config, "--train.freeze=known")
-    said = older.refuses("train", config, "--train.from=old", "--train.freeze=known", "--corpus.path=old.txt")
+    assert "train.from" in older.refuses("train", config, *KNOWN)
+    said = older.refuses("train", config, "--train.from=old", *KNOWN, "--corpus.path=old.txt")
     assert "has all" in said and "nothing to train" in said
     assert not older.path("run", "config.ini").exists()
     older("train", config, "--train.from=old", "--corpus.path=old.txt")
+    said = older.refuses("plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.freeze=target")
+    assert "does not train frozen rows (train.freeze); set device.backend = cpu" in said
 
 
 # ---- what is refused ----
@@ -356,7 +359,7 @@ def test_known_targets_of_vectors_stay_and_contexts_learn(older, forms):
     config = older.config(**ADAGRAD)
     for corpus in ("old.txt", "corpus.txt"):
         run = corpus.split(".")[0] + "-run"
-        more = ["--train.from=v.bin", "--train.freeze=known", f"--corpus.path={corpus}", f"--run.dir={run}"]
+        more = ["--train.from=v.bin", *KNOWN, f"--corpus.path={corpus}", f"--run.dir={run}"]
         older("train", config, *more, "--train.steps=20")
         older.path("v.bin").rename(older.path("away"))
         older("train", config, *more, "--train.steps=50", "--resume")
