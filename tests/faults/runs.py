@@ -80,6 +80,7 @@ def digest(files):
 
 
 def checkpoints(files, run="run"):
-    """{step: (target, context)} of what has a checkpoint's name in a run directory."""
+    """{step: (target, context, known)} of what has a checkpoint's name in a run directory."""
     steps = [int(name[1]) for name in (re.fullmatch(rf"{run}/checkpoint-(\d+)/", path) for path in files) if name]
-    return {step: tuple(files.get(f"{run}/checkpoint-{step}/{table}.npy") for table in ("target", "context")) for step in steps}
+    return {step: tuple(files.get(f"{run}/checkpoint-{step}/{table}.npy") for table in ("target", "context", "known"))
+            for step in steps}

@@ -44,6 +44,8 @@ CONFIGS = {
     "packed.ini": {"path": "packed", "corpus": "format = pairs\ncache = cache", "memory": "target = file\ntarget_state = file"},
     # An encoded corpus as it comes.
     "ids.ini": {"path": "made.ids", "corpus": "format = lists", "dir": "run"},
+    # A run that grows from another one, which lies in `base`, and keeps its rows.
+    "grow.ini": {"path": "corpus.txt", "memory": "target = file\n[train]\nfrom = base\nfreeze = known"},
 }
 # Files of the user's own in the places where the program works; none may change.
 THEIRS = {"notes.txt": b"mine\n", "out.partial": b"not yours\n"}
@@ -88,6 +90,8 @@ class Run:
         work = os.path.join(folder, "whole-" + config)
         write_files(work, inputs())
         good(work, "generate", "books", "--rows=60", "--lists=80", "--out=made.ids")
+        if config == "grow.ini":
+            good(work, "train", "old.ini", "--run.dir=base", "--model.context_init=word2vec")
         self.begin = tree(work)
         good(work, "train", config, "--run.keep=1000")
         self.steps = checkpoints(tree(work))
@@ -246,7 +250,7 @@ class Scenarios:
     def __init__(self, folder):
         self.folder = folder
         self.every = {}
-        text, old, packed, ids = (Run(folder, config) for config in CONFIGS)
+        text, old, packed, ids, grown = (Run(folder, config) for config in CONFIGS)
         nothing = self.directory("nothing", text.begin)
         finished = self.directory("finished", {**text.finished, **THEIRS_IN_RUN})
         older = self.directory("older", {**old.finished, **THEIRS_IN_RUN})
@@ -259,6 +263,7 @@ class Scenarios:
         self.trains("packed", nothing, ["train", "packed.ini"], packed)
         self.trains("cached", cached, ["train", "packed.ini"], packed)
         self.trains("ids", nothing, ["train", "ids.ini"], ids)
+        self.trains("grow", self.directory("base", grown.begin), ["train", "grow.ini"], grown)
         self.reads("export", exported, ["export", "run", "--format=word2vec-text", "--out=out"], ["out"])
         self.reads("export-two", exported, ["export", "run", "--format=projector", "--out=out.tsv"],
                    ["out.tsv", "out.tsv.metadata.tsv"])
