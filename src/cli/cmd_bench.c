@@ -1,5 +1,6 @@
 #include "train/bench.h"
 #include "commands.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -27,15 +28,25 @@ static void print_command(const struct asked *asked) {
     for (int i = 0; i < asked->argc; i++) printf(" %s", asked->argv[i]);
 }
 
-/* A JSON string's inside: commands and device names are one line of plain text; quotes and backslashes are escaped. */
-static void print_escaped(const char *text) {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') putchar('\\');
-        if ((unsigned char)*text < ' ')
-            printf("\\u%04x", *text);
-        else
-            putchar(*text);
-    }
+static void print_json_head(const struct asked *asked, const struct backend_info *machine, const struct bench_limits *limits,
+                            int cuda, const char *date) {
+    struct json command = {.used = 0}, head = {.used = 0};
+    json_print(&command, "sptx-w2v");
+    for (int i = 0; i < asked->argc; i++) json_print(&command, " %s", asked->argv[i]);
+    json_print(&head, "{\"bench\": \"%s\", \"command\": ", asked->what);
+    if (!command.failed) json_string(&head, command.bytes, command.used);
+    json_print(&head, ", \"device\": ");
+    json_string(&head, machine->name, strlen(machine->name));
+    json_print(&head, ", \"link\": ");
+    json_string(&head, machine->link, strlen(machine->link));
+    json_print(&head, ", \"date\": \"%s\"", date);
+    if (cuda)
+        json_print(&head, ", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g",
+                   limits->to, limits->from, limits->both, limits->device);
+    json_print(&head, "}");
+    if (!command.failed && !head.failed) puts(head.bytes);
+    json_release(&command);
+    json_release(&head);
 }
 
 static void print_head(const struct asked *asked, const struct backend_info *machine, const struct bench_limits *limits,
@@ -45,17 +56,7 @@ static void print_head(const struct asked *asked, const struct backend_info *mac
     struct tm parts;
     if (gmtime_r(&now, &parts)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     if (asked->json) {
-        printf("{\"bench\": \"%s\", \"command\": \"sptx-w2v", asked->what);
-        for (int i = 0; i < asked->argc; i++) putchar(' '), print_escaped(asked->argv[i]);
-        printf("\", \"device\": \"");
-        print_escaped(machine->name);
-        printf("\", \"link\": \"");
-        print_escaped(machine->link);
-        printf("\", \"date\": \"%s\"", date);
-        if (cuda)
-            printf(", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g", limits->to,
-                   limits->from, limits->both, limits->device);
-        printf("}\n");
+        print_json_head(asked, machine, limits, cuda, date);
         return;
     }
     printf("command    sptx-w2v");

@@ -63,6 +63,12 @@ def test_train_in_words(sptx):
         assert start in said
 
 
+def test_the_command_is_told_whatever_it_says(sptx):
+    """Its bytes may be no UTF-8 and its quotes anywhere: the line is JSON still."""
+    done = sptx("bench", "memory", "--rows=1000", "--dim=8", "--json", '--file=a"\\ \udcff')
+    assert lines(done)[0]["command"] == 'sptx-w2v bench memory --rows=1000 --dim=8 --json --file=a"\\ \ufffd'
+
+
 def test_memory_holds_what_it_says(sptx):
     head, result = lines(sptx("bench", "memory", "--rows=100000", "--dim=64", "--json",
                               f"--device.backend={KEYS['device']['backend']}"))
