@@ -100,7 +100,8 @@ static int match(struct grow *grow, struct frozen *frozen) {
     if (!grow->row) return -1;
     find_rows(grow);
     if (frozen->known) freeze_known(grow, frozen);
-    if (frozen->known && grow->known == grow->rows && grow->kind == GROW_RUN)
+    int targets_alone = grow->kind == GROW_VECTORS && grow->config->examples_targets != TARGETS_NEW; /* contexts still learn */
+    if (frozen->known && grow->known == grow->rows && !targets_alone)
         return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);

@@ -203,7 +203,9 @@ int session_tables(struct session *s) {
 }
 
 int session_fill(struct session *s) {
-    return grow_fill(&s->grow, &s->target, s->pool) || grow_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
+    int result = grow_fill(&s->grow, &s->target, s->pool) || grow_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
+    grow_release(&s->grow); /* its mappings are as large as the tables */
+    return result;
 }
 
 void session_close(struct session *s) {

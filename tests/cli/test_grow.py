@@ -244,6 +244,13 @@ def test_only_new_items_are_targets(older):
     shutil.move(older.path("first"), older.path("gone"))
     older("train", "run.ini", *more, "--examples.targets=new", "--run.dir=part", "--resume", "--device.threads=1")
     assert older.tables("part") == older.tables("new")
+    older("export", "old", "--format=npy", "--out=v.npy")
+    said = older.refuses("train", "run.ini", "--run.dir=no", "--corpus.path=old.txt", "--train.from=v.npy new/vocab.tsv", *KNOWN,
+                         "--examples.targets=new")
+    assert "v.npy' has" in said
+    said = older.refuses("train", "run.ini", "--run.dir=no", "--corpus.path=old.txt", "--train.from=v.npy old/vocab.tsv", *KNOWN,
+                         "--examples.targets=new")
+    assert "has all" in said
     for keys in ([], ["--train.from=old"], ["--examples.mode=window", *more]):
         assert "examples.targets = new" in older.refuses("train", "run.ini", "--run.dir=no", "--examples.targets=new", *keys)
 

@@ -386,6 +386,52 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     free(path);
 }
 
+/* Every third row begins elsewhere: weights of its number, and a state of 2 where the number is even. */
+static int take_third(void *user, const struct table *table, uint64_t row, char *record) {
+    float *values = (float *)(void *)record;
+    if (row == *(const uint64_t *)user) return (fail)("row %llu cannot be had", (unsigned long long)row);
+    if (row % 3) return 0;
+    for (uint32_t i = 0; i < table->own.count; i++) values[i] = (float)row;
+    for (uint32_t i = 0; i < table->own.count && row % 2 == 0; i++) values[table->own.count + i] = 2;
+    return 1;
+}
+
+static void check_third(const struct table *filled, const struct table *plain) {
+    for (uint64_t row = 0; row < plain->spec.rows; row++) {
+        uint64_t at = row * plain->spec.layout.packed;
+        const float *values = (const float *)(const void *)(filled->store->packed + at);
+        if (row % 3) assert_memory_equal(filled->store->packed + at, plain->store->packed + at, plain->spec.layout.packed);
+        else assert_true(values[0] == (float)row && values[9] == (float)row && values[10] == (row % 2 ? 0.5f : 2) &&
+                         values[19] == values[10]);
+    }
+}
+
+/* In chunks of 209,715 rows, of which the last is short; state that one chunk took is not the next one's. */
+static void test_rows_that_begin_elsewhere(void **state) {
+    struct config config = plain_config();
+    struct table plain, filled;
+    config.optimizer_rule = RULE_ADAGRAD;
+    config.optimizer_initial_accumulator = 0.5;
+    for (int side = 0; side < 2; side++) { /* weights that are drawn, and zeros */
+        make_filled(&plain, (enum table_side)side, &config, 500000, 2);
+        for (unsigned threads = 1; threads <= 3; threads += 2) {
+            uint64_t none = UINT64_MAX, last = 499999;
+            struct pool *pool = pool_open(threads);
+            struct table_origin origin = {&none, take_third};
+            assert_int_equal(0, tables_init(&filled, (enum table_side)side, &config, 500000, 0, NULL, &fake_ops, &device, NULL));
+            assert_int_equal(0, table_fill_from(&filled, &origin, pool));
+            check_third(&filled, &plain);
+            origin.user = &last;
+            assert_int_equal(-1, table_fill_from(&filled, &origin, pool));
+            assert_string_equal("row 499999 cannot be had", report_sentence());
+            report_clear();
+            table_release(&filled);
+            pool_close(pool);
+        }
+        table_release(&plain);
+    }
+}
+
 static void test_load_refuses(void **state) {
     struct config config = plain_config();
     struct table table;
@@ -473,6 +519,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranks_have_columns_of_the_same_table, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rows_that_begin_elsewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_number_is_not_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_read_leaves_no_file, set_up, tear_down),

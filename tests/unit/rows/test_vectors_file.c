@@ -80,7 +80,8 @@ static void counts_that_a_file_cannot_hold(void **state) {
 }
 
 static void rows_that_do_not_read(void **state) {
-    static const char *const rows[] = {"2 2\na 1.000\nb 1 2\n", "2 2\na 1 2 3\nb 1 2\n", "2 2\na 1 1e\nb 1 2\n", "2 2\na 1 --1\nb 1 2\n"};
+    static const char *const rows[] = {
+        "2 2\na 1.000\nb 1 2\n", "2 2\na 1 2 3\nb 1 2\n", "2 2\na 1 1e\nb 1 2\n", "2 2\na 1 --1\nb 1 2\n"};
     float out[2];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct vectors_file file = open_text(rows[i], VECTORS_TEXT);
