@@ -142,6 +142,13 @@ function zoomAt(x, y, factor) {
   redraw();
 }
 
+// By keys and buttons: about the row that is asked for, where it is in sight, or about the middle.
+function zoomHere(factor) {
+  const x = mapChosen < 0 ? -1 : placeX(mapChosen), y = mapChosen < 0 ? -1 : placeY(mapChosen);
+  if (x >= 0 && y >= 0 && x <= mapWidth && y <= mapHeight) zoomAt(x, y, factor);
+  else zoomAt(mapWidth / 2, mapHeight / 2, factor);
+}
+
 function moveMap(byX, byY) {
   look.x -= byX / look.scale;
   look.y -= byY / look.scale;
@@ -240,7 +247,7 @@ function listenToKeys() {
   canvas.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (steps[event.key]) moveMap(...steps[event.key]);
-    else if (zooms[event.key]) zoomAt(mapWidth / 2, mapHeight / 2, zooms[event.key]);
+    else if (zooms[event.key]) zoomHere(zooms[event.key]);
     else if (event.key === '0') fitMap();
     else return;
     event.preventDefault();
@@ -255,7 +262,7 @@ function listenToKeys() {
   byId('map-buttons').addEventListener('click', (event) => {
     const what = event.target.dataset.do;
     if (what === 'all') fitMap();
-    else if (what) zoomAt(mapWidth / 2, mapHeight / 2, what === 'in' ? 1.6 : 1 / 1.6);
+    else if (what) zoomHere(what === 'in' ? 1.6 : 1 / 1.6);
   });
 }
 
