@@ -61,7 +61,9 @@ enum list_score score_of_run(const struct config *run) {
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score};
-    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among, config);
+    uint64_t items = model->rows - model->vocab.lists; /* no list suits a list */
+    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among && among < items ? among : items,
+                       config);
 }
 
 void list_scores_close(struct list_scores *scores) {

@@ -48,8 +48,7 @@ struct list_scores {
 /* Whether a score goes by the rows that lists have themselves (list_question.rows). */
 int list_score_of_users(enum list_score score);
 
-/* Among the first `among` rows (0: all; of context rows, those that are items). Opens a backend by device.* of `config`
- * (NULL: defaults). */
+/* Among the first `among` rows (0: all that are items). Opens a backend by device.* of `config` (NULL: defaults). */
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config);
 void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */

@@ -100,6 +100,10 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     found = sptx("recommend", "run", "--lists=corpus.txt", "--name=7", "--k=5").stdout.splitlines()
     topic = {str(30 + item) for item in range(30)}
     assert len(found) == 5 and {line.split("\t")[1] for line in found} <= topic - set(lists["7"][:-2])
+    near = {line.split("\t")[0] for line in sptx("nearest", "run", "30", "list:7", "--k=5").stdout.splitlines() if "\t" in line}
+    assert near <= topic | {f"list:{name}" for name in lists if int(name) % 6 == 1}
+    whole = sptx("recommend", "run", "--lists=corpus.txt", "--name=7", "--k=500", "--score=target").stdout.splitlines()
+    assert not any(line.split("\t")[1].startswith("list:") for line in whole)
     by_hand = sptx("recommend", "run", f"--items={','.join(lists['7'][:4])}", "--k=5").stdout.splitlines()
     assert {line.split("\t")[1] for line in by_hand} <= topic
 
