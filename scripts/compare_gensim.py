@@ -8,8 +8,8 @@ TEXT is plain text, TRAIN and TEST are lists (a name, then items); corpora/READM
 run, or the one that --only names. Both programs' vectors are scored by one scorer: gensim's own for words, and for items
 recall, NDCG and hit rate at 20 as `sptx-w2v evaluate` defines them, whose figure for our vectors is asked for too and must
 agree. Time is that of training alone: gensim's train() and the last "seconds" of our metrics.jsonl. A third line is our
-program's own way: a window's words share their negatives, or, for items, no keys at all but dim (--epochs is not for it).
-A ratio is gensim's time by ours.
+program's own way: a window's words share their negatives, or, for items, no keys at all but dim (--epochs is not for it),
+scored by `evaluate` alone, since lists have rows of their own then. A ratio is gensim's time by ours.
 """
 import argparse
 import json
@@ -143,12 +143,16 @@ def run_ours(options, path, lists, keys, directory):
     return run, vectors, [value for value in seconds if value is not None][-1]
 
 
+def evaluated(options, run, files, *score):
+    """recall, NDCG and hit rate of a run of lists by evaluate."""
+    said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}", *score])
+    return {name: float(value) for name, value in re.findall(r"(\S+@\d+) ([0-9.]+)", said)}
+
+
 def check_scores(options, run, scores, lists, files):
     """Our own evaluate must say the same of our vectors."""
     if lists:
-        said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}",
-                     "--score=target"])
-        ours = {name: float(value) for name, value in re.findall(r"(\S+@\d+) ([0-9.]+)", said)}
+        ours = evaluated(options, run, files, "--score=target")
     else:
         said = call([options.program, "evaluate", run] + [f"--pairs={path}" for path in options.pairs] +
                     [f"--analogies={path}" for path in options.analogies])
@@ -176,8 +180,11 @@ def compare(name, options, directory):
     for label, own in (("this, the same keys", same), best):
         print(f"{label} ..", file=sys.stderr, flush=True)
         run, vectors, seconds = run_ours(options, files[0], lists, own, directory)
-        scores = score(vectors)
-        check_scores(options, run, scores, lists, files)
+        if lists and own is not same:
+            scores = evaluated(options, run, files)
+        else:
+            scores = score(vectors)
+            check_scores(options, run, scores, lists, files)
         rows.append((label, scores, seconds))
     columns = list(rows[0][1])
     print("| program | " + " | ".join(columns) + " | training | ratio |\n" + "|---" * (len(columns) + 3) + "|")

@@ -17,8 +17,8 @@
 enum { TRUTH_AUTO = 2 };
 
 /* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
- * kernels' order, and "auto" after them. negatives.law has no "auto". */
-enum { PLACE_AUTO = 3, RULE_AUTO = 10, LOSS_AUTO = 4, SCORE_AUTO = 2 };
+ * kernels' order, and "auto" after them. */
+enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_AUTO = 4, SCORE_AUTO = 2 };
 
 /* The others, in the order of their lists. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_AUTO }; /* the kernels' first */

@@ -30,10 +30,9 @@ static int choose_context_init(struct config *c) {
 }
 
 int config_resolve_loss(struct config *c) {
-    if (c->train_loss == LOSS_AUTO) c->train_loss = LOSS_LOGISTIC;
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     if (c->train_score == SCORE_AUTO) c->train_score = softmax || contrastive ? SCORE_COSINE : SCORE_DOT;
-    choose_real(&c->train_temperature, softmax && is_cosine(c) ? 0.15 : 1);
+    choose_real(&c->train_temperature, softmax && is_cosine(c) ? 0.1 : 1);
     choose_real(&c->train_margin, contrastive ? 0.8 : 0);
     choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
     return choose_context_init(c);

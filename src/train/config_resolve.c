@@ -28,33 +28,50 @@ static void choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
-static void resolve_examples(struct config *c) {
-    int text = c->corpus_format == FORMAT_TEXT;
-    choose_count(&c->corpus_min_count, text ? 5 : 1);
-    choose(&c->examples_mode, MODE_AUTO,
-           text                                   ? MODE_WINDOW
-           : c->corpus_format == FORMAT_ADJACENCY ? MODE_ADJACENCY
-                                                  : MODE_LIST);
-    int window = config_is_window(c);
-    choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
-    choose(&c->examples_targets, TARGETS_AUTO,
-           c->corpus_format == FORMAT_LISTS || c->corpus_format == FORMAT_PAIRS ? TARGETS_ALL : TARGETS_ONE);
-    int repeats = c->corpus_format == FORMAT_ADJACENCY || c->examples_mode == MODE_USER;
-    choose(&c->examples_short, SHORT_AUTO, repeats ? SHORT_REPEAT : SHORT_SKIP);
-    choose(&c->examples_shuffle, TRUTH_AUTO, !window);
-    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
-    choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
+/* An encoded corpus, whose lists have lost their names. What is wrong with a path is said when it is opened. */
+static int is_encoded(const struct config *c) {
+    char **paths, head[sizeof CORPUS_STREAM_MAGIC] = "";
+    int64_t count = config_paths("corpus.path", c->corpus_path, &paths);
+    if (count > 0) file_head(paths[0], head, sizeof head);
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    if (count >= 0) free(paths);
+    report_clear();
+    return !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* What makes a good model of items without any key: chosen by experiment, README has the figures. The rate and its fall
- * belong to the rule that stands here: who names a rule gets that rule's own. */
+/* Lists are best told from one another by rows of their own. What has no names, or is asked for what that way has not, is
+ * trained item against item. */
+static int mode_of_lists(const struct config *c) {
+    int asked = c->train_update == UPDATE_HOGWILD || c->examples_targets != TARGETS_AUTO;
+    return asked || is_encoded(c) ? MODE_LIST : MODE_USER;
+}
+
+static void resolve_examples(struct config *c) {
+    int text = c->corpus_format == FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
+    choose_count(&c->corpus_min_count, text ? 5 : 1);
+    if (c->examples_mode == MODE_AUTO) c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : mode_of_lists(c);
+    int window = config_is_window(c), user = c->examples_mode == MODE_USER;
+    choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
+    choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
+    choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
+    choose(&c->examples_shuffle, TRUTH_AUTO, !window);
+    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
+    choose_count(&c->negatives_count, user ? 300 : 5);
+    choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
+    choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
+    choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
+}
+
+/* What makes a good model of items without any key: chosen by experiment, configs/README.md has the figures. The rate and its
+ * fall belong to the rule that stands here: who names a rule gets that rule's own. */
 static void resolve_items(struct config *c) {
     int items = c->corpus_format != FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
-    int own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 50 : items ? 10 : 5);
-    choose(&c->optimizer_rule, RULE_AUTO, items ? RULE_ADAGRAD : RULE_SGD);
+    int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
+    choose_count(&c->train_epochs, adjacency ? 50 : user ? 20 : items ? 10 : 5);
+    choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    choose_real(&c->optimizer_lr, adjacency ? 0.05 : 0.25);
+    choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 

@@ -117,14 +117,15 @@ static uint64_t count_shorter(const struct example_source *source, uint64_t leas
 }
 
 static int check_corpus(const struct example_source *source, uint64_t longest) {
-    const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST ? "list" : "line";
+    uint64_t own = source->lists > 0; /* a list's own row, in front of its items */
+    const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
                     "corpus.min_count, or check corpus.format", line);
     if (longest < least_length(source))
         return fail("examples.positives = %" PRIu32 " needs a %s of %" PRIu64 " words, the longest has %" PRIu64
                     "; lower it, or set examples.short = repeat",
-                    source->positives, line, least_length(source), longest);
+                    source->positives, line, least_length(source) - own, longest - own);
     return 0;
 }
 

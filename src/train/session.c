@@ -150,21 +150,23 @@ int session_plan(struct session *s, struct config *config) {
 
 static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
-    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens),
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
+    note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
          text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
-         text_of_count(rows, s->vocab.size), s->reused ? " (encoded before)" : "");
+         text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 
 /* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
+    uint64_t own = s->vocab.lists > 0;
     if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
     if (examples->least > 2)
-        snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of two)",
-                 s->config->examples_positives);
+        snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of %s)",
+                 s->config->examples_positives, own ? "one" : "two");
     note("left out   %s of %s lists, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
-         text_of_count(all, s->stream.sentences), examples->least, way_out);
+         text_of_count(all, s->stream.sentences), examples->least - own, way_out);
 }
 
 void session_print(const struct session *s) {

@@ -30,7 +30,7 @@ def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
 def test_what_a_refused_train_has_encoded_is_kept(sptx):
     """Found by the next train, which finds no run there; nothing else is left."""
     sptx.path("corpus.txt").write_text("".join(f"u{i} {line}\n" for i, line in enumerate(sentences(500))))
-    config = sptx.config(corpus={"format": "lists"}, run={"dir": "runs/new"})
+    config = sptx.config(corpus={"format": "lists"}, examples={"mode": "list"}, run={"dir": "runs/new"})
     refused = sptx("train", config, "--examples.positives=40", expect=1)
     assert "sptx-w2v: examples.positives = 40 needs a list of 41 words" in refused.stderr
     assert "kept       the encoded corpus in 'runs/new'" in refused.stderr

@@ -156,7 +156,7 @@ def test_known_rows_stay_byte_for_byte(older, way):
 
 @pytest.mark.parametrize("mode", ["list", "adjacency"])
 def test_known_rows_of_lists_stay(older, mode):
-    keys = {"corpus": {"format": "lists" if mode == "list" else mode}, "train": {"freeze": None}}
+    keys = {"corpus": {"format": "lists" if mode == "list" else mode}, "examples": {"mode": mode}, "train": {"freeze": None}}
     for name in ("old.txt", "corpus.txt"):
         older.path(name).write_text("\n".join(f"t0w0 {line}" for line in older.path(name).read_text().splitlines()))
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
@@ -230,7 +230,7 @@ def test_only_new_items_are_targets(older):
     """The steps are those of all targets with the known ones' examples left out, and of far fewer pairs."""
     for name in ("old.txt", "corpus.txt"):
         older.path(name).write_text("\n".join(f"l {line}" for line in older.path(name).read_text().splitlines()))
-    keys = {"corpus": {"format": "lists"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
+    keys = {"corpus": {"format": "lists"}, "examples": {"mode": "list"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
     older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=first")
     more = ["--train.from=first", *KNOWN]
     pairs = [int(older("train", "run.ini", *more, f"--examples.targets={targets}", f"--run.dir={targets}").stderr

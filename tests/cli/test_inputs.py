@@ -267,20 +267,26 @@ def test_lists_that_are_left_out_are_counted(sptx, form):
     known = 7000 if form == "adjacency" else 8000
     ones = 0 if form == "adjacency" else 1000
 
+    mode = "adjacency" if form == "adjacency" else "list"
+
     def said(*settings):
-        done = sptx("train", sptx.config(corpus={"path": "lists.txt", "format": form}, train={"epochs": "0", "steps": "2"}),
-                    "--overwrite", *settings)
+        done = sptx("train", sptx.config(corpus={"path": "lists.txt", "format": form}, examples={"mode": mode},
+                                         train={"epochs": "0", "steps": "2"}), "--overwrite", *settings)
         return [line for line in done.stderr.splitlines() if line.startswith("left out ")]
 
     def left_out(count, least, way_out=""):
         return [f"left out   {count:,} of {known:,} lists, which have fewer than {least} items{way_out}"] if count else []
 
     way_out = " (examples.positives = {}; examples.short = repeat trains those of two)"
-    assert said("--examples.short=skip") == left_out(3000 + ones, 5, way_out.format(4))
+    assert said("--examples.short=skip", "--examples.positives=4") == left_out(3000 + ones, 5, way_out.format(4))
     assert said("--examples.short=skip", "--examples.positives=7") == left_out(6000 + ones, 8, way_out.format(7))
     assert said("--examples.short=skip", "--examples.positives=1") == left_out(ones, 2)
     for settings in (["--examples.short=repeat"], ["--examples.positives=0"], ["--examples.mode=window"]):
         assert said(*settings) == left_out(ones, 2)
+    if form != "adjacency":
+        assert said("--examples.mode=user") == []
+        way_out = way_out.replace("two", "one")
+        assert said("--examples.mode=user", "--examples.short=skip", "--examples.positives=4") == left_out(3000, 4, way_out.format(4))
 
 
 def test_text_is_not_told_of_short_sentences(sptx):

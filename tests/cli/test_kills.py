@@ -24,7 +24,7 @@ KEYS_OF_ALL = {"model": {"dim": "256"},
                "memory": {"hot_rows": "0", "depth": "5"},
                "train": {"report_seconds": "0.02"},
                "run": {"checkpoint_every": "60 steps"}}
-LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": "16"}, "examples": {"positives": "4"},
+LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": "16"}, "examples": {"mode": "list", "positives": "4"},
          "train": {"batch": "4096", "epochs": "150"}}
 WINDOWS = {"corpus": {"format": "text"}, "negatives": {"per": "pair"}, "examples": {"subsample": "0"},
            "train": {"batch": "1400", "epochs": "60"}}

@@ -74,14 +74,14 @@ def difference(sptx, one, other):
 MODES = {
     "window": {"train": {"steps": 40}, "negatives": {"count": 4}},
     "shared": {"train": {"steps": 40}, "negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
-    "list": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"positives": 2},
+    "list": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"mode": "list", "positives": 2},
              "train": {"epochs": 20, "batch": 8, "held_out": 0.2}},
     "pairs": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "examples": {"positives": 0, "targets": "one"},
               "train": {"epochs": 20, "batch": 8, "reduction": "mean"}, "optimizer": {"rule": "adamax", "clip": 0.05}},
     "adjacency": {"corpus": {"path": "papers.adjacency", "format": "adjacency"}, "train": {"epochs": 20, "batch": 2},
                   "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
     "cosines": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adam", "lr": 0.01, "clip": 5},
-                "train": {"loss": "softmax", "epochs": 10, "batch": 8}, "examples": {"positives": 2}},
+                "train": {"epochs": 10, "batch": 8}},
     "means": {"examples": {"mode": "cbow"}, "train": {"steps": 40}, "optimizer": {"rule": "adam"}},
 }
 

@@ -24,7 +24,7 @@ def shop_once(tmp_path_factory):
     program = Program(tmp_path_factory.mktemp("shop"))
     program.lists = lists_of(numpy.random.default_rng(5), 400, 12)
     program.path("lists.txt").write_text(as_text(program.lists))
-    program("train", program.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"window": None},
+    program("train", program.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"mode": "list", "window": None},
                                     model={"dim": str(DIM)}, optimizer={"lr": "0.5"}))
     program.path("titles.tsv").write_text("".join(f"i{i}\tItem, number {i}\n" for i in range(0, ITEMS, 2)))
     return program
@@ -258,8 +258,8 @@ def test_formats(shop):
 def test_a_run_by_cosines_is_scored_by_them(sptx):
     """A run chooses the score that it was trained by: rows trained by cosines lie near rows of the other table."""
     sptx.path("lists.txt").write_text(as_text(lists_of(numpy.random.default_rng(5), 100, 12)))
-    sptx("train", sptx.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"window": None},
-                              train={"loss": "softmax"}))
+    sptx("train", sptx.config(corpus={"path": "lists.txt", "format": "lists"},
+                              examples={"mode": "list", "window": None}, train={"loss": "softmax"}))
     for line in sptx("recommend", "run", "--lists=lists.txt", "--json").stdout.splitlines():
         assert json.loads(line)["score"] == "context-cosine"
     assert sptx("recommend", "run", "--lists=lists.txt").stdout == sptx("recommend", "run", "--lists=lists.txt",
@@ -279,7 +279,7 @@ def test_ties_by_row(sptx):
     rows = 3000
     sptx.path("equal.txt").write_text("".join(f"u{i} {' '.join(f'e{(i + j) % rows}' for j in range(5))}\n" for i in range(rows)))
     sptx("train", "--corpus.path=equal.txt", "--corpus.format=lists", "--run.dir=equal", "--train.steps=1", "--model.dim=4",
-         "--model.target_init=zeros", "--device.backend=cpu")
+         "--model.target_init=zeros", "--device.backend=cpu", "--examples.mode=list")
     words = [line.split("\t")[0] for line in sptx.path("equal", "vocab.tsv").read_text().splitlines()]
     for threads in (1, 2, 3):
         for count in (1, 2, 300):

@@ -23,25 +23,47 @@ static void auto_on_text(void **state) {
     config_release(&config);
 }
 
+static void auto_on_adjacency(void **state) {
+    RESOLVES("[corpus]\nformat = adjacency\n");
+    assert_int_equal(config.corpus_min_count, 1);
+    assert_int_equal(config.examples_mode, MODE_ADJACENCY);
+    assert_true(config.examples_subsample == 0 && config.examples_positives == 0 && config.negatives_count == 5);
+    assert_int_equal(config.examples_targets, TARGETS_ONE);
+    assert_int_equal(config.examples_short, SHORT_REPEAT);
+    assert_int_equal(config.negatives_law, NOISE_UNIGRAM);
+    assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+    assert_true(config.optimizer_lr == 0.05);
+    assert_int_equal(config.train_loss, LOSS_LOGISTIC);
+    assert_int_equal(config.train_epochs, 50);
+    config_release(&config);
+}
+
 static void auto_on_lists(void **state) {
-    static const char *const formats[] = {"lists", "pairs", "adjacency"};
-    for (int i = 0; i < 3; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "[corpus]\nformat = %s\n", formats[i]);
+    static const char *const formats[] = {"lists", "pairs"};
+    for (int i = 0; i < 4; i++) {
+        int user = i < 2;
+        char text[128];
+        snprintf(text, sizeof text, "[corpus]\nformat = %s\n%s", formats[i % 2], user ? "" : "[examples]\nmode = list\n");
         RESOLVES(text);
         assert_int_equal(config.corpus_min_count, 1);
-        assert_int_equal(config.examples_mode, i == 2 ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
+        assert_int_equal(config.examples_mode, user ? MODE_USER : MODE_LIST);
+        assert_int_equal(config_corpus(&config).list_rows, user);
         assert_true(config.examples_subsample == 0);
         assert_int_equal(config.examples_shuffle, 1);
         assert_int_equal(config.examples_shuffle_items, 0);
+        assert_int_equal(config.examples_positives, user ? 0 : 4);
         assert_int_equal(config.negatives_per, PER_EXAMPLE);
+        assert_int_equal(config.negatives_law, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
+        assert_true(user ? config.negatives_count > 5 : config.negatives_count == 5);
         assert_int_equal(config.train_update, UPDATE_BATCH);
-        assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
-        assert_true(config.optimizer_lr == (i == 2 ? 0.05 : 0.25));
+        assert_int_equal(config.train_loss, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
+        assert_int_equal(config.train_score, user ? SCORE_COSINE : SCORE_DOT);
+        assert_int_equal(config.optimizer_rule, user ? RULE_ADAM : RULE_ADAGRAD);
+        assert_true(user ? config.optimizer_lr < 0.01 : config.optimizer_lr == 0.25);
         assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
-        assert_int_equal(config.train_epochs, i == 2 ? 50 : 10);
-        assert_int_equal(config.examples_targets, i == 2 ? TARGETS_ONE : TARGETS_ALL);
-        assert_int_equal(config.examples_short, i == 2 ? SHORT_REPEAT : SHORT_SKIP);
+        assert_true(user ? config.train_epochs > 10 : config.train_epochs == 10);
+        assert_int_equal(config.examples_targets, user ? TARGETS_ONE : TARGETS_ALL);
+        assert_int_equal(config.examples_short, user ? SHORT_REPEAT : SHORT_SKIP);
         config_release(&config);
     }
     RESOLVES("[corpus]\nformat = lists\n[examples]\nmode = window\n");
@@ -49,6 +71,21 @@ static void auto_on_lists(void **state) {
     assert_int_equal(config.examples_shuffle_items, 1);
     assert_int_equal(config.negatives_per, PER_PAIR);
     config_release(&config);
+}
+
+/* Lists have no rows where they have no names, or where what is asked for is said of items against items. */
+static void lists_that_have_no_rows(void **state) {
+    char encoded[512], ids[256];
+    static char header[] = CORPUS_STREAM_MAGIC " and ids";
+    snprintf(ids, sizeof ids, "%s", scratch_text("made.ids", header));
+    snprintf(encoded, sizeof encoded, "[corpus]\nformat = lists\npath = \"%s\"\n", ids);
+    const char *const all[] = {encoded, "[corpus]\nformat = lists\n[train]\nupdate = hogwild\n[optimizer]\nrule = sgd\n",
+                               "[corpus]\nformat = pairs\n[examples]\ntargets = one\n"};
+    for (int i = 0; i < 3; i++) {
+        RESOLVES(all[i]);
+        assert_int_equal(config.examples_mode, MODE_LIST);
+        config_release(&config);
+    }
 }
 
 /* By the file, or else by the corpus; never by what would lead out of runs/. */
@@ -116,7 +153,7 @@ static void a_named_rule_brings_its_own_rate(void **state) {
 }
 
 static void a_rate_that_is_set_stays_with_any_rule(void **state) {
-    RESOLVES("[corpus]\nformat = pairs\n[optimizer]\nrule = auto\nlr = 0.125\nschedule = constant\n");
+    RESOLVES("[corpus]\nformat = adjacency\n[optimizer]\nrule = auto\nlr = 0.125\nschedule = constant\n");
     assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
     assert_true(config.optimizer_lr == 0.125);
     assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
@@ -146,14 +183,14 @@ static void auto_of_the_losses(void **state) {
         double temperature, margin, weight;
         const char *init;
     } all[] = {{"", LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, "zeros"},
-               {"loss = softmax", LOSS_SOFTMAX, SCORE_COSINE, 0.15, 0, 1, "word2vec"},
+               {"loss = softmax", LOSS_SOFTMAX, SCORE_COSINE, 0.1, 0, 1, "word2vec"},
                {"loss = softmax\nscore = dot", LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, "zeros"},
                {"loss = bpr", LOSS_BPR, SCORE_DOT, 1, 0, 1, "zeros"},
                {"score = cosine\ntemperature = 0.5", LOSS_LOGISTIC, SCORE_COSINE, 0.5, 0, 1, "word2vec"},
                {"loss = contrastive", LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.8, 150, "word2vec"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[128];
-        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[train]\n%s\n", all[i].keys);
+        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[examples]\nmode = list\n[train]\n%s\n", all[i].keys);
         RESOLVES(text);
         assert_int_equal(config.train_loss, all[i].loss);
         assert_int_equal(config.train_score, all[i].score);
@@ -240,7 +277,7 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
     REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
-    REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is list");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is user");
     REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
     REFUSES("[corpus]\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is text");
     REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
@@ -257,7 +294,9 @@ static void refuses_what_cannot_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(auto_on_text),
+                                       TEST(auto_on_adjacency),
                                        TEST(auto_on_lists),
+                                       TEST(lists_that_have_no_rows),
                                        TEST(a_run_is_called_by_its_file_or_its_corpus),
                                        TEST(auto_of_the_rules),
                                        TEST(a_named_rule_brings_its_own_rate),
