@@ -57,7 +57,7 @@ static void resolve_examples(struct config *c) {
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
-    choose_count(&c->negatives_count, user ? 300 : 5);
+    choose_count(&c->negatives_count, user ? 1000 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
