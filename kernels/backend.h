@@ -31,12 +31,16 @@ enum { BACKEND_STAGES = 8 };
 
 /* ---- the machine ---- */
 
+/* How GPUs of several ranks hand over parts of sums: in one another's memory, by NCCL, or by way of the host. */
+enum exchange_way { EXCHANGE_AUTO, EXCHANGE_GPU, EXCHANGE_NCCL, EXCHANGE_HOST };
+
 struct backend_options {
     unsigned threads;      /* 0: one a core */
     unsigned index;        /* which GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
     uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
     struct ranks *ranks;   /* that share out the columns of tables: step() sums dot products over them; NULL: one has all */
+    enum exchange_way exchange; /* of several ranks with GPUs; auto: the first of the ways that works between them */
 };
 
 struct backend_info {
@@ -111,6 +115,7 @@ struct step_request {
     uint64_t global_step; /* steps of the run before this one */
     int mean;        /* divide gradients by the batch's blocks (examples in window mode with per_pair: by its blocks too) */
     int loss_only;   /* the loss, and nothing changes */
+    int apart;       /* nothing is summed over ranks: for measuring what a step takes without */
 };
 
 struct step_result {

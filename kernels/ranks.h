@@ -17,7 +17,8 @@
 
 struct ranks {
     unsigned number, count; /* this rank's number, 0..count-1, and how many there are */
-    unsigned local;         /* of them on this machine, this one counted */
+    unsigned local, place;  /* of them on this machine, this one counted; which of those this one is, from 0 */
+    unsigned patience;      /* seconds that a rank is waited for within a step; 0: however long it takes */
     unsigned cores;         /* this rank's share of the cores that they may use; 0 alone: all of them */
     int over;               /* all have agreed that they fail: nobody is waited for any more */
     int *codes;             /* [count] exit codes that ranks_agree() collects */
@@ -61,6 +62,9 @@ int ranks_agree(struct ranks *ranks, int result);
 
 /* values[count]: the sum over all ranks, the same bits on each. */
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count);
+
+/* Every rank's `size` bytes to all of them, in rank order in `all`. */
+void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t size);
 
 /* The bits that any of the ranks has set. */
 unsigned ranks_any(struct ranks *ranks, unsigned bits);

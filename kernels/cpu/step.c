@@ -184,7 +184,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
     struct step step = {.backend = backend,
                         .stage = stage,
                         .request = request,
-                        .parted = ranks_count(backend->ranks) > 1,
+                        .parted = ranks_count(backend->ranks) > 1 && !request->apart,
                         .plain = loss_is_plain(&request->loss),
                         .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};

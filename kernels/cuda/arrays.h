@@ -114,6 +114,19 @@ static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, ui
     return bytes;
 }
 
+/* What ranks hand to one another in a step has so many slots: its terms and, for norms, its rows. */
+static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms) {
+    return terms + targets + contexts;
+}
+/* Mailboxes of `ranks` on one machine: two in turn, a word of 8 bytes for each slot and rank. */
+static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {
+    return 2 * ranks * slots * sizeof(uint64_t);
+}
+/* Gradients of rows, summed, whose squares are on their way over the ranks. */
+static inline uint64_t row_sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span) {
+    return (targets > contexts ? targets : contexts) * span * sizeof(float);
+}
+
 /* The corrections of a rule by a row's updates: four floats each, behind what they are for. */
 #define CORRECTIONS_BYTES ((sizeof(struct rule_options) + sizeof(double) + 15) / 16 * 16 + CORRECTIONS * 4 * sizeof(float))
 

@@ -1,5 +1,9 @@
 /* backend_cuda: the interface of backend.h on one NVIDIA GPU. See cuda.cuh for how its parts work together. */
-#include "cuda.cuh"
+#include "exchange.cuh"
+
+extern "C" {
+#include "kernels/ranks.h"
+}
 
 #include <ctype.h>
 #include <stdio.h>
@@ -80,6 +84,14 @@ int backend_cuda_devices(struct backend_info *info, int capacity) {
 
 /* ---- opening ---- */
 
+/* Ranks of one machine take its GPUs in turn, from device.index on; where there are more ranks than GPUs, some share one. */
+static void share_out_gpus(struct backend *b, const struct backend_options *options, unsigned count) {
+    const struct ranks *ranks = options->ranks;
+    unsigned place = ranks ? ranks->place : 0, local = ranks ? ranks->local : 1;
+    b->device = (int)((options->index + place) % count);
+    b->sharers = (local - place % count + count - 1) / count;
+}
+
 static int open_device(struct backend *b, const struct backend_options *options) {
     struct cudaDeviceProp properties;
     size_t available = 0, total = 0;
@@ -89,7 +101,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     CK(cudaGetDeviceCount(&count));
     if (options->index >= (unsigned)count)
         return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
-    b->device = (int)options->index;
+    share_out_gpus(b, options, (unsigned)count);
     CK(cudaGetDeviceProperties(&properties, b->device));
     if (properties.major < 8)
         return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name,
@@ -99,7 +111,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
     b->gpu_budget = options->gpu_budget;
-    if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available);
+    if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available / b->sharers);
     return 0;
 }
 
@@ -170,7 +182,7 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
 
 static void close_backend(struct backend *b) {
     if (!b) return;
-    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->corrections};
+    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums, &b->corrections};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaDeviceSynchronize();
@@ -178,6 +190,7 @@ static void close_backend(struct backend *b) {
     cuda_topk_close(b);
     cuda_by_id_close(b);
     cuda_source_drop(b);
+    exchange_close(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct batch_builder &builder : b->builders) close_builder(b, &builder);
@@ -199,7 +212,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
     int failed = open_device(b, options) || open_streams(b);
     for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
-    failed = failed || !(b->pool = host_pool_open(options->threads));
+    failed = failed || exchange_open(b, options) || !(b->pool = host_pool_open(options->threads));
     if (failed) {
         close_backend(b);
         return -1;
@@ -210,6 +223,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
 
 static int info(struct backend *b, struct backend_info *out) {
     if (describe(b->device, out)) return -1;
+    out->gpu_free /= b->sharers;
     out->threads = host_pool_threads(b->pool);
     out->gpu_used = b->gpu_used;
     out->host_used = b->host_used;

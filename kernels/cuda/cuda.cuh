@@ -206,6 +206,7 @@ struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     int device;
+    unsigned sharers; /* ranks that have this GPU */
     unsigned depth;
     int processors; /* SMs */
     char name[128];
@@ -217,6 +218,8 @@ struct backend {
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
+    struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
+    struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: this one has all columns */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;

@@ -1,353 +1,52 @@
-/* dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
- * occurrence's gradient into a buffer.
- *
- *   one target       a context that stands once in the batch is updated right here, while it is in registers: read once,
- *                    written once. Of the others the coefficients are kept
- *   several targets  each context occurrence's gradient into a buffer
- */
-#include "rule.cuh"
+/* dots: which kernels a batch's blocks take (dots.cuh has them), and their launch. */
+#include "dots.cuh"
 
-enum {
-    WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
-    WIDE_BLOCKS = 256 /* up to so many */
-};
-
-/* ---- a block's contexts ---- */
-
-static __device__ __forceinline__ float loss_of(float logit, bool positive) {
-    return sgns_loss_linear(logit, positive ? 1.0f : 0.0f) + log1pf(sgns_loss_tail(logit));
-}
-
-/* What a block's gradients are multiplied by; as the CPU has it, to the last bit. */
-static __device__ __forceinline__ float scale_of(const struct step_view &v) {
-    return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
-}
-
-/* Contexts i to i + U of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left out, or
- * none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3 registers
- * more. */
-template <int G, int VEC, int NS, bool ONE, int U>
-static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_row<VEC, ONE ? NS : 0> (&held)[U],
-                                                     char *(&weights)[U], char *(&state)[U], bool (&single)[U],
-                                                     const struct found_row &found, uint32_t i, uint32_t here,
-                                                     uint32_t tid, const struct step_view &v) {
-#pragma unroll
-    for (int u = 0; u < U; u++) {
-        uint32_t from = (i + u) & 31;
-        weights[u] = (char *)__shfl_sync(ALL_LANES, found.weights, from);
-        single[u] = ONE && __shfl_sync(ALL_LANES, found.single, from);
-        state[u] = ONE && NS ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        if (i + u >= here) weights[u] = NULL, single[u] = false;
-        if (weights[u]) read_row<G, VEC>(w[u], weights[u], tid, v.quads);
-        else clear_row<VEC>(w[u]);
-    }
-    if constexpr (ONE && NS > 0) {
-#pragma unroll
-        for (int u = 0; u < U; u++)
-            if (single[u]) read_state<G, VEC, NS>(held[u], state[u], tid, v);
-    }
-}
-
-/* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, int NS, bool ONE>
-static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? NS : 0> &held, float4 (&w)[VEC],
-                                                     char *weights, char *state, float coefficient,
-                                                     const float4 (&target)[VEC], uint32_t tid,
-                                                     const struct step_view &v) {
-    float4 g[VEC];
-    clear_row<VEC>(g);
-    add_row<VEC>(g, coefficient, target);
-    if constexpr (NS == 0 || !ONE) held.updates = 0;
-    if constexpr (ONE) update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
-}
-
-/* Contexts [first, end) of a block against one target: adds to its gradient and the loss, updates rows that stand
- * once. */
-template <int G, int VEC, int NS, bool ONE>
-static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
-                                                       float4 (&gradient)[VEC], uint32_t block_start, uint32_t first,
-                                                       uint32_t end, uint32_t positives, float *coefficients) {
-    constexpr int U = rows_at_once(4 * VEC * (ONE ? 1 + NS : 1), ONE && G == 32 ? REGISTERS / 2 : REGISTERS);
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
-    float scale = scale_of(v);
-    double loss = 0;
-    for (uint32_t base = first; base < end; base += 32) {
-        uint32_t here = end - base < 32 ? end - base : 32;
-        struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
-        float my_logit = 0, my_coefficient = 0;
-        if (v.loss_only) found.single = 0;
-        for (uint32_t i = 0; i < here; i += U) {
-            float4 w[U][VEC];
-            struct held_row<VEC, ONE ? NS : 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
-            float logit[U];
-            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
-#pragma unroll
-            for (int u = 0; u < U; u++) logit[u] = dot_rows<VEC>(target, w[u]);
-            group_sum<G, U>(logit);
-#pragma unroll
-            for (int u = 0; u < U; u++) {
-                bool positive = base + i + u - block_start < positives;
-                float coefficient = sgns_coefficient(logit[u], positive ? 1.0f : 0.0f) * scale;
-                if (!weights[u]) coefficient = 0;
-                if (lane == i + u) my_logit = logit[u], my_coefficient = coefficient;
-                add_row<VEC>(gradient, coefficient, w[u]);
-                if (single[u])
-                    update_single<G, VEC, NS, ONE>(held[u], w[u], weights[u], state[u], coefficient, target, tid, v);
-            }
-        }
-        if (lane < here && found.weights) loss += (double)loss_of(my_logit, base + lane - block_start < positives);
-        if (lane < here && tid < 32 && !v.loss_only) coefficients[base + lane - block_start] = my_coefficient;
-    }
-    return loss;
-}
-
-template <int G, int VEC>
-static __device__ __forceinline__ void read_target(const struct step_view &v, uint32_t occurrence, float4 (&target)[VEC]) {
-    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
-    read_row<G, VEC>(target, live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]),
-                     threadIdx.x % G, v.quads);
-}
-
-/* ---- blocks of one target ---- */
-
-/* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
- * few rows each do better than few with many. */
-static constexpr int resident_blocks(int group, int slots, int threads) {
-    return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
-}
-
-/* The groups' gradients, added in the groups' order by all threads. */
-template <int THREADS, uint32_t GROUPS, int QUADS>
-static __device__ __forceinline__ void add_groups(const float4 (&sums)[GROUPS][QUADS], float4 *out, uint32_t quads) {
-    for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
-        float4 sum = sums[0][q];
-#pragma unroll
-        for (uint32_t p = 1; p < GROUPS; p++) {
-            float4 more = sums[p][q];
-            sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-        }
-        out[q] = sum;
-    }
-}
-
-/* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, int NS, int THREADS>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
-    dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t GROUPS = THREADS / G;
-    __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
-    __shared__ double losses[GROUPS];
-    uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = (blockIdx.x * GROUPS + group) / v.parts,
-             part = group % v.parts;
-    if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
-    float4 target[VEC], gradient[VEC];
-    uint32_t start = v.context_starts[block], end = v.context_starts[block + 1];
-    uint32_t each = (end - start + v.parts - 1) / v.parts;
-    uint32_t first = start + part * each, last = first + each < end ? first + each : end;
-    if (first > last) first = last;
-    read_target<G, VEC>(v, block, target);
-    clear_row<VEC>(gradient);
-    double loss = meet_contexts<G, VEC, NS, true>(v, target, gradient, start, first, last, v.positives[block],
-                                                  v.coefficients + start);
-    loss = warp_sum(loss);
-    char *out = (char *)(v.target_gradients + block * v.span);
-    if (v.parts == 1) {
-        if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only) write_row<G, VEC>(gradient, out, tid, v.quads);
-        return;
-    }
-    if constexpr (GROUPS > 1) {
-#pragma unroll
-        for (int i = 0; i < VEC; i++) sums[group][i * G + tid] = gradient[i];
-        if (tid == 0) losses[group] = loss;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (uint32_t p = 1; p < GROUPS; p++) loss += losses[p];
-            v.losses[block] = loss;
-        }
-        if (!v.loss_only) add_groups<THREADS, GROUPS, VEC * G>(sums, (float4 *)out, v.quads);
-    }
-}
-
-/* ---- blocks of several targets ---- */
-
-/* A context's gradient: targets [t0, t1), each by its coefficient, which lie `stride` apart. */
-template <int G, int VEC>
-static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
-                                                   uint32_t t1, const float *coefficients, uint32_t stride) {
-    constexpr int U = rows_at_once(4 * VEC, REGISTERS);
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_TARGET];
-    clear_row<VEC>(sum);
-    for (uint32_t base = t0; base < t1; base += 32) {
-        uint32_t here = t1 - base < 32 ? t1 - base : 32;
-        struct found_row found = find_row(v.target, cold_first, base + lane, lane < here);
-        float factor = lane < here ? coefficients[(uint64_t)(base + lane - t0) * stride] : 0;
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found.weights, factor, i, here, tid, v.quads);
-    }
-}
-
-/* Rows too wide for a warp's registers, a thread block a block: rows come from the first cache but for the first time. */
-template <int G, int VEC>
-static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t GROUPS = CTA / G;
-    uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = blockIdx.x;
-    if (block >= v.counts->blocks) return;
-    uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1];
-    uint32_t c0 = v.context_starts[block], c1 = v.context_starts[block + 1];
-    uint32_t contexts = c1 - c0, positives = v.positives[block];
-    float *coefficients = v.coefficients + v.term_starts[block];
-    float4 x[VEC], sum[VEC];
-    for (uint32_t t = t0 + group; t < t1; t += GROUPS) {
-        read_target<G, VEC>(v, t, x);
-        clear_row<VEC>(sum);
-        double loss = meet_contexts<G, VEC, 0, false>(v, x, sum, c0, c0, c1, positives,
-                                                      coefficients + (uint64_t)(t - t0) * contexts);
-        loss = warp_sum(loss);
-        if (tid == 0) v.losses[t] = loss;
-        if (!v.loss_only) write_row<G, VEC>(sum, (char *)(v.target_gradients + t * v.span), tid, v.quads);
-    }
-    if (v.loss_only) return;
-    __syncthreads(); /* all coefficients are there */
-    for (uint32_t c = group; c < contexts; c += GROUPS) {
-        sum_targets<G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
-        write_row<G, VEC>(sum, (char *)(v.context_gradients + (c0 + c) * v.span), tid, v.quads);
-    }
-}
-
-/* What a warp holds of a window at a time: so many of its targets and contexts. */
-template <int VEC> struct tile {
-    static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
-};
-
-/* N rows of `found`, from lane `first` on, a lane each; zeros for those that are none. */
-template <int N, int VEC>
-static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
-                                                 uint32_t quads) {
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        const char *row = (const char *)__shfl_sync(ALL_LANES, found, first + i);
-        if (row) read_row<32, VEC>(rows[i], row, threadIdx.x & 31, quads);
-        else clear_row<VEC>(rows[i]);
-    }
-}
-
-/* Lane j x CC + k has the dot product of target j and context k. */
-template <int TT, int CC, int VEC>
-static __device__ __forceinline__ float dot_tile(const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC]) {
-    float logits[TT * CC];
-#pragma unroll
-    for (int j = 0; j < TT; j++)
-#pragma unroll
-        for (int k = 0; k < CC; k++) logits[j * CC + k] = dot_rows<VEC>(x[j], w[k]);
-    return sum_over_warp(logits);
-}
-
-/* The gradients that the tile's `count` targets and its contexts gain, by the coefficients that lanes have as
- * dot_tile() leaves them. The targets' lie in memory, row after row; with the first tile of contexts they begin. */
-template <int TT, int CC, int VEC>
-static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
-                                                 const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
-                                                 float coefficient, float *gradients, uint32_t count, bool begin) {
-    uint32_t lane = threadIdx.x & 31;
-#pragma unroll
-    for (int j = 0; j < TT; j++) {
-        if (j >= count) continue;
-        char *gradient = (char *)(gradients + (uint64_t)j * v.span);
-        float4 sum[VEC];
-        if (begin) clear_row<VEC>(sum);
-        else read_row<32, VEC>(sum, gradient, lane, v.quads);
-#pragma unroll
-        for (int k = 0; k < CC; k++) {
-            float by = __shfl_sync(ALL_LANES, coefficient, j * CC + k);
-            add_row<VEC>(sum, by, w[k]);
-            add_row<VEC>(gained[k], by, x[j]);
-        }
-        write_row<32, VEC>(sum, gradient, lane, v.quads);
-    }
-}
-
-/* A warp a block. A tile of contexts and what they gain stays in registers while the targets pass; where there are more
- * contexts, the targets pass again and add to their gradients. */
-template <int VEC>
-static __global__ void __launch_bounds__(CTA) dot_windows(const __grid_constant__ struct step_view v) {
-    constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts;
-    constexpr uint32_t AHEAD = 32 / TT * TT; /* targets looked up at a time, a lane each */
-    uint32_t lane = threadIdx.x & 31, block = blockIdx.x * (CTA / 32) + threadIdx.x / 32;
-    if (block >= v.counts->blocks) return;
-    uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1];
-    uint32_t c0 = v.context_starts[block], c1 = v.context_starts[block + 1];
-    uint32_t positives = v.positives[block], my_target = lane / CC, my_slot = lane % CC;
-    float scale = scale_of(v);
-    double loss = 0;
-    for (uint32_t first = c0; first < c1; first += CC) {
-        struct found_row context = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], first + lane,
-                                            lane < CC && first + lane < c1);
-        struct found_row target = {0, 0, 0};
-        float4 w[CC][VEC], gained[CC][VEC];
-        read_tile<CC, VEC>(w, context.weights, 0, v.quads);
-#pragma unroll
-        for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
-        bool real = __shfl_sync(ALL_LANES, context.weights, my_slot) && lane < TT * CC;
-        bool positive = first - c0 + my_slot < positives;
-        for (uint32_t done = 0; t0 + done < t1; done += TT) {
-            uint32_t at = t0 + done;
-            if (done % AHEAD == 0)
-                target = find_row(v.target, v.counts->cold_first[SIDE_TARGET], at + lane, at + lane < t1);
-            float4 x[TT][VEC];
-            read_tile<TT, VEC>(x, target.weights, done % AHEAD, v.quads);
-            float logit = dot_tile<TT, CC, VEC>(x, w);
-            bool alive = real && at + my_target < t1;
-            float coefficient = alive ? sgns_coefficient(logit, positive ? 1.0f : 0.0f) * scale : 0;
-            if (alive) loss += (double)loss_of(logit, positive);
-            if (v.loss_only) continue;
-            gain_tile<TT, CC, VEC>(v, x, w, gained, coefficient, v.target_gradients + (uint64_t)at * v.span, t1 - at,
-                                   first == c0);
-        }
-#pragma unroll
-        for (int k = 0; k < CC && !v.loss_only; k++)
-            if (first + k < c1)
-                write_row<32, VEC>(gained[k], (char *)(v.context_gradients + (uint64_t)(first + k) * v.span), lane,
-                                   v.quads);
-    }
-    loss = warp_sum(loss);
-    for (uint32_t t = t0 + lane; t < t1; t += 32) v.losses[t] = t == t0 ? loss : 0; /* a loss a target is summed */
-}
-
-/* ---- launching ---- */
-
-typedef void dot_kernel(const struct step_view);
-
-struct dot_kernels {
-    dot_kernel *one, *wide, *many; /* wide: one, with thread blocks of WIDE_CTA */
-    uint32_t group;                    /* threads that work on a row */
-    uint32_t many_threads;             /* on a block in `many` */
-};
-
-template <int G, int VEC, int NS> struct dot_family {
+template <int G, int VEC, int NS> struct alone_family {
     static struct dot_kernels get(void) {
-        if constexpr (G == 32)
-            return {dot_one<G, VEC, NS, CTA>, dot_one<G, VEC, NS, WIDE_CTA>, dot_windows<VEC>, G, 32};
-        else
-            return {dot_one<G, VEC, NS, CTA>, NULL, dot_many<G, VEC>, G, CTA};
+        return dot_kernels_of<G, VEC, NS, DOTS_ALONE>();
     }
 };
 
-int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *view, uint32_t slots) {
+/* Thread blocks: all of them, or where they wait for other ranks those that are resident at once. */
+static int grid_for(struct backend *b, dot_kernel *kernel, uint32_t threads, uint32_t wanted, int waits, uint32_t *grid) {
+    int resident = 0;
+    *grid = wanted;
+    if (!waits) return 0;
+    CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)threads, 0));
+    uint32_t most = (uint32_t)resident * (uint32_t)b->processors;
+    if (wanted > most) *grid = most;
+    return 0;
+}
+
+static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k, int waits) {
     const struct batch_sizes *sizes = &stage->sizes;
-    struct dot_kernels k = kernels_for<dot_family>(view->quads, slots);
-    struct step_view v = *view;
+    dot_kernel *kernel = k->many;
+    uint32_t threads = CTA, wanted = blocks_for((uint64_t)sizes->blocks * k->many_threads, CTA), grid;
     if (stage->one_target) {
         int share = sizes->contexts / 32 >= sizes->blocks; /* contexts enough for several groups */
-        int wide = share && k.wide && sizes->blocks <= WIDE_BLOCKS;
-        uint32_t threads = wide ? (uint32_t)WIDE_CTA : CTA, groups = threads / k.group;
+        int wide = share && k->wide && sizes->blocks <= WIDE_BLOCKS;
+        kernel = wide ? k->wide : k->one;
+        threads = wide ? (uint32_t)WIDE_CTA : CTA;
+        uint32_t groups = threads / k->group;
         if (share) v.parts = groups;
-        uint32_t grid = share ? sizes->blocks : blocks_for(sizes->blocks, groups);
-        (wide ? k.wide : k.one)<<<grid, threads, 0, b->compute>>>(v);
-    } else {
-        k.many<<<blocks_for((uint64_t)sizes->blocks * k.many_threads, CTA), CTA, 0, b->compute>>>(v);
+        wanted = share ? sizes->blocks : blocks_for(sizes->blocks, groups);
     }
+    if (grid_for(b, kernel, threads, wanted, waits, &grid)) return -1;
+    kernel<<<grid, threads, 0, b->compute>>>(v);
     CK_LAUNCH("dots");
     return 0;
+}
+
+int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
+    if (!has_parts(v)) {
+        struct dot_kernels k = kernels_for<alone_family>(v->quads, slots);
+        return launch(b, stage, *v, &k, 0);
+    }
+    if (exchange_is_near(b->exchange)) {
+        struct dot_kernels k = dot_kernels_near(v->quads, slots);
+        return launch(b, stage, *v, &k, 1);
+    }
+    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, slots);
+    return launch(b, stage, *v, &post, 0) || exchange_sum(b, 0, stage->sizes.terms) || launch(b, stage, *v, &collect, 0) ? -1
+                                                                                                                        : 0;
 }

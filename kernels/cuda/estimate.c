@@ -118,6 +118,16 @@ static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n)
     return bytes;
 }
 
+/* With other ranks: their words, and the sums of rows whose squares are on their way. */
+static uint64_t exchange_arrays(const struct run *run) {
+    const struct example_sizes *n = &run->sizes;
+    const struct estimate_request *request = run->request;
+    if (request->ranks < 2) return 0;
+    uint64_t slots = exchange_slots(n->targets, n->contexts, n->terms);
+    uint64_t sums = request->rule->clip > 0 ? row_sum_bytes(n->targets, n->contexts, request->target.layout.span) : 0;
+    return array(exchange_box_bytes(slots, request->ranks)) + array(sums);
+}
+
 static uint64_t sum_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct record_layout *layout = &run->request->target.layout;
@@ -158,8 +168,8 @@ static void add_batches(const struct run *run, struct estimate *e) {
     struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
-    e->work.gpu +=
-        run->stages * stage.gpu + run->builders * builder_arrays(run->source->batch, &run->sizes) + sum_arrays(run);
+    e->work.gpu += run->stages * stage.gpu + run->builders * builder_arrays(run->source->batch, &run->sizes) + sum_arrays(run) +
+                   exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 

@@ -26,7 +26,7 @@
  *   - Rows of one store come home in the order of their batches, whichever way they go (kernels/home_order.h). The
  * host's part of it, landing, is done for the oldest batch first.
  */
-#include "cuda.cuh"
+#include "exchange.cuh"
 
 /* ---- make ---- */
 
@@ -177,7 +177,7 @@ static struct stage *oldest_going_home(struct backend *b) {
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
-        CK(cudaEventSynchronize(oldest->done)); /* the last that the GPU does for it: its step waited for all before */
+        if (exchange_await(b, oldest->done)) return -1; /* the last that the GPU does for it: its step waited for all before */
         for (int side = 0; side < 2; side++)
             if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;

@@ -7,6 +7,9 @@
  *
  * A row with many occurrences is cut into pieces whose sums are summed in order. Every sum has one order, whatever the
  * stage, the depth or the place of the rows.
+ *
+ * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
+ * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
  */
 #include "rule.cuh"
 
@@ -22,6 +25,8 @@ struct work {
     const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
     enum sum_of of;
     int side;
+    float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
+    uint64_t squares_slot; /* of the exchange, of the side's distinct row 0 */
 };
 
 /* The i-th summand of an order: where it lies and what it is multiplied by. */
@@ -55,7 +60,17 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     }
 }
 
-template <int G, int VEC, int NS>
+/* A row's whole gradient, kept until its squares over all ranks are known. */
+template <int G, int VEC>
+static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct work &work,
+                                                const struct step_view &v) {
+    float squares[1] = {dot_rows<VEC>(sum, sum)};
+    group_sum<G, 1>(squares);
+    write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
+    if (tid == 0) exchange_post(v.exchange, work.squares_slot + row, squares[0]);
+}
+
+template <int G, int VEC, int NS, bool PARTED>
 static __global__ void __launch_bounds__(CTA)
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -70,7 +85,37 @@ static __global__ void __launch_bounds__(CTA)
         float4 w[VEC], sum[VEC];
         begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
         sum_piece<G, VEC>(sum, v, side, work, item);
+        if (PARTED && item.partial == DRAW_NONE &&
+            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
+            keep_sum<G, VEC>(sum, item.row, tid, work, v);
+            continue;
+        }
         end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
+    }
+}
+
+/* Rows whose sums were kept: shortened by the squares of all columns, and updated. */
+template <int G, int VEC, int NS>
+static __global__ void __launch_bounds__(CTA)
+    finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    constexpr uint32_t GROUPS = CTA / G;
+    const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    for (uint32_t row = blockIdx.x * GROUPS + threadIdx.x / G; row < count; row += gridDim.x * GROUPS) {
+        uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
+        if (places < 2) continue;
+        uint32_t id = side.rows.distinct_ids[row];
+        char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
+        struct held_row<VEC, NS> held;
+        float4 w[VEC], sum[VEC];
+        begin_piece<G, VEC, NS>(true, w, held, weights, state, tid, v);
+        read_row<G, VEC>(sum, (const char *)(work.row_sums + row * v.span), tid, v.quads);
+        float squares[1] = {dot_rows<VEC>(sum, sum)};
+        group_sum<G, 1>(squares); /* all have read the row's update count, too */
+        float all = lane == 0 ? exchange_collect(v.exchange, work.squares_slot + row, squares[0]) : 0;
+        all = __shfl_sync(ALL_LANES, all, 0);
+        scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, all));
+        update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
     }
 }
 
@@ -117,12 +162,12 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 typedef void accumulate_kernel(const struct step_view, const struct work);
 
 struct sums {
-    accumulate_kernel *kernel;
-    uint32_t group; /* threads that work on a row */
+    accumulate_kernel *whole, *parted, *finish; /* parted, finish: where squares are summed over ranks */
+    uint32_t group;                             /* threads that work on a row */
 };
 template <int G, int VEC, int NS> struct sum_family {
     static struct sums get(void) {
-        return {accumulate<G, VEC, NS>, G};
+        return {accumulate<G, VEC, NS, false>, accumulate<G, VEC, NS, true>, finish_rows<G, VEC, NS>, G};
     }
 };
 
@@ -194,9 +239,13 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
     return 0;
 }
 
-static int grow_buffers(struct backend *b, const struct stage *stage, uint64_t span) {
+static int grow_buffers(struct backend *b, const struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *capacity = &stage->capacity;
+    uint64_t span = request->target->spec.layout.span;
     struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_target);
+    int norms = b->exchange && !request->loss_only && request->rule->clip > 0;
+    if (norms && gpu_grow(b, &b->row_sums, row_sum_bytes(capacity->targets, capacity->contexts, span), "a batch's sums"))
+        return -1;
     return gpu_grow(b, &b->gradients, bytes.gradients, "a batch's gradients") ||
                    gpu_grow(b, &b->partials, bytes.partials, "a batch's partial sums") ||
                    gpu_grow(b, &b->context_gradients, bytes.context_gradients, "a batch's gradients")
@@ -231,29 +280,53 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     return 0;
 }
 
+/* A kernel over `most` rows or pieces at most, of which *work->count are real. */
+static int launch_work(struct backend *b, accumulate_kernel *kernel, uint32_t group, const struct step_view *v,
+                       const struct work *work, uint64_t most) {
+    uint32_t groups = CTA / group, grid = blocks_for(most, groups), widest = 16 * (uint32_t)b->processors;
+    if (!most) return 0;
+    kernel<<<grid < widest ? grid : widest, CTA, 0, b->compute>>>(*v, *work);
+    CK_LAUNCH("accumulate");
+    return 0;
+}
+
+/* The squares of rows over all ranks, and the updates that wait for them. */
+static int finish(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
+                  struct work work, uint32_t pieces) {
+    if (!exchange_is_near(b->exchange) && exchange_sum(b, work.squares_slot, pieces)) return -1;
+    work.count = &stage->counts->distinct[work.side];
+    return launch_work(b, k->finish, k->group, v, &work, pieces);
+}
+
 /* Pieces, then the rows that took several. At most `pieces` of them. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v, int side,
                        const float *buffer, enum sum_of of, uint32_t pieces) {
-    struct work work;
-    uint32_t groups = CTA / k->group, most = 16 * (uint32_t)b->processors, grid = (pieces + groups - 1) / groups;
     const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
-    if (!pieces) return 0;
+    int parted = has_parts(v) && v->rule.constants.clip > 0;
+    accumulate_kernel *kernel = parted ? k->parted : k->whole;
+    struct work work;
+    memset(&work, 0, sizeof work);
     work.items = live->rows.items;
     work.count = &stage->counts->items[side];
     work.buffer = buffer;
     work.of = of;
     work.side = side;
-    k->kernel<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
-    CK_LAUNCH("accumulate");
-    if (pieces <= UPDATE_PIECE) return 0;
+    work.row_sums = parted ? (float *)b->row_sums.data : NULL;
+    work.squares_slot = stage->capacity.terms + (side == SIDE_CONTEXT ? stage->capacity.targets : 0);
+    if (launch_work(b, kernel, k->group, v, &work, pieces)) return -1;
     work.items = live->rows.longs;
     work.count = &stage->counts->longs[side];
     work.buffer = v->partials;
     work.of = SUM_PARTIALS;
-    grid = (pieces / UPDATE_PIECE + groups) / groups;
-    k->kernel<<<grid < most ? grid : most, CTA, 0, b->compute>>>(*v, work);
-    CK_LAUNCH("accumulate");
-    return 0;
+    if (pieces > UPDATE_PIECE && launch_work(b, kernel, k->group, v, &work, pieces / UPDATE_PIECE + 1)) return -1;
+    return parted ? finish(b, stage, k, v, work, pieces) : 0;
+}
+
+static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request,
+                          struct exchange_view *view) {
+    const struct batch_sizes *capacity = &stage->capacity;
+    if (request->apart) return 0;
+    return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms), view);
 }
 
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
@@ -263,7 +336,8 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     struct step_view v;
     if (check_tables(request)) return -1;
     if (!sizes->blocks) return 0;
-    if (grow_buffers(b, stage, layout->span) || fill_view(b, stage, request, &v) ||
+    if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
+        begin_exchange(b, stage, request, &v.exchange) ||
         cuda_launch_dots(b, stage, &v, layout->slots))
         return -1;
     if (request->loss_only) return 0;

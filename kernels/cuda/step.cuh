@@ -4,6 +4,7 @@
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
 
+#include "exchange.cuh"
 #include "warp.cuh"
 
 enum {
@@ -49,6 +50,7 @@ struct step_view {
     uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
     uint64_t span;
     int mean, loss_only;
+    struct exchange_view exchange; /* with other ranks; of one alone all zeros */
 };
 
 static __device__ __forceinline__ char *live_row(const struct live_part &p, uint32_t id, uint32_t distinct, uint32_t cold_first) {
@@ -205,5 +207,9 @@ int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, 
 /* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
  * the compute stream. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
+/* Whether parts come from other ranks in this step. */
+static inline int has_parts(const struct step_view *view) {
+    return view->exchange.ranks > 1;
+}
 
 #endif

@@ -9,7 +9,7 @@
 struct group;
 
 struct group_place {
-    unsigned number, count, local, cores; /* as in struct ranks */
+    unsigned number, count, local, place, cores; /* as in struct ranks */
 };
 
 struct group_ops {

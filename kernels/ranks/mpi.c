@@ -53,10 +53,12 @@ static unsigned share_of_cores(MPI_Comm host) {
 
 static void look_at_host(struct group_place *place) {
     MPI_Comm host;
-    int count;
+    int count, number;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &count);
+    MPI_Comm_rank(host, &number);
     place->local = (unsigned)count;
+    place->place = (unsigned)number;
     place->cores = share_of_cores(host);
     MPI_Comm_free(&host);
 }

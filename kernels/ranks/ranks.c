@@ -87,6 +87,7 @@ int ranks_open(struct ranks *ranks) {
     ranks->number = place.number;
     ranks->count = place.count;
     ranks->local = place.local;
+    ranks->place = place.place;
     ranks->cores = place.cores;
     if (is_alone(ranks)) return 0;
     if (!ranks_first(ranks)) report_mute();
@@ -148,6 +149,13 @@ int ranks_sum(struct ranks *ranks, float *values, uint64_t count) {
 }
 
 /* ---- the rest ---- */
+
+void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t size) {
+    uint64_t sizes[ranks_count(ranks)];
+    for (unsigned r = 0; r < ranks_count(ranks); r++) sizes[r] = size;
+    ranks_gather(ranks, own, ranks_first(ranks) ? all : NULL, sizes);
+    ranks_share(ranks, all, size * ranks_count(ranks));
+}
 
 unsigned ranks_any(struct ranks *ranks, unsigned bits) {
     return is_alone(ranks) ? bits : group_ops.any(ranks->group, bits);

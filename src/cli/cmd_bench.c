@@ -1,3 +1,4 @@
+#include "bench_ranks.h"
 #include "train/bench.h"
 #include "commands.h"
 #include "base/json.h"
@@ -17,7 +18,7 @@ enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
 struct asked {
     int argc;
     char **argv;
-    const char *what; /* transfer, train, memory */
+    const char *what; /* transfer, train, ranks, memory */
     const char *config_path, *file, *rows, *dim, *steps, *seconds, *span;
     int json, brief;
 };
@@ -227,15 +228,15 @@ static void print_train_json(const struct bench_training *t) {
     if (t->cuda) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
     if (t->cuda && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
     if (t->hogwild) printf(", \"calling_seconds\": %.6g", t->calling);
-    for (int i = 0; i < PHASES && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
+    for (int i = 0; i < PHASE_ALONE && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
     printf("}\n");
 }
 
 static void print_phases(const struct bench_training *t) {
     double sum = 0;
-    for (int i = 0; i < PHASES; i++) sum += t->phase[i];
+    for (int i = 0; i < PHASE_ALONE; i++) sum += t->phase[i];
     printf("\na step's parts one after the other, nothing overlapped (%" PRIu64 " steps)\n", t->phase_steps);
-    for (int i = 0; i < PHASES; i++)
+    for (int i = 0; i < PHASE_ALONE; i++)
         printf("  %-10s %9.3f ms  %5.1f%%\n", phase_names[i], t->phase[i] * 1e3, sum > 0 ? 100 * t->phase[i] / sum : 0);
     printf("  %-10s %9.3f ms, overlapped %.3f\n", "sum", sum * 1e3, t->seconds / (double)t->steps * 1e3);
 }
@@ -273,14 +274,27 @@ static void print_train(const struct bench_training *t) {
     if (t->phase_steps) print_phases(t);
 }
 
+/* --seconds or --steps. */
+static int read_length(const struct asked *asked, double *seconds, uint64_t *steps) {
+    *seconds = 10;
+    *steps = 0;
+    if (command_count("bench", "steps", asked->steps, 1, (uint64_t)1 << 48, steps)) return -1;
+    if (asked->seconds && (text_time(asked->seconds, seconds) || !(*seconds > 0)))
+        return fail_usage("bench: --seconds = '%s' is not a time", asked->seconds);
+    return 0;
+}
+
+static int run_ranks(const struct asked *asked, const char **settings, int setting_count) {
+    struct bench_ranks_options options = {
+        .config_path = asked->config_path, .settings = settings, .setting_count = setting_count, .json = asked->json};
+    return read_length(asked, &options.seconds, &options.steps) ? -1 : bench_ranks(&options);
+}
+
 static int run_train(const struct asked *asked, struct config *config) {
     struct bench_training training;
-    uint64_t steps = 0;
-    double seconds = 10;
-    if (command_count("bench", "steps", asked->steps, 1, (uint64_t)1 << 48, &steps)) return -1;
-    if (asked->seconds && (text_time(asked->seconds, &seconds) || !(seconds > 0)))
-        return fail_usage("bench: --seconds = '%s' is not a time", asked->seconds);
-    if (bench_train(&training, config, seconds, steps)) return -1;
+    uint64_t steps;
+    double seconds;
+    if (read_length(asked, &seconds, &steps) || bench_train(&training, config, seconds, steps, NULL)) return -1;
     print_head(asked, &training.machine, &training.limits, training.cuda);
     (asked->json ? print_train_json : print_train)(&training);
     return 0;
@@ -333,13 +347,14 @@ int cmd_bench(int argc, char **argv) {
     struct config config;
     int count = command_arguments(argc, argv, options, positional, settings, &setting_count);
     if (count < 0) return -1;
-    if (count < 1 || count > 2) return fail_usage("bench wants transfer, train or memory, and a CONFIG.ini at most");
+    if (count < 1 || count > 2) return fail_usage("bench wants transfer, train, ranks or memory, and a CONFIG.ini at most");
     asked.what = positional[0];
     asked.config_path = count == 2 ? positional[1] : NULL;
-    int train = !strcmp(asked.what, "train"), transfer = !strcmp(asked.what, "transfer");
-    if (!train && !transfer && strcmp(asked.what, "memory"))
-        return fail_usage("bench has no '%.100s'; it measures transfer, train or memory", asked.what);
-    if (train && !asked.config_path) return fail_usage("bench train wants a CONFIG.ini");
+    int train = !strcmp(asked.what, "train"), transfer = !strcmp(asked.what, "transfer"), ranks = !strcmp(asked.what, "ranks");
+    if (!train && !transfer && !ranks && strcmp(asked.what, "memory"))
+        return fail_usage("bench has no '%.100s'; it measures transfer, train, ranks or memory", asked.what);
+    if ((train || ranks) && !asked.config_path) return fail_usage("bench %s wants a CONFIG.ini", asked.what);
+    if (ranks) return run_ranks(&asked, settings, setting_count);
     if (!command_config(&config, asked.config_path, settings, setting_count))
         result = train      ? run_train(&asked, &config)
                  : transfer ? run_transfer(&asked, &config)

@@ -4,6 +4,7 @@
 #include "pipeline.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "kernels/ranks.h"
 #include "rates.h"
 #include "schedule.h"
 #include "session.h"
@@ -14,6 +15,7 @@
 
 enum {
     PHASE_STEPS = 20,   /* measured phase by phase */
+    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for */
     SAMPLE_ROWS = 4096, /* of a table that is checked */
 };
 static const double warm_share = 0.1;     /* of the asked time */
@@ -109,6 +111,7 @@ struct training {
     const struct backend_ops *ops; /* the session's */
     struct backend *backend;
     struct bench_training *out;
+    struct ranks *ranks;
     uint64_t per_epoch, batch, total; /* examples */
     uint64_t epoch, position, step;
 };
@@ -116,7 +119,7 @@ struct training {
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
-    if (session_open(s, c, NULL, NULL)) return -1;
+    if (session_open(s, c, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->cuda = s->ops == &backend_cuda;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
@@ -156,6 +159,15 @@ static struct step_request step_of(const struct training *t) {
                                  .lr = rate_at(t),
                                  .global_step = t->step,
                                  .mean = t->config->train_reduction == REDUCTION_MEAN};
+}
+
+/* Ranks do the same number of steps: as many as the slowest has the time for. */
+static uint64_t steps_for(const struct training *t, double seconds) {
+    double own = t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
+    ranks_exchange(t->ranks, &own, all, sizeof own);
+    for (unsigned r = 0; r < ranks_count(t->ranks); r++)
+        if (all[r] < own) own = all[r];
+    return own > 1 ? (uint64_t)own : 1;
 }
 
 static void count_step(struct bench_training *out, const struct step_result *r) {
@@ -238,6 +250,19 @@ static int end_phase(struct training *t, enum bench_phase phase, double *began) 
     return 0;
 }
 
+/* The step of a batch as if the own columns were all. Its new values are as good for measuring as any. */
+static int measure_alone(struct training *t, struct step_request *step) {
+    const struct backend_ops *ops = t->ops;
+    struct step_result result;
+    struct batch_request batch = next_batch(t, t->batch);
+    double began = 0;
+    step->apart = 1;
+    if (ops->make_batch(t->backend, 0, &batch) || ops->gather(t->backend, 0, step) || ops->drain(t->backend)) return -1;
+    began = progress_now();
+    if (ops->step(t->backend, 0, step) || end_phase(t, PHASE_ALONE, &began) || ops->scatter(t->backend, 0, step)) return -1;
+    return ops->result(t->backend, 0, &result);
+}
+
 static int measure_phases(struct training *t) {
     const struct backend_ops *ops = t->ops;
     struct backend *backend = t->backend;
@@ -250,6 +275,7 @@ static int measure_phases(struct training *t) {
             end_phase(t, PHASE_GATHER, &began) || ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
             ops->scatter(backend, 0, &step) || end_phase(t, PHASE_SCATTER, &began) || ops->result(backend, 0, &result))
             return -1;
+        if (ranks_count(t->ranks) > 1 && measure_alone(t, &step)) return -1;
     }
     for (int i = 0; i < PHASES; i++) t->out->phase[i] /= PHASE_STEPS;
     t->out->phase_steps = PHASE_STEPS;
@@ -259,12 +285,17 @@ static int measure_phases(struct training *t) {
 static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
+    if (ranks_count(t->ranks) > 1 && !steps) {
+        if (run(t, 0, RANK_WARM_STEPS)) return -1;
+        steps = steps_for(t, seconds);
+        warm = steps_for(t, seconds * warm_share);
+    }
     if (run(t, seconds * warm_share, warm) || run(t, seconds, steps)) return -1;
     return t->out->hogwild ? 0 : measure_phases(t);
 }
 
-int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps) {
-    struct training t = {.config = config, .out = out};
+int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks) {
+    struct training t = {.config = config, .out = out, .ranks = ranks};
     double began = progress_now();
     *out = (struct bench_training){.hogwild = config->train_update == UPDATE_HOGWILD};
     int result = prepare(&t);

@@ -28,7 +28,8 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
 
 /* ---- train: a run's steps, without a run directory's checkpoints ---- */
 
-enum bench_phase { PHASE_MAKE, PHASE_GATHER, PHASE_STEP, PHASE_SCATTER, PHASES };
+/* PHASE_ALONE: a step's work with no other rank waited for; of several ranks alone. */
+enum bench_phase { PHASE_MAKE, PHASE_GATHER, PHASE_STEP, PHASE_SCATTER, PHASE_ALONE, PHASES };
 
 struct bench_training {
     struct plan plan;
@@ -47,8 +48,9 @@ struct bench_training {
 };
 
 /* Runs the config's steps for about `seconds` after a tenth of that to warm up, or for `steps` steps where not 0. The
- * encoded corpus is kept and reused where train keeps it. */
-int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps);
+ * encoded corpus is kept and reused where train keeps it. ranks: that share out the columns, each of which measures its own;
+ * NULL: this process alone. */
+int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
 /* ---- memory: what a pinned table takes ---- */
 

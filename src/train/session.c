@@ -42,7 +42,8 @@ static int open_backend(struct session *s) {
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
-                                      .ranks = s->ranks};
+                                      .ranks = s->ranks,
+                                      .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
@@ -130,13 +131,12 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 
 int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
     *s = (struct session){.config = config, .ranks = ranks};
+    if (ranks) ranks->patience = (unsigned)config->device_rank_timeout;
     if (config->device_ranks && config->device_ranks != ranks_count(ranks))
         return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
                     ", or leave the key out, which is for plan",
                     config->device_ranks, ranks_count(ranks), config->device_ranks);
     if (choose_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
-    if (ranks_count(ranks) > 1 && s->ops == &backend_cuda)
-        return fail("columns are shared out over ranks on the CPU alone: set device.backend = cpu, or begin one process");
     if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }

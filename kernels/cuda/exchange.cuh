@@ -1,0 +1,110 @@
+/* exchange: parts of sums that ranks hand to one another, each a float that has its own slot in a step.
+ *
+ * A rank owns some of the columns, so it has a part of each dot product (and of each row's squares, where gradients are
+ * shortened). exchange_post() gives a part away, exchange_collect() has the sum over all ranks, in the ranks' order on each
+ * of them: the same bits. How parts travel is chosen when the backend opens:
+ *
+ *   near   all ranks are on this machine and their GPUs reach each other's memory. A mailbox lies in every GPU:
+ *
+ *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, one word of 8 bytes
+ *
+ *          A post is a store into every peer's box, a collect reads the own box until the word has this step's sequence.
+ *          No fence and no flag: value and number come together. Two boxes in turn are enough: a rank that has finished a
+ *          step has had a word of it from every other, which then had finished the step before.
+ *   far    everything else. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
+ *          host's threads and MPI.
+ */
+#ifndef SPTX_CUDA_EXCHANGE_CUH
+#define SPTX_CUDA_EXCHANGE_CUH
+
+#include "cuda.cuh"
+
+enum { NEAR_RANKS = 16 }; /* that share a machine's mailboxes at most */
+
+struct exchange_view {
+    uint64_t *box;                /* near: the own mailbox, of this step's parity; NULL: far */
+    uint64_t *peers[NEAR_RANKS];  /* near: where rank r has this rank's words; NULL: this rank, or none */
+    float *parts;                 /* far: [slots] */
+    uint64_t capacity;            /* slots */
+    uint64_t patience;            /* nanoseconds that a collect waits */
+    unsigned *missing;            /* pinned, mapped: 1 + the rank that was waited for in vain, or 0 */
+    unsigned *gave_up;            /* the same on the GPU: nobody is waited for any more */
+    uint32_t ranks, number, sequence;
+};
+
+static __device__ __forceinline__ void exchange_post(const struct exchange_view &x, uint64_t slot, float part) {
+    if (!x.box) {
+        x.parts[slot] = part;
+        return;
+    }
+    uint64_t word = (uint64_t)x.sequence << 32 | __float_as_uint(part);
+    for (uint32_t r = 0; r < x.ranks; r++)
+        if (r != x.number) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(x.peers[r] + slot), "l"(word) : "memory");
+}
+
+static __device__ __forceinline__ uint64_t exchange_word(const uint64_t *at) {
+    uint64_t word;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+    return word;
+}
+
+static __device__ __forceinline__ uint64_t exchange_clock(void) {
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/* A word that does not come: after `patience` the rank it was to come from is named, and whatever stands there is taken. */
+static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view &x, const uint64_t *at, uint32_t rank) {
+    uint64_t began = exchange_clock(), word;
+    while (word = exchange_word(at), (uint32_t)(word >> 32) != x.sequence) {
+        if (*(volatile unsigned *)x.gave_up) break;
+        if (exchange_clock() - began < x.patience) continue;
+        *x.missing = rank + 1;
+        *(volatile unsigned *)x.gave_up = rank + 1;
+        __threadfence_system();
+    }
+    return word;
+}
+
+/* own: the part that this rank has posted. */
+static __device__ __forceinline__ float exchange_collect(const struct exchange_view &x, uint64_t slot, float own) {
+    if (!x.box) return x.parts[slot];
+    float sum = 0;
+    for (uint32_t r = 0; r < x.ranks; r++) {
+        float part = own;
+        if (r != x.number) {
+            const uint64_t *at = x.box + r * x.capacity + slot;
+            uint64_t word = exchange_word(at);
+            for (int again = 0; again < 4096 && (uint32_t)(word >> 32) != x.sequence; again++) word = exchange_word(at);
+            if ((uint32_t)(word >> 32) != x.sequence) word = exchange_wait(x, at, r);
+            part = __uint_as_float((uint32_t)word);
+        }
+        sum = r ? sum + part : part;
+    }
+    return sum;
+}
+
+/* ---- the host's side (exchange.cu) ---- */
+
+/* Joins this backend to those of the other ranks; all of them call it. backend->exchange stays NULL for a rank alone. */
+int exchange_open(struct backend *backend, const struct backend_options *options);
+void exchange_close(struct backend *backend);
+int exchange_is_near(const struct exchange *exchange);
+/* For a step of so many slots, the same on every rank; the compute stream's next kernels may use the view. */
+int exchange_begin(struct backend *backend, uint64_t slots, struct exchange_view *view);
+/* Far: parts [first, first + count) of the step become sums, after what the compute stream has so far and before what comes. */
+int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
+/* Waits for an event behind a step; -1 after fail() where another rank did not come with its part. */
+int exchange_await(const struct backend *backend, cudaEvent_t event);
+
+/* nccl.cu: sums over ranks by NCCL's library, where this machine has one; each rank's part is added in the ranks' order. */
+struct nccl;
+/* *nccl stays NULL, with the reason in `why`, where it cannot be had. All ranks call it. */
+void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);
+void nccl_close(struct nccl *nccl);
+uint64_t nccl_padded(uint64_t count, unsigned ranks); /* floats that arrays of `count` parts are to have */
+/* parts[count] become sums; work: as large. Enqueued. */
+int nccl_sum(struct nccl *nccl, float *parts, float *work, uint64_t count, cudaStream_t stream);
+
+#endif

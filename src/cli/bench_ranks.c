@@ -1,0 +1,118 @@
+#include "bench_ranks.h"
+
+#include "commands.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "kernels/ranks.h"
+#include "train/bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank has measured, as the first one gets it. */
+struct share {
+    char device[128];
+    uint32_t columns;
+    uint64_t gpu_bytes, host_bytes, link_bytes;
+    double seconds, loading, phase[PHASES];
+};
+
+static struct share share_of(const struct bench_training *t, const struct ranks *ranks) {
+    struct share share = {.columns = ranks_columns(t->plan.dim, ranks->count, ranks->number).count,
+                          .gpu_bytes = t->machine.gpu_used,
+                          .host_bytes = t->machine.host_used,
+                          .link_bytes = t->link_bytes,
+                          .seconds = t->seconds,
+                          .loading = t->loading};
+    snprintf(share.device, sizeof share.device, "%s", t->machine.name);
+    memcpy(share.phase, t->phase, sizeof share.phase);
+    return share;
+}
+
+/* Of a step, how much is not there when no other rank is waited for. */
+static double exchange_share(const struct share *share) {
+    double step = share->phase[PHASE_STEP];
+    return step > 0 && step > share->phase[PHASE_ALONE] ? (step - share->phase[PHASE_ALONE]) / step : 0;
+}
+
+/* All ranks do the same steps at the same time: the slowest one's seconds are the run's. */
+static double run_seconds(const struct share *shares, unsigned count) {
+    double most = 0;
+    for (unsigned r = 0; r < count; r++)
+        if (shares[r].seconds > most) most = shares[r].seconds;
+    return most;
+}
+
+static void print_json(const struct bench_training *t, const struct share *shares, unsigned count) {
+    double seconds = run_seconds(shares, count);
+    printf("{\"bench\": \"ranks\", \"ranks\": %u, \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
+           ", \"hot_rows\": %" PRIu64 ", \"seconds\": %.6g, \"steps\": %" PRIu64
+           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %.6g, \"by_rank\": [",
+           count, t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, seconds, t->steps, (double)t->pairs / seconds,
+           (double)t->words / seconds, t->loss_pair);
+    for (unsigned r = 0; r < count; r++) {
+        const struct share *s = &shares[r];
+        printf("%s{\"columns\": %u, \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ", \"link_bytes\": %" PRIu64
+               ", \"loading_seconds\": %.4g, \"seconds\": %.6g, \"make_batch_seconds\": %.6g, \"gather_seconds\": %.6g, "
+               "\"step_seconds\": %.6g, \"step_apart_seconds\": %.6g, \"scatter_seconds\": %.6g}",
+               r ? ", " : "", s->columns, s->gpu_bytes, s->host_bytes, s->link_bytes, s->loading, s->seconds,
+               s->phase[PHASE_MAKE], s->phase[PHASE_GATHER], s->phase[PHASE_STEP], s->phase[PHASE_ALONE],
+               s->phase[PHASE_SCATTER]);
+    }
+    printf("]}\n");
+}
+
+static void print_table(const struct bench_training *t, const struct share *shares, unsigned count) {
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    double seconds = run_seconds(shares, count);
+    printf("ranks      %u, %s each\n", count, shares[0].device);
+    printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch),
+           text_of_count(b, t->steps), seconds, seconds / (double)t->steps * 1e3);
+    printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / seconds));
+    if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / seconds));
+    printf("loss       %.4f a pair\n\n", t->loss_pair);
+    printf("a step's parts one after the other, in ms, nothing overlapped; exchange: of the step, what waiting for others adds\n");
+    printf("rank  columns         GPU        host   loading  make_batch   gather     step  exchange  scatter  link GB/s\n");
+    for (unsigned r = 0; r < count; r++) {
+        const struct share *s = &shares[r];
+        printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f %8.3f   %6.1f%% %8.3f  %9.1f\n", r, s->columns,
+               text_of_bytes(a, s->gpu_bytes), text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3,
+               s->phase[PHASE_GATHER] * 1e3, s->phase[PHASE_STEP] * 1e3, 100 * exchange_share(s),
+               s->phase[PHASE_SCATTER] * 1e3, (double)s->link_bytes / s->seconds / 1e9);
+    }
+}
+
+static int measure(const struct bench_ranks_options *options, struct ranks *ranks, struct config *config,
+                   struct bench_training *training) {
+    int result = command_config_wanted(config, ranks->count, "bench ranks", (const char **)&options->config_path, 1,
+                                       options->settings, options->setting_count);
+    if (ranks_agree(ranks, result)) return -1;
+    return ranks_agree(ranks, bench_train(training, config, options->seconds, options->steps, ranks));
+}
+
+static int tell(const struct bench_ranks_options *options, struct ranks *ranks, const struct bench_training *training) {
+    struct share own = share_of(training, ranks), *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
+    if (ranks_agree(ranks, shares ? 0 : -1)) {
+        free(shares);
+        return -1;
+    }
+    ranks_exchange(ranks, &own, shares, sizeof own);
+    if (ranks_first(ranks)) (options->json ? print_json : print_table)(training, shares, ranks->count);
+    free(shares);
+    return 0;
+}
+
+int bench_ranks(const struct bench_ranks_options *options) {
+    struct bench_training training;
+    struct config config = {0};
+    struct ranks ranks;
+    int result = ranks_open(&ranks);
+    if (!result) result = measure(options, &ranks, &config, &training);
+    if (!result) result = tell(options, &ranks, &training);
+    config_release(&config);
+    ranks_close(&ranks);
+    return result;
+}
