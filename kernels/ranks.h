@@ -27,6 +27,9 @@ struct ranks {
     struct group *group;    /* the processes (ranks/group.h); NULL for a rank alone */
 };
 
+/* Whether a launcher such as mpirun began this process. */
+int ranks_launched(void);
+
 /* Joins the ranks that mpirun began together; waits for all of them. Where there are several, only the first one speaks from
  * now on, and where they fail its sentence comes with ranks_close(). -1 after fail(). The caller closes in any case. */
 int ranks_open(struct ranks *ranks);

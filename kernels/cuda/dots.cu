@@ -1,12 +1,6 @@
 /* dots: which kernels a batch's blocks take (dots.cuh has them), and their launch. */
 #include "dots.cuh"
 
-template <int G, int VEC, int NS> struct alone_family {
-    static struct dot_kernels get(void) {
-        return dot_kernels_of<G, VEC, NS, DOTS_ALONE>();
-    }
-};
-
 /* Thread blocks: all of them, or where they wait for other ranks those that are resident at once. */
 static int grid_for(struct backend *b, dot_kernel *kernel, uint32_t threads, uint32_t wanted, int waits, uint32_t *grid) {
     int resident = 0;
@@ -27,7 +21,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
         int wide = share && k->wide && sizes->blocks <= WIDE_BLOCKS;
         kernel = wide ? k->wide : k->one;
         threads = wide ? (uint32_t)WIDE_CTA : CTA;
-        uint32_t groups = threads / k->group;
+        uint32_t groups = threads / k->one_threads;
         if (share) v.parts = groups;
         wanted = share ? sizes->blocks : blocks_for(sizes->blocks, groups);
     }
@@ -39,7 +33,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
     if (!has_parts(v)) {
-        struct dot_kernels k = kernels_for<alone_family>(v->quads, slots);
+        struct dot_kernels k = dot_kernels_of<DOTS_ALONE>(v->quads, slots);
         return launch(b, stage, *v, &k, 0);
     }
     if (exchange_is_near(b->exchange)) {

@@ -33,8 +33,16 @@ static __device__ __forceinline__ float scale_of(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
 }
 
-/* Contexts i to i + U of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left out, or
- * none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3 registers
+/* Rows that a warp works on side by side, and which of them this thread's is. */
+template <int G> static constexpr __host__ __device__ int rows_beside() {
+    return G < 32 ? 32 / G : 1;
+}
+template <int G> static __device__ __forceinline__ uint32_t own_beside() {
+    return G < 32 ? (threadIdx.x & 31) / G : 0;
+}
+
+/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left
+ * out, or none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3 registers
  * more. */
 template <int G, int VEC, int NS, bool ONE, int U>
 static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_row<VEC, ONE ? NS : 0> (&held)[U],
@@ -43,11 +51,11 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
                                                      uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        uint32_t from = (i + u) & 31;
+        uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
         weights[u] = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         single[u] = ONE && __shfl_sync(ALL_LANES, found.single, from);
         state[u] = ONE && NS ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        if (i + u >= here) weights[u] = NULL, single[u] = false;
+        if (own >= here) weights[u] = NULL, single[u] = false;
         if (weights[u]) read_row<G, VEC>(w[u], weights[u], tid, v.quads);
         else clear_row<VEC>(w[u]);
     }
@@ -71,37 +79,61 @@ static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? 
     if constexpr (ONE) update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
 }
 
-/* Of the rows in flight, a lane a row: parts of their logits go to the other ranks, or come back as sums. term: slot of the
- * first. */
-template <int G, int MODE, int U>
-static __device__ __forceinline__ void exchange_logits(float (&logit)[U], const struct step_view &v, char *const (&weights)[U],
-                                                       uint64_t term) {
-    uint32_t lane = threadIdx.x & 31;
-    float part = 0, sum = 0;
-    bool real = false;
+/* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
+template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
+    constexpr uint32_t R = rows_beside<G>();
+    float mine = 0;
 #pragma unroll
-    for (int u = 0; u < U; u++)
-        if (lane == u) real = weights[u] != NULL, part = logit[u];
-    if (MODE != DOTS_COLLECT && real && (G == 32 || threadIdx.x < 32)) exchange_post(v.exchange, term + lane, part);
+    for (int u = 0; u < U; u++) {
+        float row = R > 1 ? __shfl_sync(ALL_LANES, value[u], lane % R * G) : value[u];
+        if (lane / R == u) mine = row;
+    }
+    return mine;
+}
+
+/* Of the rows in flight, a lane a row (real: there is one): parts of their logits go to the other ranks, or come back as sums.
+ * term: slot of the first. */
+template <int G, int MODE, int U>
+static __device__ __forceinline__ void exchange_logits(float (&logit)[U], const struct step_view &v, bool real, uint64_t term) {
+    uint32_t lane = threadIdx.x & 31;
+    float part = to_lanes<G, U>(logit, lane), sum = 0;
+    if (MODE != DOTS_COLLECT && real && (G <= 32 || threadIdx.x < 32)) exchange_post(v.exchange, term + lane, part);
     if constexpr (MODE != DOTS_POST) {
         if (real) sum = exchange_collect(v.exchange, term + lane, part);
 #pragma unroll
-        for (int u = 0; u < U; u++) logit[u] = __shfl_sync(ALL_LANES, sum, u);
+        for (int u = 0; u < U; u++) logit[u] = __shfl_sync(ALL_LANES, sum, u * rows_beside<G>() + own_beside<G>());
     }
 }
 
 template <int G, int VEC, int MODE, int U>
 static __device__ __forceinline__ void find_logits(float (&logit)[U], const struct step_view &v, const float4 (&target)[VEC],
-                                                   const float4 (&w)[U][VEC], char *const (&weights)[U], uint64_t term) {
+                                                   const float4 (&w)[U][VEC], bool real, uint64_t term) {
 #pragma unroll
     for (int u = 0; u < U; u++) logit[u] = MODE == DOTS_COLLECT ? 0 : dot_rows<VEC>(target, w[u]);
     if constexpr (MODE != DOTS_COLLECT) group_sum<G, U>(logit);
-    if constexpr (MODE != DOTS_ALONE) exchange_logits<G, MODE, U>(logit, v, weights, term);
+    if constexpr (MODE != DOTS_ALONE) exchange_logits<G, MODE, U>(logit, v, real, term);
 }
 
-/* Rows of a group in flight: with ranks more, since each waits for a word of the others as well. */
+/* Rows of a group in flight. With ranks more, since each waits for a word of the others as well: so many that a target's
+ * contexts take few rounds. */
 template <int G, int VEC, int NS, bool ONE, int MODE> static constexpr __host__ __device__ int contexts_at_once() {
-    return rows_at_once(4 * VEC * (ONE ? 1 + NS : 1), ONE && G == 32 && MODE != DOTS_NEAR ? REGISTERS / 2 : REGISTERS);
+    constexpr int floats = 4 * VEC * (ONE ? 1 + NS : 1);
+    constexpr int registers = !ONE || G > 32 ? REGISTERS : MODE != DOTS_NEAR ? REGISTERS / 2 : NS ? REGISTERS : 2 * REGISTERS / 3;
+    return rows_at_once(floats, registers);
+}
+
+/* The sum of what the groups of a warp have, side by side; the same bits in all of them. */
+template <int G, int VEC> static __device__ __forceinline__ void sum_beside(float4 (&x)[VEC]) {
+    if constexpr (G < 32)
+#pragma unroll
+        for (int i = 0; i < VEC; i++)
+#pragma unroll
+            for (int width = G; width < 32; width *= 2) {
+                x[i].x += __shfl_xor_sync(ALL_LANES, x[i].x, width);
+                x[i].y += __shfl_xor_sync(ALL_LANES, x[i].y, width);
+                x[i].z += __shfl_xor_sync(ALL_LANES, x[i].z, width);
+                x[i].w += __shfl_xor_sync(ALL_LANES, x[i].w, width);
+            }
 }
 
 /* Contexts [first, end) of a block against one target: adds to its gradient and the loss, updates rows that stand
@@ -110,7 +142,7 @@ template <int G, int VEC, int NS, bool ONE, int MODE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], uint32_t block_start, uint32_t first,
                                                        uint32_t end, uint32_t positives, uint64_t terms) {
-    constexpr int U = contexts_at_once<G, VEC, NS, ONE, MODE>();
+    constexpr int U = contexts_at_once<G, VEC, NS, ONE, MODE>(), R = rows_beside<G>();
     float *coefficients = v.coefficients + terms;
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
@@ -118,31 +150,37 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
     for (uint32_t base = first; base < end; base += 32) {
         uint32_t here = end - base < 32 ? end - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
-        float my_logit = 0, my_coefficient = 0;
+        float my_logit = 0;
         if (v.loss_only || MODE == DOTS_POST) found.single = 0;
-        for (uint32_t i = 0; i < here; i += U) {
+        for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
             struct held_row<VEC, ONE ? NS : 0> held[U];
             char *weights[U], *state[U];
             bool single[U];
             float logit[U];
             read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
-            find_logits<G, VEC, MODE, U>(logit, v, target, w, weights, terms + base + i - block_start);
+            bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
+            find_logits<G, VEC, MODE, U>(logit, v, target, w, real, terms + base + i - block_start);
+            if (MODE == DOTS_POST) continue;
+            float round_logit = to_lanes<G, U>(logit, (lane - i) & 31);
+            if (lane - i < U * R) my_logit = round_logit;
 #pragma unroll
-            for (int u = 0; u < U && MODE != DOTS_POST; u++) {
-                bool positive = base + i + u - block_start < positives;
+            for (int u = 0; u < U; u++) {
+                bool positive = base + i + u * R + own_beside<G>() - block_start < positives;
                 float coefficient = sgns_coefficient(logit[u], positive ? 1.0f : 0.0f) * scale;
                 if (!weights[u]) coefficient = 0;
-                if (lane == i + u) my_logit = logit[u], my_coefficient = coefficient;
                 add_row<VEC>(gradient, coefficient, w[u]);
                 if (single[u])
                     update_single<G, VEC, NS, ONE>(held[u], w[u], weights[u], state[u], coefficient, target, tid, v);
             }
         }
         if (MODE == DOTS_POST) continue;
-        if (lane < here && found.weights) loss += (double)loss_of(my_logit, base + lane - block_start < positives);
-        if (lane < here && tid < 32 && !v.loss_only) coefficients[base + lane - block_start] = my_coefficient;
+        bool real = lane < here && found.weights, positive = base + lane - block_start < positives;
+        float my_coefficient = real ? sgns_coefficient(my_logit, positive ? 1.0f : 0.0f) * scale : 0;
+        if (real) loss += (double)loss_of(my_logit, positive);
+        if (lane < here && threadIdx.x % (G < 32 ? 32 : G) < 32 && !v.loss_only) coefficients[base + lane - block_start] = my_coefficient;
     }
+    sum_beside<G, VEC>(gradient);
     return loss;
 }
 
@@ -179,10 +217,10 @@ static __device__ __forceinline__ void add_groups(const float4 (&sums)[GROUPS][Q
  * order. */
 template <int G, int VEC, int NS, int THREADS, int MODE>
 static __device__ __forceinline__ void dot_blocks(const struct step_view &v, uint32_t at) {
-    constexpr uint32_t GROUPS = THREADS / G;
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
     __shared__ double losses[GROUPS];
-    uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = (at * GROUPS + group) / v.parts,
+    uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH, block = (at * GROUPS + group) / v.parts,
              part = group % v.parts;
     if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
@@ -198,12 +236,13 @@ static __device__ __forceinline__ void dot_blocks(const struct step_view &v, uin
     char *out = (char *)(v.target_gradients + block * v.span);
     if (v.parts == 1) {
         if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only) write_row<G, VEC>(gradient, out, tid, v.quads);
+        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, out, tid, v.quads);
         return;
     }
     if constexpr (GROUPS > 1) {
 #pragma unroll
-        for (int i = 0; i < VEC; i++) sums[group][i * G + tid] = gradient[i];
+        for (int i = 0; i < VEC; i++)
+            if (tid < G) sums[group][i * G + tid] = gradient[i];
         if (tid == 0) losses[group] = loss;
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -218,7 +257,7 @@ static __device__ __forceinline__ void dot_blocks(const struct step_view &v, uin
 template <int G, int VEC, int NS, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t GROUPS = THREADS / G;
+    constexpr uint32_t GROUPS = THREADS / (G < 32 ? 32 : G);
     if constexpr (MODE == DOTS_NEAR)
         for (uint32_t at = blockIdx.x; at * GROUPS / v.parts < v.counts->blocks; at += gridDim.x)
             dot_blocks<G, VEC, NS, THREADS, MODE>(v, at);
@@ -407,16 +446,38 @@ static __global__ void __launch_bounds__(CTA) dot_windows(const __grid_constant_
 typedef void dot_kernel(const struct step_view);
 
 struct dot_kernels {
-    dot_kernel *one, *wide, *many; /* wide: one, with thread blocks of WIDE_CTA; or NULL */
-    uint32_t group;                /* threads that work on a row */
-    uint32_t many_threads;         /* on a block in `many` */
+    dot_kernel *one, *wide; /* wide: one, with thread blocks of WIDE_CTA; or NULL */
+    uint32_t one_threads;   /* that take a block's contexts together in `one` */
+    dot_kernel *many;
+    uint32_t many_threads;  /* on a block in `many` */
 };
 
-template <int G, int VEC, int NS, int MODE> static struct dot_kernels dot_kernels_of(void) {
-    if constexpr (G > 32) return {dot_one<G, VEC, NS, CTA, MODE>, NULL, dot_many<G, VEC, MODE>, G, CTA};
-    else if constexpr (MODE == DOTS_ALONE)
-        return {dot_one<G, VEC, NS, CTA, MODE>, dot_one<G, VEC, NS, WIDE_CTA, MODE>, dot_windows<VEC, MODE>, G, 32};
-    else return {dot_one<G, VEC, NS, CTA, MODE>, NULL, dot_windows<VEC, MODE>, G, 32};
+/* For blocks of one target; of several. */
+template <int MODE> struct of_mode {
+    template <int G, int VEC, int NS> struct one {
+        static constexpr int STATE = MODE == DOTS_POST ? 0 : NS; /* slots that are read */
+        static struct dot_kernels get(void) {
+            if constexpr (G > 32) return {dot_one<G, VEC, STATE, CTA, MODE>, NULL, G, NULL, 0};
+            else if constexpr (MODE == DOTS_ALONE)
+                return {dot_one<G, VEC, STATE, CTA, MODE>, dot_one<G, VEC, STATE, WIDE_CTA, MODE>, 32, NULL, 0};
+            else return {dot_one<G, VEC, STATE, CTA, MODE>, NULL, 32, NULL, 0};
+        }
+    };
+    template <int G, int VEC, int NS> struct many {
+        static struct dot_kernels get(void) {
+            if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
+            else return {NULL, NULL, 0, dot_windows<VEC, MODE>, 32};
+        }
+    };
+};
+
+/* slots: of the records; where no state is read, 0. */
+template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
+    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
+    struct dot_kernels many = kernels_for<of_mode<MODE>::template many>(quads, 0);
+    k.many = many.many;
+    k.many_threads = many.many_threads;
+    return k;
 }
 
 /* dots_near.cu; launched with as many thread blocks as the GPU holds at once, since they wait for other ranks. */

@@ -1,5 +1,6 @@
 /* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above.
+ * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above. Where a warp meets many rows
+ * with one target, narrow rows take a part of it each (kernels_for_narrow).
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -148,21 +149,22 @@ static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned lo
 /* Sums over the threads of a group, the same bits in all of them. */
 template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
 #pragma unroll
-    for (int width = 16; width; width /= 2)
+    for (int width = (G < 32 ? G : 32) / 2; width; width /= 2)
 #pragma unroll
         for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
-    if (G == 32) return;
-    __shared__ float warps[G / 32][U];
-    __syncthreads(); /* the sums before are read */
-    if ((threadIdx.x & 31) == 0)
+    if constexpr (G > 32) {
+        __shared__ float warps[G / 32][U];
+        __syncthreads(); /* the sums before are read */
+        if ((threadIdx.x & 31) == 0)
 #pragma unroll
-        for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
-    __syncthreads();
+            for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
+        __syncthreads();
 #pragma unroll
-    for (int u = 0; u < U; u++) {
-        s[u] = warps[0][u];
+        for (int u = 0; u < U; u++) {
+            s[u] = warps[0][u];
 #pragma unroll
-        for (int w = 1; w < G / 32; w++) s[u] += warps[w][u];
+            for (int w = 1; w < G / 32; w++) s[u] += warps[w][u];
+        }
     }
 }
 
@@ -197,6 +199,17 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
     if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
     if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
     return kernels_by_slots<Family, 128, 8>(slots);
+}
+/* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
+ * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
+template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t slots) {
+    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
+    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
+    if (quads <= 24) return kernels_by_slots<Family, 8, 3>(slots);
+    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
+    if (quads <= 48) return kernels_by_slots<Family, 16, 3>(slots);
+    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
+    return kernels_for<Family>(quads, slots);
 }
 
 /* step.cu: the constants of an update at rate lr after `updates` others, on `stream`; counted: rows keep counts of

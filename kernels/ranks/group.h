@@ -22,13 +22,18 @@ struct group_ops {
     /* Everyone's code to everyone: codes[count]. 1 where it took more than `seconds` (0: however long it takes), and the others
      * still may come. The waiting sleeps: some wait for hours while the first one reads a corpus. */
     int (*tell)(struct group *group, int code, int *codes, double seconds);
+    /* As tell(), 1 where it took more than `seconds`: nothing of the call can be used then. */
+
     /* values [at[r], at[r] + counts[r]) go to rank r; the own ones come from all, in rank order, into parts. */
-    void (*spread)(struct group *group, const float *values, const int *counts, const int *at, float *parts);
+    int (*spread)(struct group *group, const float *values, const int *counts, const int *at, float *parts, double seconds);
     /* Everyone's values [at[number], at[number] + counts[number]) to everyone. */
-    void (*collect)(struct group *group, float *values, const int *counts, const int *at);
-    unsigned (*any)(struct group *group, unsigned bits);
+    int (*collect)(struct group *group, float *values, const int *counts, const int *at, double seconds);
+    int (*any)(struct group *group, unsigned bits, unsigned *all, double seconds);
+    int (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at, double seconds);
+
     void (*share)(struct group *group, unsigned from, void *bytes, uint64_t size);
-    void (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at);
+    /* After a call that took too long: the first rank that has not come here within `seconds`; count where all have. */
+    unsigned (*missing)(struct group *group, double seconds);
     int *(*counts)(struct group *group); /* [2 x count] for the caller's counts and places */
 };
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "kernels/ranks.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -21,14 +22,6 @@ struct group {
     int own;
     int *counts; /* [4 x count]: the caller's, then those of what comes to this rank */
 };
-
-/* What launchers tell the processes that they begin. A process without a launcher needs no MPI, and starting it takes time. */
-static int has_launcher(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
-    for (int i = 0; i < 3; i++)
-        if (getenv(names[i])) return 1;
-    return 0;
-}
 
 static void close_group(struct group *group) {
     int begun = 0;
@@ -67,7 +60,7 @@ static int open_group(struct group **out, struct group_place *place) {
     int threads, count, number;
     *out = NULL;
     *place = (struct group_place){.count = 1, .local = 1};
-    if (!has_launcher()) return 0;
+    if (!ranks_launched()) return 0; /* starting MPI takes time */
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS || threads < MPI_THREAD_FUNNELED)
         return fail("MPI does not begin, or not beside threads");
     MPI_Comm_size(MPI_COMM_WORLD, &count);
@@ -117,26 +110,30 @@ static int tell(struct group *group, int code, int *codes, double seconds) {
     return wait_for(&request, seconds);
 }
 
-static void spread(struct group *group, const float *values, const int *counts, const int *at, float *parts) {
+static int spread(struct group *group, const float *values, const int *counts, const int *at, float *parts, double seconds) {
     int *come = group->counts + 2 * group->count, *where = come + group->count, own = counts[group->own];
     MPI_Request request;
     for (unsigned r = 0; r < group->count; r++) come[r] = own, where[r] = (int)r * own;
     MPI_Ialltoallv(values, counts, at, MPI_FLOAT, parts, come, where, MPI_FLOAT, group->work, &request);
-    wait_for(&request, 0);
+    return wait_for(&request, seconds);
 }
 
-static void collect(struct group *group, float *values, const int *counts, const int *at) {
+static int collect(struct group *group, float *values, const int *counts, const int *at, double seconds) {
     MPI_Request request;
     MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, at, MPI_FLOAT, group->work, &request);
-    wait_for(&request, 0);
+    return wait_for(&request, seconds);
 }
 
-static unsigned any(struct group *group, unsigned bits) {
+static int any(struct group *group, unsigned bits, unsigned *all, double seconds) {
     MPI_Request request;
-    unsigned all = 0;
-    MPI_Iallreduce(&bits, &all, 1, MPI_UNSIGNED, MPI_BOR, group->work, &request);
-    wait_for(&request, 0);
-    return all;
+    MPI_Iallreduce(&bits, all, 1, MPI_UNSIGNED, MPI_BOR, group->work, &request);
+    return wait_for(&request, seconds);
+}
+
+static int gather(struct group *group, const void *own, void *all, const int *counts, const int *at, double seconds) {
+    MPI_Request request;
+    MPI_Igatherv(own, counts[group->own], MPI_BYTE, all, counts, at, MPI_BYTE, 0, group->work, &request);
+    return wait_for(&request, seconds);
 }
 
 static void share(struct group *group, unsigned from, void *bytes, uint64_t size) {
@@ -145,10 +142,20 @@ static void share(struct group *group, unsigned from, void *bytes, uint64_t size
     wait_for(&request, 0);
 }
 
-static void gather(struct group *group, const void *own, void *all, const int *counts, const int *at) {
-    MPI_Request request;
-    MPI_Igatherv(own, counts[group->own], MPI_BYTE, all, counts, at, MPI_BYTE, 0, group->work, &request);
-    wait_for(&request, 0);
+/* Everyone that gives up waiting says so to everyone, in messages that need nobody's answer. */
+static unsigned missing(struct group *group, double seconds) {
+    MPI_Request said[group->count], heard[group->count];
+    double began = progress_now();
+    unsigned r;
+    for (r = 0; r < group->count; r++) {
+        MPI_Isend(NULL, 0, MPI_BYTE, (int)r, 0, group->agreement, &said[r]);
+        MPI_Irecv(NULL, 0, MPI_BYTE, (int)r, 0, group->agreement, &heard[r]);
+    }
+    for (r = 0; r < group->count; r++) {
+        double left = seconds - (progress_now() - began);
+        if (wait_for(&heard[r], left > 0 ? left : 1e-3)) break;
+    }
+    return r;
 }
 
 static int *counts_of(struct group *group) {
@@ -165,5 +172,6 @@ const struct group_ops group_ops = {
     .any = any,
     .share = share,
     .gather = gather,
+    .missing = missing,
     .counts = counts_of,
 };

@@ -80,6 +80,13 @@ int ranks_agree(struct ranks *ranks, int result) {
 
 /* ---- joining and leaving ---- */
 
+int ranks_launched(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(names[i])) return 1;
+    return 0;
+}
+
 int ranks_open(struct ranks *ranks) {
     struct group_place place;
     *ranks = (struct ranks){.count = 1, .local = 1};
@@ -100,7 +107,8 @@ int ranks_open(struct ranks *ranks) {
 static void say_before_the_end(struct ranks *ranks) {
     if (ranks_first(ranks)) report_last();
     report_mute();
-    group_ops.any(ranks->group, 0);
+    unsigned none;
+    group_ops.any(ranks->group, 0, &none, 0);
 }
 
 void ranks_close(struct ranks *ranks) {
@@ -109,6 +117,20 @@ void ranks_close(struct ranks *ranks) {
     free(ranks->codes);
     free(ranks->parts);
     *ranks = (struct ranks){.count = 1, .local = 1};
+}
+
+/* ---- waiting within bounds ---- */
+
+/* late: a call took longer than ranks->patience. There is nothing to go on with: all are ended, and the rank is named. */
+static void end_if(struct ranks *ranks, int late) {
+    if (!late) return;
+    unsigned r = group_ops.missing(ranks->group, PATIENCE);
+    if (r < ranks->count)
+        fail("rank %u of %u did not come with its part of a step within %u s (device.rank_timeout): its process hangs", r,
+             ranks->count, ranks->patience);
+    else
+        fail("ranks waited for one another for more than %u s (device.rank_timeout)", ranks->patience);
+    end_all(ranks, 1);
 }
 
 /* ---- sums ---- */
@@ -130,13 +152,13 @@ static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
     share_out(ranks, count, counts, at);
     uint64_t own = (uint64_t)counts[ranks->number];
     float *sum = values + at[ranks->number];
-    group_ops.spread(ranks->group, values, counts, at, ranks->parts);
+    end_if(ranks, group_ops.spread(ranks->group, values, counts, at, ranks->parts, ranks->patience));
     memcpy(sum, ranks->parts, own * sizeof *sum);
     for (unsigned r = 1; r < ranks->count; r++) {
         const float *part = ranks->parts + r * own;
         for (uint64_t i = 0; i < own; i++) sum[i] += part[i];
     }
-    group_ops.collect(ranks->group, values, counts, at);
+    end_if(ranks, group_ops.collect(ranks->group, values, counts, at, ranks->patience));
 }
 
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count) {
@@ -158,7 +180,9 @@ void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t si
 }
 
 unsigned ranks_any(struct ranks *ranks, unsigned bits) {
-    return is_alone(ranks) ? bits : group_ops.any(ranks->group, bits);
+    unsigned all = bits;
+    if (!is_alone(ranks)) end_if(ranks, group_ops.any(ranks->group, bits, &all, ranks->patience));
+    return all;
 }
 
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
@@ -176,5 +200,6 @@ void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_
         at[r] = end;
         end += counts[r];
     }
-    group_ops.gather(ranks->group, own, all, counts, at);
+    /* The others wait for the first one's disk. */
+    end_if(ranks, group_ops.gather(ranks->group, own, all, counts, at, ranks_first(ranks) ? ranks->patience : 0));
 }

@@ -156,6 +156,10 @@ void report_live(const char *line) {
     pthread_mutex_unlock(&report->lock);
 }
 
+int report_is_quiet(void) {
+    return current()->quiet;
+}
+
 void report_quiet(int quiet) {
     current()->quiet = quiet;
 }

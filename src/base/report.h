@@ -59,5 +59,6 @@ struct report *report_current(void); /* this thread's; NULL: the program's */
 
 /* stderr keeps silent from now on but for the final sentence of a failure (used by --quiet). */
 void report_quiet(int quiet);
+int report_is_quiet(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "launch.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static int read_arguments(int argc, char **argv, struct config *config, struct t
         fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
         goto out;
     }
-    result = command_config_wanted(config, how->ranks->count, argv[0], texts, given, settings, setting_count);
+    unsigned ranks = ranks_launched() ? how->ranks->count : 0; /* 0: as many as the configuration says */
+    result = command_config_wanted(config, ranks, argv[0], texts, given, settings, setting_count);
 out:
     free(texts);
     return result;
@@ -42,6 +44,7 @@ int cmd_train(int argc, char **argv) {
     struct config config = {0};
     int result = ranks_open(&ranks);
     if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
+    if (!result) result = launch_gpus(&config, argv);
     if (!result) result = trainer_run(&config, &how);
     config_release(&config);
     ranks_close(&ranks);

@@ -13,7 +13,7 @@
 
 unsigned config_ranks(const struct config *c) {
     if (c->ranks) return c->ranks;
-    return c->device_ranks ? (unsigned)c->device_ranks : 1;
+    return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
 }
 
 /* ---- "auto" ---- */
@@ -165,6 +165,9 @@ static int check_optimizer(const struct config *c) {
 
 static int check_ranks(const struct config *c) {
     unsigned ranks = config_ranks(c);
+    if (c->device_gpus > 1 && ranks != c->device_gpus)
+        return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
+                    c->device_gpus, ranks);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     if (ranks > 1 && c->train_update == UPDATE_HOGWILD)

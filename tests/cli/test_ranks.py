@@ -231,6 +231,86 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
     assert "resumed" in train(small, 2, "run.ini", "--resume", "--train.steps=1500").stderr
 
 
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
+def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
+    """Stopped in the middle of its steps: the others wait for rank_timeout."""
+    process = subprocess.Popen(command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1"), cwd=small.directory,
+                               env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               encoding="utf-8")
+    assert wait_for(lambda: checkpoints(small), process)
+    stopped = process_of(rank, small.directory)
+    os.kill(stopped, signal.SIGSTOP)
+    _, stderr = end(process)
+    assert process.returncode != 0
+    assert "device.rank_timeout" in stderr and f"rank {rank} of 3 did not come" in stderr
+    assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
+
+
+# ---- ranks that the program begins ----
+
+def test_gpus_are_processes_that_the_program_begins(small):
+    config = small.config(model={"dim": 50}, train={"steps": 40})
+    train(small, 2, config, "--run.dir=two")
+    train(small, 0, config, "--run.dir=own", "--device.gpus=2")
+    assert small.tables("own") == small.tables("two")
+    quiet = train(small, 0, config, "--run.dir=quiet", "--device.gpus=2", "--quiet")
+    assert quiet.stdout == quiet.stderr == ""
+    assert "begin it without mpirun" in refuses(small, 3, config, "--device.gpus=2")
+    plan = json.loads(small("plan", config, "--json", "--device.gpus=2").stdout)
+    assert (plan["ranks"], plan["columns"]) == (2, 28)
+
+
+def test_gpus_without_mpirun_say_what_is_missing(small):
+    config = small.config(model={"dim": 50}, train={"steps": 4})
+    said = small.refuses("train", config, "--device.gpus=2", env=dict(os.environ, PATH="/nowhere"))
+    assert "cannot run mpirun" in said and "scripts/setup.sh" in said
+    assert not small.path("run").exists()
+
+
+# ---- GPUs ----
+
+def exchange_ways():
+    """What there is on this machine, as device.exchange has it."""
+    if os.environ.get("SPTX_BACKEND") != "cuda":
+        pytest.skip("the tests run on the CPU")
+    gpus = subprocess.run([PROGRAM, "devices"], capture_output=True, text=True).stdout.count("\ngpu ")
+    return ["host", "nccl"] if gpus > 1 else ["host"]
+
+
+GPU_RUNS = {
+    "norms": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 130}},
+    "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
+    "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
+    "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
+}
+
+
+@pytest.mark.parametrize("kind", GPU_RUNS)
+def test_ways_of_exchange_make_the_same_bytes(small, kind):
+    config = small.config(train={"steps": 12}, **GPU_RUNS[kind])
+    ways = exchange_ways()
+    train(small, 2, config, "--run.dir=gpu")
+    for way in ways:
+        train(small, 2, config, f"--run.dir={way}", f"--device.exchange={way}", "--memory.depth=3", "--memory.hot_rows=7")
+        assert small.tables(way) == small.tables("gpu")
+    train(small, 0, config, "--run.dir=alone")
+    assert difference(small, "alone", "gpu") < 2e-5
+
+
+def test_steps_over_ranks_are_measured(small):
+    config = small.config(model={"dim": 50})
+    done = subprocess.run(command(2, PROGRAM, "bench", "ranks", config, "--steps=20", "--json"), cwd=small.directory,
+                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["ranks"], told["steps"], [rank["columns"] for rank in told["by_rank"]]) == (2, 20, [28, 22])
+    assert all(rank[key] > 0 for rank in told["by_rank"] for key in ("seconds", "step_seconds", "step_apart_seconds"))
+    assert told["pairs_per_second"] > 0
+    table = subprocess.run(command(2, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
+                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120).stdout
+    assert table.count("\n   ") == 2 and "exchange" in table
+
+
 # ---- what is refused ----
 
 def test_bad_input_is_one_sentence(small):
@@ -239,6 +319,7 @@ def test_bad_input_is_one_sentence(small):
     assert "model.dim = 2 has fewer columns than there are ranks" in refuses(small, 3, config, "--model.dim=2")
     assert "set train.update = batch" in refuses(small, 2, config, "--train.update=hogwild")
     assert "cannot open" in refuses(small, 2, config, "--corpus.path=nothing.txt")
+    assert "device.exchange = 'post'" in refuses(small, 2, config, "--device.exchange=post")
     assert "mpirun -n 3" in refuses(small, 2, config, "--device.ranks=3")
     assert "mpirun -n 3" in small.refuses("train", config, "--device.ranks=3")
     assert not small.path("run").exists()

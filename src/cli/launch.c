@@ -1,0 +1,49 @@
+#include "launch.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "kernels/ranks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of Open MPI, which otherwise gives each of two ranks a single core, refuses root, and more ranks than cores. What the user has
+ * set stays. */
+static int prepare_mpirun(void) {
+    static const char *const settings[][2] = {{"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                              {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+                                              {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                              {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+    for (int i = 0; i < 5; i++)
+        if (setenv(settings[i][0], settings[i][1], 0)) return fail("no memory for the environment of mpirun");
+    return 0;
+}
+
+int launch_gpus(const struct config *config, char **argv) {
+    char gpus[24], own[4096];
+    int count = 0;
+    if (config->device_gpus < 2 || ranks_launched()) return 0;
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length < 0) return fail("cannot read /proc/self/exe, the name of this program: %s", strerror(errno));
+    own[length] = 0;
+    while (argv[count]) count++;
+    const char **words = mem_zalloc((uint64_t)count + 6, sizeof *words, "arguments of mpirun");
+    if (!words) return -1;
+    snprintf(gpus, sizeof gpus, "%" PRIu64, config->device_gpus);
+    const char *const before[] = {"mpirun", "-n", gpus, own};
+    memcpy(words, before, sizeof before);
+    memcpy(words + 4, argv, (uint64_t)count * sizeof *words);
+    if (report_is_quiet()) words[4 + count] = "--quiet";
+    if (!prepare_mpirun()) {
+        execvp("mpirun", (char **)words);
+        fail("device.gpus = %s: cannot run mpirun, which begins a process for each GPU: %s; scripts/setup.sh installs it", gpus,
+             strerror(errno));
+    }
+    free(words);
+    return -1;
+}
