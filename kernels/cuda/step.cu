@@ -70,7 +70,7 @@ static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32
     if (tid == 0) exchange_post(v.exchange, work.squares_slot + row, squares[0]);
 }
 
-template <int G, int VEC, int NS, bool PARTED>
+template <int G, int VEC, int NS>
 static __global__ void __launch_bounds__(CTA)
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(CTA)
         float4 w[VEC], sum[VEC];
         begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
         sum_piece<G, VEC>(sum, v, side, work, item);
-        if (PARTED && item.partial == DRAW_NONE &&
+        if (work.row_sums && item.partial == DRAW_NONE &&
             side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
             keep_sum<G, VEC>(sum, item.row, tid, work, v);
             continue;
@@ -162,12 +162,12 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 typedef void accumulate_kernel(const struct step_view, const struct work);
 
 struct sums {
-    accumulate_kernel *whole, *parted, *finish; /* parted, finish: where squares are summed over ranks */
-    uint32_t group;                             /* threads that work on a row */
+    accumulate_kernel *accumulate, *finish; /* finish: where squares are summed over ranks */
+    uint32_t group;                         /* threads that work on a row */
 };
 template <int G, int VEC, int NS> struct sum_family {
     static struct sums get(void) {
-        return {accumulate<G, VEC, NS, false>, accumulate<G, VEC, NS, true>, finish_rows<G, VEC, NS>, G};
+        return {accumulate<G, VEC, NS>, finish_rows<G, VEC, NS>, G};
     }
 };
 
@@ -303,7 +303,6 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
                        const float *buffer, enum sum_of of, uint32_t pieces) {
     const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
     int parted = has_parts(v) && v->rule.constants.clip > 0;
-    accumulate_kernel *kernel = parted ? k->parted : k->whole;
     struct work work;
     memset(&work, 0, sizeof work);
     work.items = live->rows.items;
@@ -313,12 +312,12 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     work.side = side;
     work.row_sums = parted ? (float *)b->row_sums.data : NULL;
     work.squares_slot = stage->capacity.terms + (side == SIDE_CONTEXT ? stage->capacity.targets : 0);
-    if (launch_work(b, kernel, k->group, v, &work, pieces)) return -1;
+    if (launch_work(b, k->accumulate, k->group, v, &work, pieces)) return -1;
     work.items = live->rows.longs;
     work.count = &stage->counts->longs[side];
     work.buffer = v->partials;
     work.of = SUM_PARTIALS;
-    if (pieces > UPDATE_PIECE && launch_work(b, kernel, k->group, v, &work, pieces / UPDATE_PIECE + 1)) return -1;
+    if (pieces > UPDATE_PIECE && launch_work(b, k->accumulate, k->group, v, &work, pieces / UPDATE_PIECE + 1)) return -1;
     return parted ? finish(b, stage, k, v, work, pieces) : 0;
 }
 
