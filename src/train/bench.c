@@ -286,7 +286,7 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        if (run(t, 0, RANK_WARM_STEPS)) return -1;
+        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* the first ones make room, too */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }
