@@ -132,7 +132,8 @@ static __device__ __forceinline__ void find_logits(float (&logit)[U], const stru
 /* Rows of a group in flight. With ranks more, since each waits for a word of the others as well: so many that a target's
  * contexts take few rounds. */
 template <int G, int VEC, int NS, bool ONE, int MODE> static constexpr __host__ __device__ int contexts_at_once() {
-    if (ONE && MODE == DOTS_NEAR) return rows_at_once(4 * VEC, !NS ? 2 * REGISTERS / 3 : VEC <= 2 ? REGISTERS / 3 : 4 * VEC); /* state is read later */
+    constexpr int for_weights = !NS ? 2 * REGISTERS / 3 : VEC <= 2 ? REGISTERS / 3 : 4 * VEC; /* state is read later */
+    if (ONE && MODE == DOTS_NEAR) return rows_at_once(4 * VEC, for_weights);
     return rows_at_once(4 * VEC * (ONE ? 1 + NS : 1), ONE && G <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
