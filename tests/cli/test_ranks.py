@@ -172,7 +172,7 @@ def test_a_run_grows_over_any_number_of_ranks(small):
     assert len(news) > len(both)
     for old, new in zip(arrays(small, "old"), arrays(small, "three")):
         assert (old[[olds.index(word) for word in both]] == new[[news.index(word) for word in both]]).all()
-    assert "there is no run directory" in refuses(small, 3, config, "--train.from=none", "--run.dir=other")
+    assert "cannot open 'none'" in refuses(small, 3, config, "--train.from=none", "--run.dir=other")
 
 
 def test_what_reads_a_run_knows_of_no_ranks(small):
