@@ -67,6 +67,7 @@ static int plan_run(struct run *run) {
                                        .depth = (unsigned)run->config.memory_depth,
                                        .threads = run->threads,
                                        .rule = &run->rule,
+                                       .loss = config_loss(&run->config),
                                        .hogwild = run->config.train_update == UPDATE_HOGWILD};
     backend_cpu.estimate(&request, &run->estimate);
     return 0;
@@ -86,6 +87,7 @@ static void train_batch(struct run *run, unsigned stage, const struct batch_requ
     struct step_request step = {.target = run->table[0],
                                 .context = run->table[1],
                                 .rule = &run->rule,
+                                .loss = config_loss(&run->config),
                                 .lr = 0.01,
                                 .loss_only = batch->held_out};
     assert_int_equal(0, backend_cpu.make_batch(run->backend, stage, batch));
@@ -130,8 +132,10 @@ static uint64_t held(struct run *run) {
 /* ---- shapes ---- */
 
 static struct config random_config(int hogwild) {
-    int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY);
+    int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY), cbow = mode == EXAMPLE_WINDOW && below(2);
     struct config c = tiny_config(mode);
+    if (cbow) c.examples_mode = MODE_CBOW;
+    if (!hogwild) c.train_loss = (int)below(LOSS_AUTO), c.train_score = (int)below(SCORE_AUTO);
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
     c.examples_subsample = mode == EXAMPLE_WINDOW && below(2) ? 1e-3 : 0;
@@ -141,7 +145,7 @@ static struct config random_config(int hogwild) {
     c.examples_replacement = (int)below(2);
     c.examples_short = ONE_OF(SHORT_SKIP, SHORT_REPEAT);
     c.negatives_count = below(30);
-    c.negatives_per = ONE_OF(PER_PAIR, PER_EXAMPLE);
+    c.negatives_per = cbow ? PER_EXAMPLE : ONE_OF(PER_PAIR, PER_EXAMPLE);
     c.negatives_law = ONE_OF(NOISE_UNIGRAM, NOISE_UNIFORM);
     c.model_dim = 1 + below(130);
     c.optimizer_rule = hogwild ? ONE_OF(RULE_SGD, RULE_ADAGRAD) : ONE_OF(RULE_SGD, RULE_ADAGRAD, RULE_ADAM, RULE_ADAMAX);
@@ -163,7 +167,7 @@ static void compare(struct run *run) {
     train_run(run);
     uint64_t work = held(run) - before;
     int hogwild = run->config.train_update == UPDATE_HOGWILD, held_out = run->config.train_held_out > 0;
-    int alike = run->config.examples_mode == EXAMPLE_WINDOW || run->config.examples_positives;
+    int alike = config_is_window(&run->config) || run->config.examples_positives;
     int bounded = alike || (hogwild && !held_out);
     if (bounded ? work != said : work > said || work < said / 2)
         print_error("work takes %llu bytes and not %llu\n", (unsigned long long)work, (unsigned long long)said);
