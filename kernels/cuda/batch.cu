@@ -270,6 +270,7 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
 }
 
 int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *view) {
+    if (view->pool.on) return fail("the GPU trains no pooled targets");
     struct stage *stage = NULL;
     struct batch_counts counts;
     uint32_t *packed = NULL;
