@@ -6,7 +6,8 @@
   large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB pinned; torch index_select and index_copy_, mapped rows
   million     131,072 rows x 128 out of 1,000,000 pinned to the GPU and back; SpeedTorch
   update      Adamax over 262,144 ids of 2,829,853 x 400 pinned; what the link carries, PyTorch's SparseAdam on the GPU
-  speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch
+  speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch. speedtorch-narrow: the same
+              over 14,886,544 x 188
   embedding   skip-gram through sptx.torch.Embedding, batches of 512 and 16,384, next ids announced; PyTorch on the GPU
 
 --smoke takes a thousandth of the rows and two rounds, and runs without a GPU: it shows that everything runs, and its figures mean
@@ -260,21 +261,21 @@ class SkipGram(torch.nn.Module):
 ROWS, DIM, POSITIVES, NEGATIVES = 2_829_853, 400, 4, 64
 
 
-def speedtorch_script():
+def speedtorch_script(rows, dim):
     """The step of a script that was written for SpeedTorch: targets pinned, contexts on the GPU."""
-    rows, batch = scaled(ROWS), scaled(512)
+    rows, batch = scaled(rows), scaled(512)
 
     def trained(package, kind, with_state):
         random = numpy.random.default_rng(7)
-        model = SkipGram(torch.nn.Embedding(batch, DIM), torch.nn.Embedding(batch * (POSITIVES + NEGATIVES), DIM)).to(device)
+        model = SkipGram(torch.nn.Embedding(batch, dim), torch.nn.Embedding(batch * (POSITIVES + NEGATIVES), dim)).to(device)
         optimizer = kind(model.parameters(), lr=1e-3)
-        u_switcher = package.ModelFactory(model.u_embeddings, rows, DIM, CPUPinn=True)
-        v_switcher = package.ModelFactory(model.v_embeddings, rows, DIM)
+        u_switcher = package.ModelFactory(model.u_embeddings, rows, dim, CPUPinn=True)
+        v_switcher = package.ModelFactory(model.v_embeddings, rows, dim)
         v_switcher.uniformDistributionInit(-1e-3, 1e-3)
         switchers = [(u_switcher, v_switcher)]
         if with_state:
-            v_state = package.OptimizerFactory(optimizer, rows, DIM, model, "v_embeddings")
-            u_state = package.OptimizerFactory(optimizer, rows, DIM, model, "u_embeddings", CPUPinn=True)
+            v_state = package.OptimizerFactory(optimizer, rows, dim, model, "v_embeddings")
+            u_state = package.OptimizerFactory(optimizer, rows, dim, model, "u_embeddings", CPUPinn=True)
             v_state.optInit()
             u_state.optInit()
             switchers.append((u_state, v_state))
@@ -343,7 +344,9 @@ PARTS = {
     "large": ("1,048,576 rows of 512 B out of 16 GiB pinned", large),
     "million": ("131,072 rows x 128 out of 1,000,000 pinned, and back", million),
     "update": ("Adamax over 262,144 ids of 2,829,853 x 400", update),
-    "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives", speedtorch_script),
+    "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives",
+                   lambda: speedtorch_script(ROWS, DIM)),
+    "speedtorch-narrow": ("The same over 14,886,544 x 188", lambda: speedtorch_script(14_886_544, 188)),
     "embedding": ("The same model through sptx.torch.Embedding", embedding),
 }
 wanted = [name for word in sys.argv[1:] if word.startswith("--only=") for name in word[7:].split(",")] or list(PARTS)
