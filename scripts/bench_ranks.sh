@@ -40,7 +40,7 @@ line() { # NAME KEY SCALE CONFIG SETTING...
         rate=$(measure "$count" "$@" | sed -n "s/.*\"$key\": \([^,}]*\).*/\1/p")
         [ -n "$rate" ] || { tail -n 1 "$work/ranks.log" >&2; rate=0; }
         [ -n "$first" ] || first=$rate
-        awk -v r="$rate" -v f="$first" -v s="$scale" 'BEGIN { printf "  |  %.1f (x %.2f)", r / s, f > 0 ? r / f : 0 }' >>"$work/ranks-table"
+        awk -v r="$rate" -v f="$first" -v s="$scale" 'BEGIN { printf "  |  %.1f (x %.2f)", r / s, (f > 0 ? r / f : 0) }' >>"$work/ranks-table"
     done
     echo >>"$work/ranks-table"
 }

@@ -41,17 +41,10 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* A row's state on its way into the second cache. While words of other ranks are waited for, registers are for the weights of
- * more rows. */
-template <int G, int NS>
-static __device__ __forceinline__ void prefetch_state(const char *state, uint32_t tid, const struct step_view &v) {
-    for (uint64_t at = tid * 128; at < NS * v.span * 4; at += G * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(state + at));
-}
-
 /* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left
  * out, or none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3 registers
  * more. */
-template <int G, int VEC, int NS, bool ONE, int MODE, int U>
+template <int G, int VEC, int NS, bool ONE, int U>
 static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_row<VEC, ONE ? NS : 0> (&held)[U],
                                                      char *(&weights)[U], char *(&state)[U], bool (&single)[U],
                                                      const struct found_row &found, uint32_t i, uint32_t here,
@@ -68,16 +61,13 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
     }
     if constexpr (ONE && NS > 0) {
 #pragma unroll
-        for (int u = 0; u < U; u++) {
-            if (!single[u]) continue;
-            if constexpr (MODE == DOTS_NEAR) prefetch_state<G, NS>(state[u], tid, v);
-            else read_state<G, VEC, NS>(held[u], state[u], tid, v);
-        }
+        for (int u = 0; u < U; u++)
+            if (single[u]) read_state<G, VEC, NS>(held[u], state[u], tid, v);
     }
 }
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, int NS, bool ONE, int MODE>
+template <int G, int VEC, int NS, bool ONE>
 static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? NS : 0> &held, float4 (&w)[VEC],
                                                      char *weights, char *state, float coefficient,
                                                      const float4 (&target)[VEC], uint32_t tid,
@@ -86,11 +76,6 @@ static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? 
     clear_row<VEC>(g);
     add_row<VEC>(g, coefficient, target);
     if constexpr (NS == 0 || !ONE) held.updates = 0;
-    else if constexpr (MODE == DOTS_NEAR) {
-        asm volatile("" ::: "memory"); /* not before the row before this one is written: registers hold one row's state */
-        read_state<G, VEC, NS>(held, state, tid, v);
-        group_wait<G>(); /* all have read the row's update count */
-    }
     if constexpr (ONE) update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
 }
 
@@ -132,9 +117,9 @@ static __device__ __forceinline__ void find_logits(float (&logit)[U], const stru
 /* Rows of a group in flight. With ranks more, since each waits for a word of the others as well: so many that a target's
  * contexts take few rounds. */
 template <int G, int VEC, int NS, bool ONE, int MODE> static constexpr __host__ __device__ int contexts_at_once() {
-    constexpr int for_weights = !NS ? 2 * REGISTERS / 3 : VEC <= 2 ? REGISTERS / 3 : 4 * VEC; /* state is read later */
-    if (ONE && MODE == DOTS_NEAR) return rows_at_once(4 * VEC, for_weights);
-    return rows_at_once(4 * VEC * (ONE ? 1 + NS : 1), ONE && G <= 32 ? REGISTERS / 2 : REGISTERS);
+    constexpr int floats = 4 * VEC * (ONE ? 1 + NS : 1);
+    constexpr int registers = !ONE || G > 32 ? REGISTERS : MODE != DOTS_NEAR ? REGISTERS / 2 : NS ? REGISTERS : 2 * REGISTERS / 3;
+    return rows_at_once(floats, registers);
 }
 
 /* The sum of what the groups of a warp have, side by side; the same bits in all of them. */
@@ -173,7 +158,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
             char *weights[U], *state[U];
             bool single[U];
             float logit[U];
-            read_contexts<G, VEC, NS, ONE, MODE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             find_logits<G, VEC, MODE, U>(logit, v, target, w, real, terms + base + i - block_start);
             if (MODE == DOTS_POST) continue;
@@ -186,14 +171,15 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
                 if (!weights[u]) coefficient = 0;
                 add_row<VEC>(gradient, coefficient, w[u]);
                 if (single[u])
-                    update_single<G, VEC, NS, ONE, MODE>(held[u], w[u], weights[u], state[u], coefficient, target, tid, v);
+                    update_single<G, VEC, NS, ONE>(held[u], w[u], weights[u], state[u], coefficient, target, tid, v);
             }
         }
         if (MODE == DOTS_POST) continue;
         bool real = lane < here && found.weights, positive = base + lane - block_start < positives;
         float my_coefficient = real ? sgns_coefficient(my_logit, positive ? 1.0f : 0.0f) * scale : 0;
         if (real) loss += (double)loss_of(my_logit, positive);
-        if (lane < here && threadIdx.x % (G < 32 ? 32 : G) < 32 && !v.loss_only) coefficients[base + lane - block_start] = my_coefficient;
+        bool writes = threadIdx.x % (G < 32 ? 32 : G) < 32 && !v.loss_only;
+        if (writes && lane < here) coefficients[base + lane - block_start] = my_coefficient;
     }
     sum_beside<G, VEC>(gradient);
     return loss;
@@ -488,9 +474,7 @@ template <int MODE> struct of_mode {
 
 /* slots: of the records; where no state is read, 0. */
 template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
-    /* With state, rows side by side leave no registers for more of them while others' words are waited for. */
-    struct dot_kernels k = MODE == DOTS_NEAR && slots ? kernels_for<of_mode<MODE>::template one>(quads, slots)
-                                                      : kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
+    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
     struct dot_kernels many = kernels_for<of_mode<MODE>::template many>(quads, 0);
     k.many = many.many;
     k.many_threads = many.many_threads;

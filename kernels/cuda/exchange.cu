@@ -106,7 +106,8 @@ static int grow_far(struct backend *b, uint64_t slots) {
     uint64_t bytes = nccl_padded(slots, x->ranks->count) * sizeof *x->host;
     int result = gpu_grow(b, &x->box, bytes, "parts of sums");
     if (!result)
-        result = x->nccl ? gpu_grow(b, &x->work, bytes, "parts of sums") : buffer_grow(b, (void **)&x->host, &x->host_bytes, bytes);
+        result = x->nccl ? gpu_grow(b, &x->work, bytes, "parts of sums")
+                         : buffer_grow(b, (void **)&x->host, &x->host_bytes, bytes);
     if (ranks_agree(x->ranks, result)) return -1;
     x->capacity = slots;
     return 0;
@@ -177,8 +178,8 @@ int exchange_await(const struct backend *b, cudaEvent_t event) {
     if (x && x->nccl && x->ranks->patience)
         while (cudaEventQuery(event) == cudaErrorNotReady) {
             if (progress_now() - began > x->ranks->patience)
-                return fail("a rank did not come with its part of a step within %u s (device.rank_timeout): its process or its GPU "
-                            "hangs",
+                return fail("a rank did not come with its part of a step within %u s (device.rank_timeout): its process or its "
+                            "GPU hangs",
                             x->ranks->patience);
             nanosleep(&pause, NULL);
         }

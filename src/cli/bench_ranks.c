@@ -74,7 +74,7 @@ static void print_table(const struct bench_training *t, const struct share *shar
     printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / seconds));
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / seconds));
     printf("loss       %.4f a pair\n\n", t->loss_pair);
-    printf("a step's parts one after the other, in ms, nothing overlapped; exchange: of the step, what waiting for others adds\n");
+    printf("a step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
     printf("rank  columns         GPU        host   loading  make_batch   gather     step  exchange  scatter  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];

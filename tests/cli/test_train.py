@@ -438,6 +438,6 @@ def test_hogwild_is_refused_for_rules_that_it_cannot_do(sptx):
 ])
 def test_each_format_trains(sptx, format, lines):
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
-    sptx("train", sptx.config(corpus={"format": format}, train={"epochs": "3"}))
+    sptx("train", sptx.config(corpus={"format": format}, train={"epochs": "3"}, device={"backend": "auto"}))
     names = {line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()}
     assert "t1w1" in names and "user1" not in names
