@@ -62,7 +62,8 @@ int command_config(struct config *config, const char *path, const char **setting
  * resolved anew. The caller releases always. */
 int command_run_config(struct config *config, const char *run_directory, const char **settings, int setting_count);
 
-/* A resolved config for a command that wants one file, or settings instead. given: how many files there are. ranks: as config->ranks. */
+/* A resolved config for a command that wants one file, or settings instead. given: how many files there are. ranks: as
+ * config->ranks. */
 int command_config_wanted(struct config *config, unsigned ranks, const char *command, const char **paths, int given,
                           const char **settings, int setting_count);
 
