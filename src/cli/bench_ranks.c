@@ -32,10 +32,10 @@ static struct share share_of(const struct bench_training *t, const struct ranks 
     return share;
 }
 
-/* Of a step, how much is not there when no other rank is waited for. */
+/* Of a step, how much is not there when no other rank is waited for; 0 of a rank alone, which has not measured that. */
 static double exchange_share(const struct share *share) {
-    double step = share->phase[PHASE_STEP];
-    return step > 0 && step > share->phase[PHASE_ALONE] ? (step - share->phase[PHASE_ALONE]) / step : 0;
+    double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
+    return apart > 0 && step > apart ? (step - apart) / step : 0;
 }
 
 /* All ranks do the same steps at the same time: the slowest one's seconds are the run's. */

@@ -315,6 +315,9 @@ def test_steps_over_ranks_are_measured(small):
     table = subprocess.run(command(2, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
                            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120).stdout
     assert table.count("\n   ") == 2 and "exchange" in table
+    alone = subprocess.run(command(1, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
+                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120).stdout
+    assert " 0.0%" in alone.split("\n")[-2]  # nobody is waited for
 
 
 # ---- what is refused ----
