@@ -51,6 +51,7 @@ static void resolve_examples(struct config *c) {
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     if (c->examples_mode == MODE_AUTO) c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : mode_of_lists(c);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER;
+    choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
@@ -75,11 +76,11 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* Defaults of torch.optim; sgd's rate is word2vec's. */
+/* Defaults of torch.optim; sgd's rate is word2vec's, with means of windows one found by experiment (configs/README.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
-    choose_real(&c->optimizer_lr, rule == RULE_SGD ? 0.025 : usual.lr);
+    choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
     choose_real(&c->optimizer_weight_decay, usual.weight_decay);
     choose_real(&c->optimizer_eps, usual.eps);

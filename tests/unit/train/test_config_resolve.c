@@ -216,6 +216,24 @@ static void auto_of_means_and_cosines_of_text(void **state) {
     config_release(&config);
 }
 
+static void the_gradient_and_rate_of_means(void **state) {
+    static const struct {
+        const char *keys;
+        int gradient;
+        double lr;
+    } all[] = {{"", POOLED_MEAN, 0.025},
+               {"[examples]\nmode = cbow\n", POOLED_WHOLE, 0.06},
+               {"[examples]\nmode = cbow\npooled_gradient = mean\n", POOLED_MEAN, 0.06},
+               {"[examples]\nmode = cbow\n[optimizer]\nlr = 0.25\n", POOLED_WHOLE, 0.25},
+               {"[examples]\nmode = cbow\n[optimizer]\nrule = adagrad\n", POOLED_WHOLE, 0.01}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        RESOLVES(all[i].keys);
+        assert_int_equal(config.examples_pooled_gradient, all[i].gradient);
+        assert_true(config.optimizer_lr == all[i].lr);
+        config_release(&config);
+    }
+}
+
 /* What hogwild cannot do is not what auto picks. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
@@ -304,6 +322,7 @@ int main(void) {
                                        TEST(what_is_set_is_kept),
                                        TEST(auto_of_the_losses),
                                        TEST(auto_of_means_and_cosines_of_text),
+                                       TEST(the_gradient_and_rate_of_means),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
