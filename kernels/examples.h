@@ -30,6 +30,11 @@ FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, 
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
+/* What row i takes of its vector's gradient. */
+FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
+    return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
+}
+
 /* The vectors that a block of so many target rows sets against its contexts. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;

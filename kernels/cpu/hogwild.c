@@ -134,19 +134,15 @@ struct pooled {
 
 static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets, uint32_t count) {
     const struct example_pool *pool = &run->backend->source.pool;
+    const struct cpu_rows *rows = run->backend->rows;
+    const float *const *of = (const float *const *)targets, first = example_pool_weight(pool, count, 0),
+                             others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
+    uint32_t apart = pool->own > 0; /* rows of a weight of their own; all that weigh the same are added up in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
-    for (uint32_t t = 0; t < count; t++) {
-        float weight = example_pool_weight(pool, count, t);
-        run->backend->rows->combine(p.vector, &weight, 1, (const float *const *)targets + t, 1, run->dim);
-    }
+    if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
+    rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);
     return p;
-}
-
-/* What a row takes of its vector's gradient. */
-static float share_of(const struct hogwild *run, uint32_t count, uint32_t t) {
-    const struct example_pool *pool = &run->backend->source.pool;
-    return pool->whole ? 1.0f : example_pool_weight(pool, count, t);
 }
 
 static void move_pooled(const struct hogwild *run, const struct cpu_block *block, const struct pooled *pooled, float **targets,
@@ -160,7 +156,7 @@ static void move_pooled(const struct hogwild *run, const struct cpu_block *block
         rows->update(&vector, &moved, 1, contexts + c, count, run->dim, logits + c);
     }
     for (uint32_t t = 0; t < block->t; t++) {
-        float share = share_of(run, block->t, t);
+        float share = example_pool_share(&run->backend->source.pool, block->t, t);
         rows->combine(targets[t], &share, 1, &move, 1, run->dim);
     }
 }
@@ -184,7 +180,7 @@ static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, 
                        unused, &piece->memo);
     }
     for (uint32_t t = 0; t < block->t; t++) {
-        float share = share_of(run, block->t, t);
+        float share = example_pool_share(&run->backend->source.pool, block->t, t);
         memset(pooled->row, 0, run->span * sizeof(float));
         rows->combine(pooled->row, &share, 1, &gradient, 1, run->dim);
         cpu_apply_rule(rows, request->rule, lr, global_step, request->target, blocks->target[block->targets + t], pooled->row,
