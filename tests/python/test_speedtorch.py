@@ -133,6 +133,33 @@ def test_of_an_index_that_stands_twice_the_last_stays_and_one_warning_tells():
     assert switcher.getNumpyVersion()[4, 0] == 2 and switcher.getNumpyVersion()[2, 0] == 1
 
 
+@pytest.mark.parametrize("count, classes", [(1, 5), (2, 2), (9, 9), (40, 60), (512, 600), (3000, 3001)])
+def test_duplicates_are_noticed_wherever_they_stand(count, classes):
+    """Beside counting, for batches that grow and shrink: of indexes far apart and of such that fall on the same mark."""
+    random = numpy.random.default_rng(count)
+    for dtype in ("i8", "u4", "u8"):
+        duplicates = sptx.speedtorch._rows.Duplicates()
+        for size in (count, max(1, count // 3), count):
+            few = random.permutation(classes)[:size]
+            for apart in (1, 64, 1 << 15):
+                assert not duplicates.in_batch((few * apart).astype(dtype))
+    for _ in range(20 if count > 1 else 0):
+        ids = random.permutation(classes)[:count] * random.choice([1, 64, 1024, 1 << 15])
+        first, second = random.permutation(count)[:2]
+        ids[first] = ids[second]
+        duplicates = sptx.speedtorch._rows.Duplicates()
+        assert duplicates.in_batch(ids) and not duplicates.in_batch(ids)
+
+
+def test_what_notices_duplicates_grows_with_the_batch_alone():
+    switcher = SpeedTorch.ModelFactory(variable(2), 1 << 20, DIM)
+    switcher.zerosInit()
+    switcher.beforeForwardPass(numpy.array([1, 2]))
+    switcher.afterOptimizerStep(numpy.array([1, 2]))
+    marks = [value for value in vars(switcher._duplicates).values() if isinstance(value, numpy.ndarray)]
+    assert marks and sum(array.nbytes for array in marks) < 1000
+
+
 def test_saved_and_loaded(tmp_path):
     emb = variable()
     for make in MODELS:

@@ -95,6 +95,20 @@ def test_ids_that_are_none_are_named(table, ids, kind, said):
     assert numpy.array_equal(before, table.weights)
 
 
+@pytest.mark.parametrize("count", [1, 7, 1 << 17, (1 << 17) + 1])  # from there on threads share the ids out
+@pytest.mark.parametrize("dtype, wrong", [("i8", [10, -1, 1 << 31, 1 << 32, -1 << 63, (1 << 63) - 1]),
+                                          ("i4", [10, -1, -1 << 31, (1 << 31) - 1])])
+def test_of_many_ids_the_wrong_one_is_named(table, count, dtype, wrong):
+    ids = numpy.arange(count).astype(dtype) % 10
+    assert numpy.array_equal(table.fetch(ids), known_rows(10, 3)[ids])
+    for place in {0, count // 2, count - 1}:
+        for number in wrong:
+            ids[place] = number
+            with pytest.raises(IndexError, match=r"^ids\[%d\] = %d is no row" % (place, number)):
+                table.fetch(ids)
+            ids[place] = place % 10
+
+
 @pytest.mark.parametrize("values, kind, said", [
     (floats(1, 3), ValueError, "(1, 3), wanted (2, 3)"),
     (floats(2, 4), ValueError, "(2, 4)"),

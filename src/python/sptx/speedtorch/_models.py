@@ -95,7 +95,7 @@ class Factory(Kept):
         self.datatype = datatype
         if model_variable.weight.is_cuda and self._device == "auto":
             self._device = model_variable.weight.device
-        self._duplicates = Duplicates(total_classes)
+        self._duplicates = Duplicates()
 
     def zerosInit(self) -> None:
         """The collection begins with zeros."""

@@ -188,20 +188,38 @@ def flat(positives: Any, negatives: Any = None) -> Any:
 
 
 class Duplicates:
-    """Notices indexes that stand twice in a batch, until it has said so once."""
+    """Notices indexes that stand twice in a batch, until it has said so once.
 
-    def __init__(self, count: int) -> None:
-        self._marks: Optional[Any] = numpy.empty(count, numpy.uint32)  # who wrote a row's mark last
+    The marks are as many as the batch needs, not one a row: those of 15 million rows would be pages that each batch meets for
+    the first time, and later lines that no cache has.
+    """
+
+    _SPARE = 8  # marks an index, at least: an eighth of them fall together by chance and are looked at again
+
+    def __init__(self) -> None:
+        self._said = False
+        self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2 ..
+        self._marks = numpy.empty(0, numpy.uint32)   # [a power of two] who came last of the indexes that are alike modulo it
 
     def in_batch(self, ids: Any) -> bool:
-        """True at most once. Two passes over the batch, however many rows there are."""
-        marks = self._marks
-        if marks is None:
+        """True at most once."""
+        if self._said:
             return False
         rows = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids.get() if hasattr(ids, "get") else numpy.asarray(ids)
-        places = numpy.arange(len(rows), dtype=numpy.uint32)
-        marks[rows] = places
-        if (marks[rows] == places).all():
-            return False
-        self._marks = None
-        return True
+        self._said = self._twice(rows.astype(numpy.int64, copy=False))
+        return self._said
+
+    def _twice(self, rows: Any) -> bool:
+        if len(rows) > len(self._places):
+            self._places = numpy.arange(len(rows), dtype=numpy.uint32)
+            self._marks = numpy.zeros(1 << (self._SPARE * len(rows) - 1).bit_length(), numpy.uint32)
+        while len(rows):
+            places, marks = self._places[:len(rows)], rows & (len(self._marks) - 1)
+            self._marks[marks] = places
+            last = self._marks[marks]
+            late = (last != places).nonzero()[0]  # those that another has followed: the same index, or one that is alike
+            others = rows[late]
+            if (rows[last[late]] == others).any():
+                return True
+            rows = others  # the same index twice among them has been followed by a third that is alike: it has left the list
+        return False
