@@ -18,6 +18,9 @@ struct tally {
     struct word_count counts[TALLY_MOST];
     uint64_t hashes[TALLY_MOST];
     uint32_t by_shard[TALLY_MOST]; /* numbers in the order of their shards */
+    struct word_query asked[WORDS_BATCH]; /* tokens of the block that are still to be counted */
+    uint64_t lines[WORDS_BATCH];          /* where they stand */
+    unsigned waiting;                     /* so many */
     struct corpus_block block;
 };
 
@@ -93,31 +96,42 @@ static int tally_flush(struct counting *counting, struct tally *tally) {
 
 /* ---- from a block to the tally ---- */
 
-/* Counts one token. 1 where the tally had it not yet, 0 where it had, -1 after fail(). */
-static int tally_add(struct counting *counting, struct tally *tally, const char *word, uint64_t length) {
-    uint64_t hash = words_hash(word, length), before = tally->words.size;
-    int64_t number = before < TALLY_MOST ? words_add(&tally->words, hash, word, length)
-                                         : words_find(&tally->words, hash, word, length);
-    if (number < 0 && before == TALLY_MOST)
-        return tally_flush(counting, tally) ? -1 : tally_add(counting, tally, word, length);
+/* A token that the tally had not when it was asked for: it may have come in since. */
+static int count_new(struct counting *counting, struct tally *tally, const struct word_query *query, uint64_t line) {
+    uint64_t before = tally->words.size, id;
+    int64_t number = words_add(&tally->words, query->hash, query->word, query->length);
     if (number < 0) return -1;
     if ((uint64_t)number < before) {
         tally->counts[number].count++;
         return 0;
     }
-    tally->counts[number] = (struct word_count){1, tally->block.offset + (uint64_t)(word - tally->block.bytes)};
-    tally->hashes[number] = hash;
-    return 1;
+    tally->counts[number] = (struct word_count){1, tally->block.offset + (uint64_t)(query->word - tally->block.bytes)};
+    tally->hashes[number] = query->hash;
+    if (counting->part == PART_WORD && counting->options->order == ORDER_GIVEN && vocab_given_id(query->word, query->length, &id))
+        return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
+                    tally->block.path, line, text_shown(query->length), query->word, WORDS_MOST - 1);
+    return 0;
+}
+
+/* Counts the tokens that wait. A tally that may not hold them all is emptied first. */
+static int count_waiting(struct counting *counting, struct tally *tally) {
+    uint32_t numbers[WORDS_BATCH];
+    unsigned waiting = tally->waiting;
+    if (tally->words.size + waiting > TALLY_MOST && tally_flush(counting, tally)) return -1;
+    tally->waiting = 0;
+    words_find_batch(&tally->words, tally->asked, waiting, numbers);
+    for (unsigned i = 0; i < waiting; i++) {
+        if (numbers[i] != WORDS_ABSENT) tally->counts[numbers[i]].count++;
+        else if (count_new(counting, tally, &tally->asked[i], tally->lines[i])) return -1;
+    }
+    return 0;
 }
 
 static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
                       uint64_t line) {
-    int added = tally_add(counting, tally, word, length);
-    uint64_t id;
-    if (added > 0 && counting->part == PART_WORD && counting->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
-        return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
-                    tally->block.path, line, text_shown(length), word, WORDS_MOST - 1);
-    return added < 0 ? -1 : 0;
+    tally->lines[tally->waiting] = line;
+    words_ask(&tally->words, &tally->asked[tally->waiting++], words_hash(word, length), word, length);
+    return tally->waiting == WORDS_BATCH ? count_waiting(counting, tally) : 0;
 }
 
 static int count_tokens(struct counting *counting, struct tally *tally) {
@@ -155,7 +169,7 @@ static int count_blocks(void *context, unsigned worker) {
     while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
         int pairs = counting->options->format == FORMAT_PAIRS;
         more = pairs ? count_pairs(counting, tally) : count_tokens(counting, tally);
-        if (!more) more = tally_flush(counting, tally);
+        if (!more) more = count_waiting(counting, tally) || tally_flush(counting, tally) ? -1 : 0;
         if (more) break;
         progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");
     }

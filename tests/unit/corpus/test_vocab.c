@@ -176,6 +176,17 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
     free(longest);
 }
 
+/* Tokens are looked up WORDS_BATCH at a time: words that are new together with one that is new in the batch before. */
+static void words_that_are_looked_up_together_are_one(void **state) {
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    for (int tokens = WORDS_BATCH - 1; tokens <= 2 * WORDS_BATCH + 1; tokens += tokens % WORDS_BATCH == 1 ? WORDS_BATCH - 2 : 1) {
+        char text[8 * WORDS_BATCH], wanted[64], *at = text;
+        for (int i = 0; i < tokens; i++) at += sprintf(at, "%s ", i == tokens - 1 ? "last" : i % 3 ? "b" : "a");
+        sprintf(wanted, "b:%d a:%d last:1 ", (tokens - 1) - (tokens + 1) / 3, (tokens + 1) / 3);
+        built_as(text, &options, wanted);
+    }
+}
+
 /* ---- nothing to count ---- */
 
 static void an_empty_corpus_says_why(void **state) {
@@ -350,6 +361,7 @@ int main(void) {
         IN_SCRATCH(given_numbers_are_the_ids),
         IN_SCRATCH(bytes_of_words_are_kept),
         IN_SCRATCH(many_words_are_ranked_alike_by_any_threads),
+        IN_SCRATCH(words_that_are_looked_up_together_are_one),
         IN_SCRATCH(an_empty_corpus_says_why),
         IN_SCRATCH(a_bad_line_of_pairs_is_named),
         IN_SCRATCH(parts_of_lines_are_named_by_format),
