@@ -13,12 +13,13 @@
 #ifndef SPTX_RANKS_H
 #define SPTX_RANKS_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 struct ranks {
     unsigned number, count; /* this rank's number, 0..count-1, and how many there are */
     unsigned local, place;  /* of them on this machine, this one counted; which of those this one is, from 0 */
-    unsigned patience;      /* seconds that a rank is waited for within a step; 0: however long it takes */
+    unsigned patience;      /* seconds that a rank is waited for within a step or a checkpoint; 0: however long it takes */
     unsigned cores;         /* this rank's share of the cores that they may use; 0 alone: all of them */
     int over;               /* all have agreed that they fail: nobody is waited for any more */
     int *codes;             /* [count] exit codes that ranks_agree() collects */
@@ -63,6 +64,23 @@ struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number);
  * seconds says so itself, and ends them all. */
 int ranks_agree(struct ranks *ranks, int result);
 
+/* Work of this rank alone that may take as long as a disk does: on a thread of its own, while the caller's thread says to the
+ * other ranks that it is there. */
+struct ranks_work {
+    int (*work)(void *user);
+    void *user;
+    void *report; /* the sink of the thread that began it */
+    pthread_t thread;
+    int begun, done, result; /* done: set last, by the thread */
+};
+void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user);
+
+/* As ranks_agree(), where all ranks come at once, with the work of each (NULL: it has none) done: a rank that is not there within
+ * `patience`, itself and not its work, is named and ends all. A result above 0 is no failure: all get the largest. */
+int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result);
+/* Begins the work (NULL: none), and meets. */
+int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
+
 /* values[count]: the sum over all ranks, the same bits on each. */
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count);
 
@@ -77,5 +95,11 @@ void ranks_share(struct ranks *ranks, void *bytes, uint64_t size);
 
 /* Every rank's sizes[number] bytes (below 2 GiB in all) to the first one, in rank order in `all`, which the others leave NULL. */
 void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_t *sizes);
+
+/* sizes[r] bytes for each rank r, in rank order in `own`; come[r] bytes from each, in rank order in `others`. */
+void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come);
+
+/* From one rank to another; nothing for the others, and where both are the same. */
+void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* group: processes that send one another messages, one file a way of doing so: mpi.c, and absent.c for programs built without.
- * Counts and places are in items of all that a call moves; none passes 2^31 bytes.
+ * Counts and places are in bytes; no call moves 2^31 of them.
  */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H
@@ -24,17 +24,20 @@ struct group_ops {
     int (*tell)(struct group *group, int code, int *codes, double seconds);
     /* As tell(), 1 where it took more than `seconds`: nothing of the call can be used then. */
 
-    /* values [at[r], at[r] + counts[r]) go to rank r; the own ones come from all, in rank order, into parts. */
-    int (*spread)(struct group *group, const float *values, const int *counts, const int *at, float *parts, double seconds);
-    /* Everyone's values [at[number], at[number] + counts[number]) to everyone. */
-    int (*collect)(struct group *group, float *values, const int *counts, const int *at, double seconds);
+    /* Bytes [at[r], at[r] + counts[r]) of own go to rank r; what it sends comes to [where[r], where[r] + come[r]) of others. */
+    int (*swap)(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
+                const int *where, double seconds);
+    /* Everyone's bytes [at[number], at[number] + counts[number]) to everyone. */
+    int (*collect)(struct group *group, void *bytes, const int *counts, const int *at, double seconds);
     int (*any)(struct group *group, unsigned bits, unsigned *all, double seconds);
     int (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at, double seconds);
 
-    void (*share)(struct group *group, unsigned from, void *bytes, uint64_t size);
+    int (*share)(struct group *group, unsigned from, void *bytes, uint64_t size, double seconds);
+    /* From one rank to another; only these two call it. */
+    int (*pass)(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds);
     /* After a call that took too long: the first rank that has not come here within `seconds`; count where all have. */
     unsigned (*missing)(struct group *group, double seconds);
-    int *(*counts)(struct group *group); /* [2 x count] for the caller's counts and places */
+    int *(*counts)(struct group *group); /* [4 x count] for the caller's counts and places */
 };
 
 extern const struct group_ops group_ops;

@@ -20,7 +20,7 @@ struct group {
     MPI_Comm agreement; /* codes alone: who fails comes here from wherever it is */
     unsigned count;
     int own;
-    int *counts; /* [4 x count]: the caller's, then those of what comes to this rank */
+    int *counts; /* [4 x count]: the caller's */
 };
 
 static void close_group(struct group *group) {
@@ -110,17 +110,16 @@ static int tell(struct group *group, int code, int *codes, double seconds) {
     return wait_for(&request, seconds);
 }
 
-static int spread(struct group *group, const float *values, const int *counts, const int *at, float *parts, double seconds) {
-    int *come = group->counts + 2 * group->count, *where = come + group->count, own = counts[group->own];
+static int swap(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
+                const int *where, double seconds) {
     MPI_Request request;
-    for (unsigned r = 0; r < group->count; r++) come[r] = own, where[r] = (int)r * own;
-    MPI_Ialltoallv(values, counts, at, MPI_FLOAT, parts, come, where, MPI_FLOAT, group->work, &request);
+    MPI_Ialltoallv(own, counts, at, MPI_BYTE, others, come, where, MPI_BYTE, group->work, &request);
     return wait_for(&request, seconds);
 }
 
-static int collect(struct group *group, float *values, const int *counts, const int *at, double seconds) {
+static int collect(struct group *group, void *bytes, const int *counts, const int *at, double seconds) {
     MPI_Request request;
-    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, at, MPI_FLOAT, group->work, &request);
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, counts, at, MPI_BYTE, group->work, &request);
     return wait_for(&request, seconds);
 }
 
@@ -136,10 +135,17 @@ static int gather(struct group *group, const void *own, void *all, const int *co
     return wait_for(&request, seconds);
 }
 
-static void share(struct group *group, unsigned from, void *bytes, uint64_t size) {
+static int share(struct group *group, unsigned from, void *bytes, uint64_t size, double seconds) {
     MPI_Request request;
     MPI_Ibcast(bytes, (int)size, MPI_BYTE, (int)from, group->work, &request);
-    wait_for(&request, 0);
+    return wait_for(&request, seconds);
+}
+
+static int pass(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds) {
+    MPI_Request request;
+    if (group->own == (int)from) MPI_Isend(bytes, (int)size, MPI_BYTE, (int)to, 0, group->work, &request);
+    else MPI_Irecv(bytes, (int)size, MPI_BYTE, (int)from, 0, group->work, &request);
+    return wait_for(&request, seconds);
 }
 
 /* Everyone that gives up waiting says so to everyone, in messages that need nobody's answer. */
@@ -167,10 +173,11 @@ const struct group_ops group_ops = {
     .close = close_group,
     .end = end,
     .tell = tell,
-    .spread = spread,
+    .swap = swap,
     .collect = collect,
     .any = any,
     .share = share,
+    .pass = pass,
     .gather = gather,
     .missing = missing,
     .counts = counts_of,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
+#include "rounds.h"
 #include "base/report.h"
 #include "base/text.h"
 
@@ -186,15 +187,16 @@ static int begin_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Rows that are moved at once, of `all`. */
-static uint64_t grain(uint64_t all, const struct record_layout *whole) {
-    uint64_t rows = TABLE_CHUNK / whole->packed;
-    if (rows > all) rows = all;
+/* Rows that are moved at once, of `all`: ranks that share the columns share these out, too. */
+static uint64_t grain(uint64_t all, const struct record_layout *whole, unsigned ranks) {
+    uint64_t rows = TABLE_CHUNK / whole->packed, share = (all + ranks - 1) / ranks;
+    if (rows > share) rows = share;
     return rows ? rows : 1;
 }
 
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks) {
-    return (ranks > 1 ? SAVED_BY_RANKS : SAVED_AT_ONCE) * grain(rows, whole) * whole->packed;
+    uint64_t chunk = grain(rows, whole, ranks);
+    return SAVED_AT_ONCE * chunk * whole->packed + rounds_bytes(chunk, whole, ranks);
 }
 
 uint64_t table_file_bytes(const struct table *table) {
@@ -202,7 +204,7 @@ uint64_t table_file_bytes(const struct table *table) {
 }
 
 uint64_t table_chunk(const struct table *table, uint64_t first) {
-    uint64_t left = table->spec.rows - first, most = grain(table->spec.rows, &table->whole);
+    uint64_t left = table->spec.rows - first, most = grain(table->spec.rows, &table->whole, ranks_count(table->ranks));
     return left < most ? left : most;
 }
 

@@ -13,9 +13,9 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* Bytes of packed records that are filled, loaded or saved at once. Saving has two such chunks in memory, and two more where
- * the columns of a chunk come from several ranks. */
-enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2, SAVED_BY_RANKS = 4 };
+/* Bytes of packed records that are filled, loaded or saved at once. Saving has two such chunks in memory, beside those of
+ * rounds.h. */
+enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
 /* How first weights are drawn. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
@@ -91,14 +91,11 @@ uint64_t table_chunk(const struct table *table, uint64_t first);
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
 uint64_t table_file_bytes(const struct table *table); /* of its file, but for the header */
 
-/* To and from a structured .npy; *checksum is XXH64 of the whole file. Loading verifies names, rows and columns. A table
- * that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1. */
+/* To and from a structured .npy, by all ranks together; *checksum, the first rank's alone, is XXH64 of the whole file. Saving
+ * goes by the first one's path. Loading verifies names, rows and columns. A table that holds infinity or NaN is not saved:
+ * TABLE_NOT_FINITE after fail(), where other failures are -1. A failure of one rank is all ranks'. */
 enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
-
-/* What the other ranks do while the first one saves: each gives its columns. A rank that cannot go on says so by
- * ranks_agree(), the first one too, and then all have failed. */
-int table_give(struct table *table);
 
 #endif

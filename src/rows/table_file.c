@@ -1,14 +1,18 @@
 /* table_file: a table to and from its .npy, a chunk of rows at a time (table.h).
  *
- *   alone    read a chunk | hash it, and write the one before
- *   ranks    every rank reads its columns of a chunk; the first one gathers them, joins them to whole records, and goes on as
- *            alone. Each chunk begins with all agreeing that they are still there
+ *   saving    this rank's chunk as whole rows (rounds.h), its part of the checksum | the chunk before to its place in the file
+ *   loading   this rank's chunk from the file, to the ranks whose columns they are
+ *
+ * Where ranks do not see the same file system (shared_file.h) only the first one has to do with the file.
  */
+#define XXH_STATIC_LINKING_ONLY /* how large the state of a checksum is, which ranks hand on */
 #include "table.h"
 
 #include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "rounds.h"
+#include "shared_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,80 +43,18 @@ static struct npy describe(const struct table *table) {
     return npy;
 }
 
-/* ---- columns of all ranks ---- */
-
-static int is_whole(const struct table *table) {
-    return ranks_count(table->ranks) == 1;
-}
-
-/* A chunk on its way from all ranks to the first. */
-struct gathering {
-    struct table *table;
-    char *own;        /* packed records of this rank's columns */
-    char *all;        /* those of every rank, one rank behind the other; NULL but on the first */
-    uint64_t *sizes;  /* [ranks] bytes of each */
-};
-
-static struct record_layout part_of(const struct table *table, unsigned rank, struct columns *columns) {
-    *columns = ranks_columns(table->whole.dim, table->ranks->count, rank);
-    return record_layout_make(&table->rule, columns->count);
-}
-
-static void release_gathering(struct gathering *g) {
-    free(g->own);
-    free(g->all);
-    free(g->sizes);
-}
-
-/* Memory for chunks. A table that is whole is not gathered. */
-static int init_gathering(struct gathering *g, struct table *table) {
-    struct columns columns;
-    uint64_t bytes = 0, rows = table_chunk(table, 0);
-    *g = (struct gathering){.table = table};
-    if (is_whole(table)) return 0;
-    for (unsigned r = 0; r < table->ranks->count; r++) bytes += part_of(table, r, &columns).packed;
-    g->own = mem_alloc(rows, table->spec.layout.packed, "columns on their way to the first rank");
-    g->sizes = mem_alloc(table->ranks->count, sizeof *g->sizes, "columns on their way to the first rank");
-    if (ranks_first(table->ranks)) g->all = mem_alloc(rows, bytes, "columns of all ranks");
-    return g->own && g->sizes && (g->all || !ranks_first(table->ranks)) ? 0 : -1;
-}
-
-/* By all ranks: rows [first, first + count) as whole records on the first one. */
-static int gather_rows(struct gathering *g, uint64_t first, uint64_t count, char *whole) {
-    struct table *table = g->table;
-    struct columns columns;
-    const char *from = g->all;
-    if (is_whole(table)) return table->ops->table_read(table->backend, table->store, first, count, whole);
-    if (ranks_agree(table->ranks, table->ops->table_read(table->backend, table->store, first, count, g->own))) return -1;
-    for (unsigned r = 0; r < table->ranks->count; r++) g->sizes[r] = count * part_of(table, r, &columns).packed;
-    ranks_gather(table->ranks, g->own, g->all, g->sizes);
-    for (unsigned r = 0; whole && r < table->ranks->count; from += g->sizes[r++]) {
-        struct record_layout part = part_of(table, r, &columns);
-        record_join(&table->whole, &part, columns.first, count, whole, from);
-    }
-    return 0;
-}
-
-int table_give(struct table *table) {
-    struct gathering gathering;
-    int result = init_gathering(&gathering, table);
-    for (uint64_t first = 0, count; !result && (count = table_chunk(table, first)); first += count)
-        result = gather_rows(&gathering, first, count, NULL);
-    release_gathering(&gathering);
-    return result;
-}
-
 /* ---- saving ---- */
 
-/* A table on its way to disk: while a chunk is written, the next is read and hashed. */
+/* A table on its way to disk. */
 struct saving {
     struct table *table;
-    struct gathering *gathering;
-    struct file_writer *writer;
-    XXH64_state_t *hash;
-    char *next, *last;                /* records that are read, and that are written */
-    uint64_t first, reading, writing; /* the row where `next` begins; how many rows each has */
-    int not_finite;                   /* a row holds infinity or NaN, and that is said */
+    struct rounds rounds;
+    struct file_part *part;
+    uint64_t data;                   /* byte of the file where the rows begin */
+    XXH64_state_t *hash;             /* of all bytes before this rank's chunk, when it is this rank's turn */
+    char *next, *last;               /* records that are gathered, and that are written */
+    uint64_t last_first, last_count; /* rows of `last` */
+    uint64_t not_finite;             /* the first of this rank's rows that holds infinity or NaN; UINT64_MAX: none */
 };
 
 static int record_finite(const struct record_layout *layout, const char *record) {
@@ -124,89 +66,128 @@ static int record_finite(const struct record_layout *layout, const char *record)
     return 1;
 }
 
-/* The chunk that is read: first all of its bytes as floats, at the speed of memory. A count among them only says that a
+/* The chunk that was gathered: first all of its bytes as floats, at the speed of memory. A count among them only says that a
  * closer look is due; its bits are those of a finite float up to two thousand million updates. */
-static int check_finite(struct saving *saving) {
-    const struct table *table = saving->table;
-    const struct record_layout *layout = &table->whole;
+static void check_finite(struct saving *saving) {
+    const struct record_layout *layout = &saving->table->whole;
     const float *all = (const float *)(const void *)saving->next;
-    if (floats_finite(all, saving->reading * layout->packed / value_bytes(VALUE_FLOAT32))) return 0;
-    for (uint64_t row = 0; row < saving->reading; row++)
-        if (!record_finite(layout, saving->next + row * layout->packed)) {
-            saving->not_finite = 1;
-            return fail("row %" PRIu64 " of the %s table holds infinity or NaN", saving->first + row, table->spec.name);
-        }
-    return 0;
+    uint64_t rows = saving->rounds.own_count;
+    if (floats_finite(all, rows * layout->packed / value_bytes(VALUE_FLOAT32))) return;
+    for (uint64_t row = 0; row < rows && saving->not_finite == UINT64_MAX; row++)
+        if (!record_finite(layout, saving->next + row * layout->packed)) saving->not_finite = saving->rounds.own_first + row;
 }
 
-static int read_next(struct saving *saving) {
-    struct table *table = saving->table;
-    if (!saving->reading) return 0;
-    if (gather_rows(saving->gathering, saving->first, saving->reading, saving->next)) return -1;
-    if (check_finite(saving)) return -1;
-    XXH64_update(saving->hash, saving->next, saving->reading * table->whole.packed);
-    return 0;
+/* The checksum goes through all rows in their order, so it passes from chunk to chunk, whoever has it. */
+static void hash_chunk(struct saving *saving) {
+    const struct rounds *r = &saving->rounds;
+    struct ranks *ranks = saving->table->ranks;
+    unsigned own = ranks ? ranks->number : 0, before = (own ? own : r->takers) - 1, after = (own + 1) % r->takers;
+    if (!r->own_count) return;
+    if (r->own_first) ranks_pass(ranks, before, own, saving->hash, sizeof *saving->hash);
+    XXH64_update(saving->hash, saving->next, r->own_count * saving->table->whole.packed);
+    if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
 
-static int save_turn(void *context, unsigned worker) {
-    struct saving *saving = context;
-    if (worker == 0) return read_next(saving);
-    return file_write(saving->writer, saving->last, saving->writing * saving->table->whole.packed);
+/* From the rank that had the last chunk to the first one. */
+static void take_hash(struct saving *saving) {
+    const struct table *table = saving->table;
+    uint64_t chunks = table->spec.rows ? (table->spec.rows - 1) / table_chunk(table, 0) : 0;
+    ranks_pass(table->ranks, (unsigned)(chunks % saving->rounds.takers), 0, saving->hash, sizeof *saving->hash);
 }
 
-static int save_chunks(struct saving *saving, struct pool *pool) {
-    for (saving->reading = table_chunk(saving->table, 0); saving->reading || saving->writing;) {
-        if (pool_run(pool, save_turn, saving)) return -1;
+static int take_next(struct saving *saving) {
+    if (rounds_gather(&saving->rounds, saving->next)) return -1;
+    check_finite(saving);
+    hash_chunk(saving);
+    return saving->not_finite == UINT64_MAX ? 0 : TABLE_NOT_FINITE;
+}
+
+static int write_last(void *user) {
+    struct saving *saving = user;
+    uint64_t packed = saving->table->whole.packed;
+    if (!saving->last_count) return 0;
+    return file_part_write(saving->part, saving->data + saving->last_first * packed, saving->last, saving->last_count * packed);
+}
+
+/* All rounds: while a chunk is written, the next is gathered. */
+static int save_rounds(struct saving *saving) {
+    int more, result;
+    struct ranks_work writing;
+    do {
+        more = rounds_next(&saving->rounds);
+        ranks_begin(&writing, write_last, saving);
+        result = ranks_meet(saving->table->ranks, &writing, more ? take_next(saving) : 0);
         char *written = saving->last;
         saving->last = saving->next;
         saving->next = written;
-        saving->writing = saving->reading;
-        saving->first += saving->reading;
-        saving->reading = table_chunk(saving->table, saving->first);
-    }
+        saving->last_first = saving->rounds.own_first;
+        saving->last_count = saving->rounds.own_count;
+    } while (more && !result);
+    if (!result) take_hash(saving);
+    return result;
+}
+
+/* Said by all ranks, of the first row that any has found. */
+static void say_not_finite(const struct saving *saving) {
+    const struct table *table = saving->table;
+    unsigned count = ranks_count(table->ranks);
+    uint64_t rows[count], first = UINT64_MAX;
+    ranks_exchange(table->ranks, &saving->not_finite, rows, sizeof *rows);
+    for (unsigned r = 0; r < count; r++)
+        if (rows[r] < first) first = rows[r];
+    fail("row %" PRIu64 " of the %s table holds infinity or NaN", first, table->spec.name);
+}
+
+static int sync_part(void *user) {
+    return file_part_sync(user);
+}
+
+/* The rows, from byte `data` of the file on: they are on disk then. */
+static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
+    uint64_t chunk = table_chunk(table, 0) * table->whole.packed;
+    char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
+    struct saving saving = {
+        .table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
+    int writes = part->fd >= 0, result = rounds_init(&saving.rounds, table, takers) || !records ? -1 : 0;
+    if (records) saving.last = records + chunk;
+    if (!result && ranks_first(table->ranks)) result = file_part_resize(part, data + table_file_bytes(table));
+    result = ranks_meet(table->ranks, NULL, result);
+    if (!result) result = save_rounds(&saving);
+    if (result == TABLE_NOT_FINITE) say_not_finite(&saving);
+    if (!result) result = ranks_do(table->ranks, writes ? sync_part : NULL, part);
+    rounds_release(&saving.rounds);
+    free(records);
+    return result;
+}
+
+/* The first rank's file with its header, whose checksum `hash` is then, and its bytes. */
+static int begin_file(struct table *table, const char *path, struct file_writer *writer, XXH64_state_t *hash, uint64_t *data) {
+    struct npy npy = describe(table);
+    if (file_writer_open(writer, path) || npy_write_header(&npy, writer)) return -1;
+    XXH64_update(hash, writer->buffer, writer->used); /* a header is far smaller than the buffer it waits in */
+    *data = npy.data;
     return 0;
 }
 
-static int save_rows(struct table *table, struct file_writer *writer, XXH64_state_t *hash) {
-    uint64_t chunk = table_chunk(table, 0) * table->whole.packed;
-    struct gathering gathering;
-    struct pool *pool = pool_open(2);
-    char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
-    struct saving saving = {.table = table, .gathering = &gathering, .writer = writer, .hash = hash, .next = records};
-    int result = init_gathering(&gathering, table) || !pool || !records ? -1 : 0;
-    if (!result) {
-        saving.last = records + chunk;
-        result = save_chunks(&saving, pool);
-    }
-    release_gathering(&gathering);
-    pool_close(pool);
-    free(records);
-    return saving.not_finite ? TABLE_NOT_FINITE : result;
+static int commit(void *user) {
+    return file_commit(user);
 }
 
 int table_save(struct table *table, const char *path, uint64_t *checksum) {
-    struct npy npy = describe(table);
-    struct file_writer writer;
-    XXH64_state_t *hash = XXH64_createState();
-    int result = -1;
-    if (!hash) return fail("not enough memory for a checksum");
-    XXH64_reset(hash, 0);
-    if (file_writer_open(&writer, path)) goto out;
-    if (npy_write_header(&npy, &writer)) goto abandon;
-    if (writer.used != writer.written) { /* a header is far smaller than the buffer it waits in */
-        fail("the header of '%s' is longer than a write buffer", path);
-        goto abandon;
-    }
-    XXH64_update(hash, writer.buffer, writer.used);
-    result = save_rows(table, &writer, hash);
-    if (result) goto abandon;
-    result = file_commit(&writer);
-    *checksum = XXH64_digest(hash);
-    goto out;
-abandon:
-    file_abandon(&writer);
-out:
-    XXH64_freeState(hash);
+    int first = ranks_first(table->ranks);
+    struct file_writer writer = {.fd = -1};
+    struct file_part part = {path, -1};
+    XXH64_state_t hash;
+    uint64_t data = 0;
+    XXH64_reset(&hash, 0);
+    int result = ranks_meet(table->ranks, NULL, first ? begin_file(table, path, &writer, &hash, &data) : 0);
+    if (!result) ranks_share(table->ranks, &data, sizeof data);
+    unsigned takers = result ? 0 : shared_file_join(&part, table->ranks, first ? &writer : NULL, path, data);
+    result = takers ? save_rows(table, &part, takers, data, &hash) : -1;
+    file_part_close(&part);
+    if (!result) result = ranks_do(table->ranks, first ? commit : NULL, &writer);
+    else file_abandon(&writer);
+    *checksum = XXH64_digest(&hash);
     return result;
 }
 
@@ -252,24 +233,22 @@ static int check_file(const struct table *table, const struct npy *seen, const c
     return 0;
 }
 
-/* Own columns of the chunk at `whole`, by way of memory for them. */
-static int write_rows(struct table *table, uint64_t first, uint64_t count, const char *whole, char *own) {
-    if (!is_whole(table)) record_split(&table->whole, &table->spec.layout, table->own.first, count, whole, own);
-    return table->ops->table_write(table->backend, table->store, first, count, is_whole(table) ? whole : own);
+static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {
+    struct rounds rounds;
+    int result = ranks_meet(table->ranks, NULL, rounds_init(&rounds, table, readers));
+    while (!result && rounds_next(&rounds))
+        result = rounds_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
+    rounds_release(&rounds);
+    return result;
 }
 
 int table_load(struct table *table, const char *path) {
-    struct npy npy;
-    char *own = NULL;
-    if (npy_open(&npy, path)) return -1;
-    int result = check_file(table, &npy, path);
-    if (!result && !is_whole(table)) {
-        own = mem_alloc(table_chunk(table, 0), table->spec.layout.packed, "this rank's columns");
-        result = own ? 0 : -1;
-    }
-    for (uint64_t first = 0, count; !result && (count = table_chunk(table, first)); first += count)
-        result = write_rows(table, first, count, npy_row(&npy, &npy.field[0], first), own);
-    free(own);
+    struct npy npy = {.rows = 0};
+    unsigned readers = shared_file_readers(table->ranks, path), own = table->ranks ? table->ranks->number : 0;
+    int reads = own < readers;
+    int result = !readers || (reads && (npy_open(&npy, path) || check_file(table, &npy, path))) ? -1 : 0;
+    result = ranks_meet(table->ranks, NULL, result);
+    if (!result) result = load_rows(table, &npy, readers);
     npy_close(&npy);
     return result;
 }

@@ -156,26 +156,48 @@ static int remove_partial(const char *run) {
     return result;
 }
 
-/* A table, or where that is NULL what is frozen. */
-static int save_one(const char *directory, const char *name, struct table *table, const struct frozen *frozen,
-                    struct table_file *file) {
-    char *path = file_join(directory, name);
-    int result = !path ? -1 : table ? table_save(table, path, &file->xxh64) : frozen_write(frozen, path, &file->xxh64);
-    int64_t size = result ? -1 : file_size(path);
-    free(path);
-    file->bytes = (uint64_t)size;
-    return result ? result : size < 0 ? -1 : 0;
+/* A checkpoint on its way to disk. What concerns its directory is the first rank's alone. */
+struct writing {
+    const char *run;
+    const struct checkpoint *what;
+    uint64_t keep;
+    char names[3][CHECKPOINT_NAME], *paths[3]; /* by kind */
+    struct run_state state;
+};
+
+static int begin_directory(void *user) {
+    struct writing *w = user;
+    if (remove_partial(w->run)) return -1;
+    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) {
+        checkpoint_name(w->names[kind], w->what->progress.step, (enum checkpoint_kind)kind);
+        w->paths[kind] = file_join(w->run, w->names[kind]);
+        if (!w->paths[kind] || checkpoint_make_way(w->paths[kind], (enum checkpoint_kind)kind)) return -1;
+    }
+    return directory_make(w->paths[CHECKPOINT_PARTIAL]);
 }
 
-static int fill_directory(const char *directory, const struct checkpoint *what) {
-    struct run_state state = {.progress = what->progress, .corpus = what->corpus};
-    int result = directory_make(directory);
-    if (!result) result = save_one(directory, "target.npy", what->target, NULL, &state.target);
-    if (!result) result = save_one(directory, "context.npy", what->context, NULL, &state.context);
-    if (!result && what->frozen && what->frozen->known)
-        result = save_one(directory, "known.npy", NULL, what->frozen, &state.known);
-    if (!result) result = state_write(directory, &state);
-    return result ? result : directory_sync(directory);
+static int note_size(const char *path, struct table_file *file) {
+    int64_t size = file_size(path);
+    file->bytes = (uint64_t)size;
+    return size < 0 ? -1 : 0;
+}
+
+/* By all ranks. The first one alone has a path. */
+static int save_table(struct writing *w, struct table *table, const char *name, struct table_file *file) {
+    int first = ranks_first(table->ranks);
+    char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
+    int result = ranks_meet(table->ranks, NULL, first && !path ? -1 : 0);
+    if (!result) result = table_save(table, first ? path : name, &file->xxh64);
+    if (!result && first) result = note_size(path, file);
+    free(path);
+    return result;
+}
+
+static int save_known(struct writing *w) {
+    char *path = file_join(w->paths[CHECKPOINT_PARTIAL], "known.npy");
+    int result = !path || frozen_write(w->what->frozen, path, &w->state.known.xxh64) ? -1 : note_size(path, &w->state.known);
+    free(path);
+    return result;
 }
 
 /* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
@@ -233,26 +255,42 @@ static int prune(const char *run, uint64_t step, uint64_t keep) {
     return result;
 }
 
+/* The directory is whole, gets its name, and older ones go. */
+static int end_directory(void *user) {
+    struct writing *w = user;
+    const struct frozen *frozen = w->what->frozen;
+    uint64_t step = w->what->progress.step;
+    int failed_before = report_exit_code();
+    if ((frozen && frozen->known && save_known(w)) || state_write(w->paths[CHECKPOINT_PARTIAL], &w->state) ||
+        directory_sync(w->paths[CHECKPOINT_PARTIAL]) || put_in_place(w->paths, step) ||
+        point_latest(w->run, w->names[CHECKPOINT_IN_PLACE]))
+        return -1;
+    if (prune(w->run, step, w->keep)) pass_over("cannot remove older checkpoints of", w->run, failed_before);
+    return 0;
+}
+
+/* A full disk gets its space back; the first failure is the one that is reported. */
+static void remove_begun(const struct writing *w) {
+    const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
+                                             .step = w->what->progress.step,
+                                             .kind = CHECKPOINT_PARTIAL,
+                                             .own = 1};
+    checkpoint_remove(&partial);
+}
+
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep) {
-    uint64_t step = what->progress.step;
-    char names[3][CHECKPOINT_NAME], *paths[3] = {NULL};
-    int result = remove_partial(run), failed_before = report_exit_code();
-    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL && !result; kind++) {
-        checkpoint_name(names[kind], step, (enum checkpoint_kind)kind);
-        paths[kind] = file_join(run, names[kind]);
-        result = paths[kind] ? checkpoint_make_way(paths[kind], (enum checkpoint_kind)kind) : -1;
+    struct writing w = {.run = run, .what = what, .keep = keep, .state = {.progress = what->progress, .corpus = what->corpus}};
+    struct ranks *ranks = what->target->ranks;
+    int first = ranks_first(ranks), begun = 0;
+    int result = ranks_do(ranks, first ? begin_directory : NULL, &w);
+    if (!result) {
+        begun = first;
+        result = save_table(&w, what->target, "target.npy", &w.state.target);
     }
-    if (result) goto out;
-    const struct checkpoint_entry partial = {
-        .path = paths[CHECKPOINT_PARTIAL], .step = step, .kind = CHECKPOINT_PARTIAL, .own = 1};
-    result = fill_directory(partial.path, what);
-    if (!result) result = put_in_place(paths, step);
-    if (result)
-        checkpoint_remove(&partial); /* a full disk gets its space back; the first failure is the one that is reported */
-    else result = point_latest(run, names[CHECKPOINT_IN_PLACE]);
-    if (!result && prune(run, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
-out:
-    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) free(paths[kind]);
+    if (!result) result = save_table(&w, what->context, "context.npy", &w.state.context);
+    if (!result) result = ranks_do(ranks, first ? end_directory : NULL, &w);
+    if (result && begun) remove_begun(&w);
+    for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) free(w.paths[kind]);
     return result;
 }
 

@@ -22,8 +22,9 @@ struct checkpoint {
     const struct frozen *frozen; /* NULL: no row is */
 };
 
-/* Writes checkpoint-<step>, points `latest` at it, removes all but the newest `keep`. A failure leaves the older ones: -1
- * after fail(), or TABLE_NOT_FINITE after fail() where the tables hold what is no number. */
+/* Writes checkpoint-<step>, points `latest` at it, removes all but the newest `keep`; by all ranks of the tables together, in
+ * the directory that the first one gives. A failure leaves the older ones: -1 after fail(), or TABLE_NOT_FINITE after fail()
+ * where the tables hold what is no number. */
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep);
 
 /* The newest checkpoint of RUN that is whole (others are warned about and passed over), in memory that the caller frees;

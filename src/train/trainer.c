@@ -86,24 +86,6 @@ static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
     return result;
 }
 
-/* How many examples the run has: epochs and steps, whichever ends first. An epoch's last batch may be short. */
-static int count_run(struct trainer *t) {
-    const struct config *c = t->config;
-    uint64_t per_epoch = (t->examples_per_epoch + t->batch - 1) / t->batch, by_epochs = UINT64_MAX,
-             by_steps = UINT64_MAX;
-    if (c->train_epochs && __builtin_mul_overflow(c->train_epochs, t->examples_per_epoch, &by_epochs))
-        return fail("train.epochs = %" PRIu64 " makes more examples than 2^64", c->train_epochs);
-    if (c->train_steps) {
-        uint64_t epochs = c->train_steps / per_epoch, left = c->train_steps % per_epoch;
-        if (__builtin_mul_overflow(epochs, t->examples_per_epoch, &by_steps))
-            by_steps = UINT64_MAX;
-        else
-            by_steps += left * t->batch;
-    }
-    t->total = by_epochs < by_steps ? by_epochs : by_steps;
-    return 0;
-}
-
 /* ---- reports ---- */
 
 static struct standing standing(const struct trainer *t, double lr) {
@@ -153,10 +135,21 @@ static void report_untrained(struct trainer *t, const struct step_result *first)
     metrics_untrained(&t->metrics, first, &start);
 }
 
-/* The first rank looks for the last good checkpoint; the others fail beside it. */
+/* What is wrong, as all ranks have found. */
+struct diverging {
+    const struct trainer *t;
+    const char *what;
+};
+
+static int look_for_checkpoint(void *user) {
+    const struct diverging *d = user;
+    return diverged_say(d->t->config, d->t->run->place, d->t->state.step, d->what);
+}
+
+/* The first rank looks for the last good checkpoint and says which it is, however long that takes. */
 static int say_diverged(const struct trainer *t, const char *what) {
-    if (!writes(t)) return fail("%s", what);
-    return diverged_say(t->config, t->run->place, t->state.step, what);
+    struct diverging diverging = {t, what};
+    return ranks_do(t->ranks, writes(t) ? look_for_checkpoint : NULL, &diverging);
 }
 
 static int check_loss(struct trainer *t, double loss, uint64_t terms) {
@@ -172,24 +165,29 @@ static uint64_t bytes_of_checkpoint(const struct trainer *t) {
     return table_file_bytes(t->target) + table_file_bytes(t->context) + frozen_bytes(&t->session.frozen);
 }
 
-static int write_files(struct trainer *t) {
-    struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
-    if (follow(t)) return -1;
-    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
-    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    return result || run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+static int follow_run(void *user) {
+    return follow(user);
 }
 
-/* The first rank writes the tables one after the other, and the others give it their columns in the same order. */
-static int give_tables(struct trainer *t) {
-    return table_give(t->target) || table_give(t->context) ? -1 : 0;
+/* The run's directory, now that it has a checkpoint. */
+static int settle_run(void *user) {
+    struct trainer *t = user;
+    return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
+/* By all ranks; what is only done to directories, by the first one. */
+static int write_files(struct trainer *t) {
+    struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
+    if (ranks_do(t->ranks, writes(t) ? follow_run : NULL, t)) return -1;
+    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
+    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
+    return result ? -1 : ranks_do(t->ranks, writes(t) ? settle_run : NULL, t);
 }
 
 static int write_checkpoint(struct trainer *t) {
     double began = progress_now();
     t->state.seconds = seconds_trained(t);
-    if (t->ops->drain(t->backend)) return -1;
-    if (ranks_agree(t->ranks, writes(t) ? write_files(t) : give_tables(t))) return -1;
+    if (t->ops->drain(t->backend) || write_files(t)) return -1;
     due_written(&t->due, t->state.step, progress_now() - began, progress_now());
     return 0;
 }
@@ -370,7 +368,7 @@ static int prepare(struct trainer *t) {
     t->batch = s->plan.batch;
     t->corpus = (struct corpus_identity){vocab_fingerprint(&s->vocab), s->stream.checksum};
     t->examples_per_epoch = example_count(&s->examples.source);
-    return count_run(t);
+    return schedule_examples(t->config, t->examples_per_epoch, t->batch, &t->total);
 }
 
 /* ---- a run that goes on ---- */

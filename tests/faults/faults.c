@@ -4,13 +4,15 @@
  *   FAULT_KIND=write FAULT_NUMBER=3 FAULT_ERROR=ENOSPC LD_PRELOAD=build/faults.so build/sptx-w2v train ...
  *
  *   FAULT_KIND     open read write print sync rename unlink mkdir stat list truncate map memory thread lock close
+ *   FAULT_FUNCTION of that kind only the calls of this function count (pwrite)
  *   FAULT_NUMBER   which call of that kind, counted from main()'s first; 0: none
  *   FAULT_ERROR    EIO, ENOSPC, ENOMEM, EINTR, EAGAIN, EMFILE, EACCES, ENOLCK;
- *                  SHORT: transfers half of what was asked; KILL: the process is killed in the place of the call
+ *                  SHORT: transfers half of what was asked; KILL: the process is killed in the place of the call; STOP: it is stopped there
  *   FAULT_LASTING  1: every later call of the kind fails too (a disk that stays full, a machine without memory)
  *   FAULT_LOG      a file that gets lines: "fired KIND NUMBER FUNCTION" and the program's return addresses, and at the
  *                  end "counted KIND NUMBER" for each kind
  *   FAULT_SYNC     skip: what is synced is not waited for (tests kill processes, not machines)
+ *   FAULT_SLEEP    whole seconds that each pwrite takes
  *   FAULT_CLOCK    whole seconds that each write takes by the monotonic clock: a slow disk that no test waits for
  *
  * Counted are the calls of the program and of the libraries it uses, from main() to the end of the process, but none
@@ -62,18 +64,18 @@ enum kind {
 static const char *const kind_names[KINDS] = {"open",   "read",   "write", "print", "sync",     "rename",
                                               "unlink", "mkdir",  "stat",  "list",  "truncate", "map",
                                               "memory", "thread", "lock",  "close"};
-enum { SHORT = -1, DIE = -2, FRAMES = 24 };
+enum { SHORT = -1, DIE = -2, HALT = -3, FRAMES = 24 };
 static const struct {
     const char *name;
     int number;
 } errors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR}, {"EAGAIN", EAGAIN},
-              {"EMFILE", EMFILE}, {"EACCES", EACCES}, {"ENOLCK", ENOLCK}, {"SHORT", SHORT}, {"KILL", DIE}};
+              {"EMFILE", EMFILE}, {"EACCES", EACCES}, {"ENOLCK", ENOLCK}, {"SHORT", SHORT}, {"KILL", DIE}, {"STOP", HALT}};
 
 static int in_main; /* 1 from main()'s first instruction on */
 static enum kind wanted = KINDS;
 static uint64_t wanted_number;
-static int wanted_error, lasting, skip_sync, write_seconds;
-static const char *log_path;
+static int wanted_error, lasting, skip_sync, write_seconds, sleep_seconds;
+static const char *log_path, *wanted_function;
 static uintptr_t program_base;
 static _Atomic uint64_t counted[KINDS];
 
@@ -87,9 +89,11 @@ static void refuse_environment(const char *name, const char *value) {
 static void read_environment(void) {
     const char *kind = getenv("FAULT_KIND"), *error = getenv("FAULT_ERROR"), *number = getenv("FAULT_NUMBER");
     log_path = getenv("FAULT_LOG");
+    wanted_function = getenv("FAULT_FUNCTION");
     lasting = getenv("FAULT_LASTING") != NULL;
     skip_sync = getenv("FAULT_SYNC") != NULL;
     write_seconds = getenv("FAULT_CLOCK") ? atoi(getenv("FAULT_CLOCK")) : 0;
+    sleep_seconds = getenv("FAULT_SLEEP") ? atoi(getenv("FAULT_SLEEP")) : 0;
     if (!kind) return;
     for (wanted = 0; wanted < KINDS && strcmp(kind, kind_names[wanted]); wanted++) {
     }
@@ -130,11 +134,12 @@ static void log_fault(const char *function) {
 
 /* 0: the call is made as it is. Otherwise the error that it gives, or SHORT. */
 static int fault(enum kind kind, const char *function) {
-    if (!in_main) return 0;
+    if (!in_main || (kind == wanted && wanted_function && strcmp(function, wanted_function))) return 0;
     uint64_t number = atomic_fetch_add(&counted[kind], 1) + 1;
+    if (sleep_seconds && !strcmp(function, "pwrite")) sleep((unsigned)sleep_seconds);
     if (kind != wanted || !wanted_number || (lasting ? number < wanted_number : number != wanted_number)) return 0;
     if (number == wanted_number) log_fault(function);
-    if (wanted_error == DIE) kill(getpid(), SIGKILL);
+    if (wanted_error == DIE || wanted_error == HALT) kill(getpid(), wanted_error == DIE ? SIGKILL : SIGSTOP);
     return wanted_error;
 }
 

@@ -1,0 +1,164 @@
+#include "agree.h"
+
+#include "base/progress.h"
+#include "base/report.h"
+#include "group.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What ranks tell one another: 0, the exit code of a failure, or one of these. */
+enum {
+    CODE_BUSY = -1,  /* its work goes on */
+    CODE_RESULT = 16 /* and more: a result above 0 */
+};
+enum { LOOK_NANOSECONDS = 100000 }; /* between two looks whether work is done */
+
+/* What a rank says when it fails, as the others get it. */
+struct last_words {
+    char sentence[3072], host[256];
+};
+
+static struct last_words own_words(void) {
+    struct last_words words = {{0}, {0}};
+    snprintf(words.sentence, sizeof words.sentence, "%s", report_sentence());
+    if (gethostname(words.host, sizeof words.host - 1)) words.host[0] = 0;
+    return words;
+}
+
+static void name_rank(char *text, size_t capacity, const struct ranks *ranks, unsigned number, const char *host) {
+    snprintf(text, capacity, "rank %u of %u, on %s: ", number, ranks->count, *host ? host : "a machine without a name");
+}
+
+void agree_on_nothing(const struct ranks *ranks, int code) {
+    struct last_words words = own_words();
+    char name[320];
+    name_rank(name, sizeof name, ranks, ranks->number, words.host);
+    report_dying(name, words.sentence, "");
+    group_ops.end(ranks->group, code);
+}
+
+void agree_in_time(struct ranks *ranks, int late, const char *what) {
+    if (!late) return;
+    unsigned r = group_ops.missing(ranks->group, PATIENCE);
+    if (r < ranks->count)
+        fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout): its process hangs", r,
+             ranks->count, what, ranks->patience);
+    else
+        fail("ranks waited for one another for more than %u s (device.rank_timeout)", ranks->patience);
+    agree_on_nothing(ranks, 1);
+}
+
+/* The first rank is the one that speaks: what is wrong with it needs no name. */
+int agree_on_failure(struct ranks *ranks, unsigned from) {
+    struct last_words words = own_words();
+    char name[320] = "";
+    int late = group_ops.share(ranks->group, from, &words, sizeof words, ranks->patience);
+    agree_in_time(ranks, late, "a failure");
+    if (from) name_rank(name, sizeof name, ranks, from, words.host);
+    report_clear();
+    ranks->over = 1;
+    return ranks->codes[from] == 2 ? fail_usage("%s%s", name, words.sentence) : fail("%s%s", name, words.sentence);
+}
+
+/* ---- agreeing ---- */
+
+static int code_of(int result) {
+    return result > 0 ? CODE_RESULT + result : !result ? 0 : report_exit_code() ? report_exit_code() : 1;
+}
+
+static int is_failure(int code) {
+    return code > 0 && code < CODE_RESULT;
+}
+
+/* Everyone's code to everyone: the first rank that failed, or count. A rank that fails does not wait for long. `seconds`: how
+ * long the others wait; 0: however long it takes. */
+static unsigned tell(struct ranks *ranks, int code, double seconds) {
+    int late = group_ops.tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
+    if (late && is_failure(code)) agree_on_nothing(ranks, code);
+    agree_in_time(ranks, late, "a checkpoint");
+    unsigned r = 0;
+    while (r < ranks->count && !is_failure(ranks->codes[r])) r++;
+    return r;
+}
+
+int ranks_agree(struct ranks *ranks, int result) {
+    if (is_alone(ranks)) return result;
+    if (ranks->over) return -1;
+    unsigned failed = tell(ranks, code_of(result), 0);
+    return failed < ranks->count ? agree_on_failure(ranks, failed) : 0;
+}
+
+/* ---- work that may take long ---- */
+
+static void *run(void *context) {
+    struct ranks_work *work = context;
+    report_use(work->report);
+    work->result = work->work(work->user);
+    __atomic_store_n(&work->done, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user) {
+    *work = (struct ranks_work){.work = what, .user = user, .report = report_current()};
+    int error = pthread_create(&work->thread, NULL, run, work);
+    work->begun = !error;
+    if (!error) return;
+    work->result = fail("a thread for writing cannot be started: %s", strerror(error));
+    work->done = 1;
+}
+
+static int is_done(const struct ranks_work *work) {
+    return !work || __atomic_load_n(&work->done, __ATOMIC_ACQUIRE);
+}
+
+static void await(const struct ranks_work *work, double seconds) {
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    double began = progress_now();
+    while (!is_done(work) && progress_now() - began < seconds) nanosleep(&pause, NULL);
+}
+
+/* What this thread and the other have come to: a failure, or the larger result. */
+static int both(const struct ranks_work *work, int result) {
+    if (!work || result < 0 || !is_done(work)) return result;
+    return work->result < 0 || work->result > result ? work->result : result;
+}
+
+static int join(struct ranks_work *work, int result) {
+    if (work && work->begun) pthread_join(work->thread, NULL);
+    return both(work, result);
+}
+
+/* One look at all ranks. *busy: one of them still works. */
+static unsigned look(struct ranks *ranks, const struct ranks_work *work, int result, int *busy) {
+    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often this rank says that it is there */
+    if (result >= 0) await(work, own < 1 ? own : 1);
+    int done = result < 0 || is_done(work);
+    unsigned failed = tell(ranks, done ? code_of(both(work, result)) : CODE_BUSY, ranks->patience);
+    *busy = 0;
+    for (unsigned r = 0; r < ranks->count; r++) *busy |= ranks->codes[r] == CODE_BUSY;
+    return failed;
+}
+
+int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result) {
+    int busy = !is_alone(ranks) && !ranks->over;
+    unsigned failed = ranks_count(ranks);
+    while (busy && failed == ranks->count) failed = look(ranks, work, result, &busy);
+    result = join(work, result);
+    if (is_alone(ranks)) return result;
+    if (ranks->over) return -1;
+    if (failed < ranks->count) return agree_on_failure(ranks, failed);
+    for (unsigned r = 0; r < ranks->count; r++)
+        if (ranks->codes[r] - CODE_RESULT > result) result = ranks->codes[r] - CODE_RESULT;
+    return result;
+}
+
+int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user) {
+    struct ranks_work work;
+    if (is_alone(ranks)) return what ? what(user) : 0;
+    if (ranks->over) return -1;
+    if (what) ranks_begin(&work, what, user);
+    return ranks_meet(ranks, what ? &work : NULL, 0);
+}

@@ -1,0 +1,84 @@
+#include "shared_file.h"
+
+#include "base/retry.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What the first rank says of its file. */
+struct notice {
+    char name[4096]; /* "": too long a name */
+    uint64_t number; /* what each rank writes there, its own number added */
+};
+
+/* A rank's look at the file. */
+struct probe {
+    struct ranks *ranks;
+    struct file_part *part;
+    const char *path;
+    struct notice notice;
+    uint64_t at;
+};
+
+/* 1: this rank does not see it. */
+static int write_number(void *user) {
+    struct probe *p = user;
+    uint64_t number = p->notice.number + p->ranks->number, at = p->at + p->ranks->number * sizeof number;
+    if (!*p->notice.name) return 1;
+    if (!ranks_first(p->ranks) && file_part_join(p->part, p->path, p->notice.name)) return 1;
+    return retry_write_at(p->part->fd, &number, sizeof number, at) || retry_sync(p->part->fd) ? 1 : 0;
+}
+
+/* 1: not all ranks' numbers have come. */
+static int read_numbers(void *user) {
+    struct probe *p = user;
+    uint64_t number;
+    int fd = retry_open(p->notice.name, O_RDONLY | O_CLOEXEC), missing = fd < 0;
+    for (unsigned r = 0; r < p->ranks->count && !missing; r++)
+        missing = retry_read_at(fd, &number, sizeof number, p->at + r * sizeof number) != sizeof number ||
+                  number != p->notice.number + r;
+    if (fd >= 0) close(fd);
+    return missing;
+}
+
+/* As the name is one that nobody else has, so is its checksum. */
+static void describe(struct notice *notice, const char *name) {
+    *notice = (struct notice){.number = 14695981039346656037u};
+    if (strlen(name) < sizeof notice->name) strcpy(notice->name, name);
+    for (const char *c = name; *c; c++) notice->number = (notice->number ^ (unsigned char)*c) * 1099511628211u;
+}
+
+unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
+                          uint64_t at) {
+    struct probe p = {.ranks = ranks, .part = part, .path = path, .at = at};
+    *part = (struct file_part){path, -1};
+    if (ranks_meet(ranks, NULL, writer ? file_part_of(part, writer) : 0)) return 0;
+    if (ranks_count(ranks) == 1) return 1;
+    if (writer) describe(&p.notice, writer->partial);
+    ranks_share(ranks, &p.notice, sizeof p.notice);
+    int alone = ranks_do(ranks, write_number, &p);
+    if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
+    if (alone && !writer) file_part_close(part); /* it may be another file's */
+    return alone < 0 ? 0 : alone ? 1 : ranks->count;
+}
+
+/* What no two files have alike. */
+struct identity {
+    uint64_t inode, bytes;
+    int64_t seconds, nanoseconds; /* last written */
+};
+
+unsigned shared_file_readers(struct ranks *ranks, const char *path) {
+    struct identity own = {0}, first;
+    struct stat about;
+    if (ranks_count(ranks) == 1) return 1;
+    if (ranks_meet(ranks, NULL, 0)) return 0;
+    if (!stat(path, &about))
+        own = (struct identity){(uint64_t)about.st_ino, (uint64_t)about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec};
+    first = own;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_any(ranks, memcmp(&own, &first, sizeof own) ? 1 : 0) ? 1 : ranks->count;
+}

@@ -1,0 +1,63 @@
+"""What tests of several ranks have in common: mpirun, and programs under it."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, ROOT
+
+BUILT = ROOT / os.environ.get("BUILD", "build")
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+ENVIRONMENT = {key: value for key, value in ENVIRONMENT.items() if key not in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")}
+
+
+def command(ranks, *arguments):
+    return ["mpirun", "--oversubscribe", "-n", str(ranks), *map(str, arguments)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mpi():
+    if not shutil.which("mpirun"):
+        pytest.skip("there is no mpirun here")
+    done = subprocess.run(command(2, PROGRAM, "train"), env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    if "without MPI" in done.stderr:
+        pytest.skip("the program is built without MPI")
+
+
+def train(sptx, ranks, *arguments, expect=0):
+    """Trains with so many ranks; 0 is the program without mpirun."""
+    words = [PROGRAM, "train", *arguments]
+    done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+    assert (done.returncode != 0) == (expect != 0), done.stderr[-3000:]
+    return done
+
+
+def refuses(sptx, ranks, *arguments):
+    """The one sentence of a run that must fail; mpirun has more to say around it."""
+    return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
+
+
+def only_sentence(stderr):
+    said = [line for line in stderr.split("\n") if line.startswith("sptx-w2v: ") and "warning" not in line]
+    assert len(said) == 1, stderr
+    return said[0][len("sptx-w2v: "):]
+
+
+@pytest.fixture
+def small(sptx):
+    for name in ("friends.lists", "friends.pairs", "papers.adjacency"):
+        shutil.copy(ROOT / "corpora" / name, sptx.directory)
+    return sptx
+
+
+def built(name):
+    if not (BUILT / name).exists():
+        pytest.skip(f"{BUILT / name} is not built")
+    return BUILT / name
+
+
+def together(ranks, what):
+    return subprocess.run(command(ranks, built("test_together"), what), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60)

@@ -1,0 +1,129 @@
+"""Checkpoints of several ranks, which all of them write and read: mpirun -n G sptx-w2v train."""
+import os
+import subprocess
+import time
+
+import pytest
+
+from conftest import FAULTS, PROGRAM
+from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noqa: F401
+
+# Each rank writes a number and its rows to each of two files a checkpoint, in this order; of the second checkpoint, and for the
+# first rank, which writes its name into the lock before:
+NUMBER, ROWS, ROWS_OF_FIRST = 5, 6, 7
+
+
+def with_fault(sptx, rank, function, number, error, *arguments, kind="write"):
+    """Three ranks, one of which fails the call of this number of a function, over a corpus that is encoded already."""
+    sptx("plan", *arguments)
+    fault = ["env", f"LD_PRELOAD={FAULTS}", f"FAULT_KIND={kind}", f"FAULT_FUNCTION={function}", f"FAULT_NUMBER={number}",
+             f"FAULT_ERROR={error}"]
+    words = ["mpirun", "--oversubscribe"]
+    for r in range(3):
+        words += [":"] * (r > 0) + ["-n", "1", *(fault if r == rank else []), PROGRAM, "train", *arguments]
+    return subprocess.run(list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                          capture_output=True, encoding="utf-8", timeout=60)
+
+
+BRIEF = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 30, "batch": 128}, "optimizer": {"rule": "adam"},
+         "run": {"checkpoint_every": "10 steps", "keep": 9}}
+
+
+@pytest.fixture
+def faulty(small):
+    if not FAULTS.exists():
+        pytest.skip(f"{FAULTS} is not built")
+    return small
+
+
+def goes_on_to_the_same_bytes(sptx):
+    train(sptx, 3, sptx.config(**BRIEF), "--run.dir=whole")
+    train(sptx, 3, "run.ini", "--resume")
+    assert sptx.tables() == sptx.tables("whole")
+
+
+@pytest.mark.parametrize("rank, function, number, error, kind, says", [
+    (2, "pwrite", ROWS, "ENOSPC", "write", "cannot write"),
+    pytest.param(0, "pwrite", ROWS_OF_FIRST, "EIO", "write", "cannot write", marks=pytest.mark.long),
+    (1, "fsync", ROWS, "EIO", "sync", "cannot sync"),
+])
+def test_a_disk_that_fails_a_rank_ends_all_and_the_older_checkpoint_stays(faulty, rank, function, number, error, kind, says):
+    done = with_fault(faulty, rank, function, number, error, faulty.config(**BRIEF), kind=kind)
+    said = only_sentence(done.stderr)
+    assert done.returncode != 0 and f"{says} '" in said and "target.npy'" in said
+    assert said.startswith(f"rank {rank} of 3, on ") == (rank > 0)
+    assert sorted(name for name in os.listdir(faulty.path("run")) if name.startswith("checkpoint")) == ["checkpoint-10"]
+    assert faulty.path("run", "latest").read_text() == "checkpoint-10\n"
+    goes_on_to_the_same_bytes(faulty)
+
+
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
+def test_a_rank_killed_in_a_checkpoint_leaves_the_older_one(faulty, rank):
+    began = time.monotonic()
+    done = with_fault(faulty, rank, "pwrite", ROWS if rank else ROWS_OF_FIRST, "KILL", faulty.config(**BRIEF))
+    assert done.returncode != 0 and time.monotonic() - began < 30 and "signal 9" in done.stderr
+    assert faulty.path("run", "latest").read_text() == "checkpoint-10\n"
+    goes_on_to_the_same_bytes(faulty)
+
+
+@pytest.mark.parametrize("rank, function, number, kind", [
+    (2, "pwrite", ROWS, "write"),
+    pytest.param(0, "pwrite", ROWS_OF_FIRST, "write", marks=pytest.mark.long),
+    (0, "rename", 11, "rename"),  # that of the whole second checkpoint
+])
+def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, rank, function, number, kind):
+    began = time.monotonic()
+    done = with_fault(faulty, rank, function, number, "STOP", faulty.config(**BRIEF), "--device.rank_timeout=1", kind=kind)
+    assert done.returncode != 0 and time.monotonic() - began < 30
+    assert f"rank {rank} of 3 did not come with its part of a checkpoint within 1 s (device.rank_timeout)" in done.stderr
+    goes_on_to_the_same_bytes(faulty)  # mpirun lets a stopped process go on before it ends it
+
+
+def test_a_slow_disk_is_no_rank_that_hangs(faulty):
+    """Each write of the second rank takes two seconds, and its process answers."""
+    words = [PROGRAM, "train", faulty.config(**BRIEF), "--device.rank_timeout=1", "--train.steps=10"]
+    slow = ["env", f"LD_PRELOAD={FAULTS}", "FAULT_SLEEP=2", *words]
+    done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *slow])),
+                          cwd=faulty.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                          encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("rank, number, error", [(1, NUMBER, "ENOSPC"), (2, ROWS, "SHORT")])
+def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, rank, number, error):
+    """A rank that cannot write to the file gives its columns to the first one; a write that stops half way goes on."""
+    config = faulty.config(**BRIEF)
+    train(faulty, 3, config, "--run.dir=whole")
+    done = with_fault(faulty, rank, "pwrite", number, error, config)
+    assert done.returncode == 0, done.stderr
+    for step in (10, 20, 30):
+        for name in ("target.npy", "context.npy"):
+            paths = [faulty.path(run, f"checkpoint-{step}", name) for run in ("run", "whole")]
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_ranks_that_do_not_see_one_file_system(small):
+    """The second rank has a disk of its own under the same name, as on another machine, with a copy of the run's keys alone."""
+    script = 'keys=$(cat run/config.ini); mount -t tmpfs none "$PWD" && cd "$PWD" && mkdir run && ' \
+             '{ [ -z "$keys" ] || echo "$keys" >run/config.ini; } && exec "$@"'
+    own = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*own, "true"], cwd=small.directory, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    config = small.config(**BRIEF, corpus={"path": small.path("corpus.txt")})
+    train(small, 2, config, "--run.dir=whole")
+    there = small.path("there")
+    there.mkdir()
+    for name in ("first", "second"):
+        steps = ["--train.steps=20"] if name == "first" else ["--resume"]
+        words = [PROGRAM, "train", small.path(config), f"--run.dir={there / 'run'}", *steps]
+        done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *own, *words])),
+                              cwd=there, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+                              timeout=60)
+        assert done.returncode == 0, done.stderr
+    assert small.tables("there/run") == small.tables("whole")
+
+
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(5, marks=pytest.mark.long)])
+def test_tables_of_many_chunks_have_one_file(sptx, ranks):
+    done = together(ranks, sptx.directory)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
