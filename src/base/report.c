@@ -19,6 +19,9 @@ struct report {
 };
 
 static struct report of_program = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static FILE *held; /* of the program's: lines that wait; NULL: they are written at once */
+static char *held_text;
+static size_t held_bytes;
 static _Thread_local struct report *used; /* NULL: the program's */
 
 static struct report *current(void) {
@@ -111,10 +114,22 @@ static void write_line(const char *prefix, const char *text) {
     struct report *report = current();
     pthread_mutex_lock(&report->lock);
     if (!report->quiet) {
-        take_live_away(report);
-        fprintf(stderr, "%s%s\n", prefix, text);
+        if (!held) take_live_away(report);
+        fprintf(held ? held : stderr, "%s%s\n", prefix, text);
     }
     pthread_mutex_unlock(&report->lock);
+}
+
+void report_hold(void) {
+    if (!held) held = open_memstream(&held_text, &held_bytes);
+}
+
+void report_tell(void) {
+    if (!held) return;
+    fclose(held);
+    held = NULL;
+    fwrite(held_text, 1, held_bytes, stderr);
+    free(held_text);
 }
 
 void warn(const char *format, ...) {

@@ -43,8 +43,10 @@ int cmd_train(int argc, char **argv) {
     struct trainer_options how = {.ranks = &ranks};
     struct config config = {0};
     int result = ranks_open(&ranks);
+    report_hold(); /* the ranks that this process becomes read the configuration again */
     if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
     if (!result) result = launch_gpus(&config, argv);
+    report_tell();
     if (!result) result = trainer_run(&config, &how);
     config_release(&config);
     ranks_close(&ranks);

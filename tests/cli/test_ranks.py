@@ -216,6 +216,8 @@ def test_gpus_are_processes_that_the_program_begins(small):
     train(small, 2, config, "--run.dir=two")
     train(small, 0, config, "--run.dir=own", "--device.gpus=2")
     assert small.tables("own") == small.tables("two")
+    warned = train(small, 0, config, "--run.dir=warned", "--device.gpus=2", "--optimizer.rho=0.5").stderr
+    assert warned.count("has no effect") == 1
     quiet = train(small, 0, config, "--run.dir=quiet", "--device.gpus=2", "--quiet")
     assert quiet.stdout == quiet.stderr == ""
     assert "begin it without mpirun" in refuses(small, 3, config, "--device.gpus=2")

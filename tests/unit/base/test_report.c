@@ -84,6 +84,24 @@ static void lines_off_a_terminal(void **state) {
     free(text);
 }
 
+static void speak_later(void) {
+    report_quiet(0);
+    report_hold();
+    warn("held");
+    note("held, too");
+    fputs("at once\n", stderr);
+    report_tell();
+    warn("after it");
+    report_tell(); /* nothing is held */
+    report_quiet(1);
+}
+
+static void what_is_held_is_told_in_its_order(void **state) {
+    char *text = stderr_of(speak_later);
+    assert_string_equal(text, "at once\nsptx-w2v: warning: held\nheld, too\nsptx-w2v: warning: after it\n");
+    free(text);
+}
+
 static void show_progress(void) {
     struct progress progress;
     report_quiet(0);
@@ -180,6 +198,7 @@ int main(void) {
                                        TEST(a_long_sentence_is_cut_not_overrun),
                                        TEST(threads_do_not_mix_their_sentences),
                                        TEST(lines_off_a_terminal),
+                                       TEST(what_is_held_is_told_in_its_order),
                                        TEST(progress_says_share_rate_and_time_left),
                                        TEST(the_clock_goes_on),
                                        TEST(sinks_keep_their_own),
