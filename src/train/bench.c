@@ -301,6 +301,8 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks) {
     struct training t = {.config = config, .out = out, .ranks = ranks};
     double began = progress_now();
+    if (ranks_count(ranks) > 1 && config_replicas(config) > 1)
+        return fail("bench ranks measures exact steps: set train.update = batch");
     *out = (struct bench_training){.hogwild = config->train_update == UPDATE_HOGWILD};
     int result = prepare(&t);
     out->loading = progress_now() - began;

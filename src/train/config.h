@@ -78,6 +78,8 @@ const char *config_cpu_alone(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);
+/* How many of them train whole tables of their own, each a share of the positions; 1: they share out the columns. */
+unsigned config_replicas(const struct config *config);
 
 /* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
  * stay the config's. */

@@ -16,6 +16,10 @@ unsigned config_ranks(const struct config *c) {
     return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
 }
 
+unsigned config_replicas(const struct config *c) {
+    return c->train_update == UPDATE_HOGWILD ? config_ranks(c) : 1;
+}
+
 /* ---- "auto" ---- */
 
 static void choose(int *value, int automatic, int chosen) {
@@ -164,16 +168,24 @@ static int check_optimizer(const struct config *c) {
     return 0;
 }
 
+/* What is exchanged often are the first rows, and what adds up are weights. */
+static int check_replicas(const struct config *c) {
+    unsigned ranks = config_replicas(c);
+    if (ranks > 1 && c->optimizer_rule != RULE_SGD)
+        return fail("train.update = hogwild over %u ranks works with optimizer.rule = sgd alone; set train.update = batch", ranks);
+    if (ranks > 1 && c->corpus_order != ORDER_FREQUENCY)
+        return fail("train.update = hogwild over %u ranks needs corpus.order = frequency; set that, or train.update = batch", ranks);
+    return 0;
+}
+
 static int check_ranks(const struct config *c) {
     unsigned ranks = config_ranks(c);
     if (c->device_gpus > 1 && ranks != c->device_gpus)
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
+    if (c->train_update == UPDATE_HOGWILD) return check_replicas(c);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
-    if (ranks > 1 && c->train_update == UPDATE_HOGWILD)
-        return fail("train.update = hogwild needs whole rows, and %u ranks share out the columns; set train.update = batch",
-                    ranks);
     return 0;
 }
 

@@ -19,15 +19,29 @@ static const char *other_ways(const struct config *c) {
                          : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
 }
 
-int diverged_say(const struct config *config, const char *run, uint64_t step, const char *what) {
+/* What is wrong, as all ranks have found. */
+struct diverging {
+    const struct config *config;
+    const char *run;
+    uint64_t step;
+    const char *what;
+};
+
+static int say(void *user) {
+    const struct diverging *d = user;
     char seen[256];
-    snprintf(seen, sizeof seen, "%s", what);
+    snprintf(seen, sizeof seen, "%s", d->what);
     report_clear();
-    char *kept = checkpoint_newest(run, NULL, &(int){0});
+    char *kept = checkpoint_newest(d->run, NULL, &(int){0});
     report_clear();
-    fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen,
-         step, config->optimizer_lr, other_ways(config),
+    fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen, d->step,
+         d->config->optimizer_lr, other_ways(d->config),
          kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
     free(kept);
     return -1;
+}
+
+int diverged_say(const struct config *config, struct ranks *ranks, const char *run, uint64_t step, const char *what) {
+    struct diverging diverging = {config, run, step, what};
+    return ranks_do(ranks, ranks_first(ranks) ? say : NULL, &diverging);
 }

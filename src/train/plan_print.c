@@ -91,6 +91,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");
+    if (plan->replicas > 1)
+        line(to_stdout, "ranks", "%u train a share of the positions each; what follows is one's", plan->replicas);
     if (plan->ranks > 1)
         line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",
              plan->ranks, plan->columns);
@@ -157,6 +159,7 @@ void planner_print_json(const struct plan *plan) {
                   {"hot_rows", plan->hot_rows},
                   {"batch", plan->batch},
                   {"ranks", plan->ranks},
+                  {"replicas", plan->replicas},
                   {"columns", plan->columns}};
     printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
     json_part(plan, "target", plan->target, plan->target_bytes);

@@ -1,5 +1,6 @@
 /* The planner knows counts, keys and the machine, and allocates nothing. */
 #include "planning.h"
+#include "replicas.h"
 
 #include "base/memory.h"
 #include "base/pool.h"
@@ -251,6 +252,7 @@ static void add_up(struct planning *p) {
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     p->unmeasured_host = PROGRAM_BYTES + held + grow_bytes(p->config, plan->rows) +
                          table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
+    if (plan->replicas > 1) p->unmeasured_host += replicas_bytes(plan->rows, plan->dim) + RANKS_BYTES;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
@@ -323,7 +325,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->tokens = p->source.tokens;
     plan->sentences = p->source.sentences;
     plan->dim = (uint32_t)p->config->model_dim;
-    plan->ranks = config_ranks(p->config);
+    plan->replicas = config_replicas(p->config);
+    plan->ranks = plan->replicas > 1 ? 1 : config_ranks(p->config);
     plan->columns = ranks_columns(plan->dim, plan->ranks, 0).count;
     plan->layout = record_layout_make(&p->rule, plan->columns);
     plan->vocab_bytes = vocab_bytes(vocab);

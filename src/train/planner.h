@@ -25,6 +25,7 @@ struct plan {
     uint64_t rows, tokens, sentences;
     uint32_t dim;
     unsigned ranks; /* that share out the columns; 1: this process has all. All below is of the rank that has the most */
+    unsigned replicas; /* ranks that have all columns, and train a share of the positions each */
     uint32_t columns;
     struct record_layout layout; /* of those columns */
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */

@@ -24,6 +24,9 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     const char *cpu_alone = config_cpu_alone(config);
     if (session_backend(config, ops)) return -1;
+    if (*ops == &backend_cuda && config_replicas(config) > 1)
+        return fail("train.update = hogwild over several ranks trains on CPUs alone, whose replicas differences cross by way of the "
+                    "host: set train.update = batch, or device.backend = cpu");
     if (*ops != &backend_cuda || !cpu_alone) return 0;
     if (config->device_backend == BACKEND_CUDA)
         return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
@@ -36,13 +39,18 @@ static unsigned threads_of(const struct session *s) {
     return threads || !s->ranks ? threads : s->ranks->cores;
 }
 
+/* Those that share out the columns. */
+static struct ranks *column_ranks(const struct session *s) {
+    return config_replicas(s->config) > 1 ? NULL : s->ranks;
+}
+
 static int open_backend(struct session *s) {
     const struct config *c = s->config;
     struct backend_options options = {.threads = threads_of(s),
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
-                                      .ranks = s->ranks,
+                                      .ranks = column_ranks(s),
                                       .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
@@ -198,8 +206,9 @@ int session_tables(struct session *s) {
     if (c->examples_targets == TARGETS_NEW) s->examples.source.known = frozen[TABLE_TARGET];
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
-    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
-                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
+    struct ranks *ranks = column_ranks(s);
+    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
+                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
                ? -1
                : 0;
 }

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "metrics.h"
 #include "pipeline.h"
+#include "replicas.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "resume.h"
@@ -50,6 +51,7 @@ struct trainer {
     double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
     struct due due;
     struct metrics metrics;
+    struct replicas replicas; /* zeros where this rank's tables are no replica */
 };
 
 static int is_to_stop(const struct trainer *t) {
@@ -135,21 +137,8 @@ static void report_untrained(struct trainer *t, const struct step_result *first)
     metrics_untrained(&t->metrics, first, &start);
 }
 
-/* What is wrong, as all ranks have found. */
-struct diverging {
-    const struct trainer *t;
-    const char *what;
-};
-
-static int look_for_checkpoint(void *user) {
-    const struct diverging *d = user;
-    return diverged_say(d->t->config, d->t->run->place, d->t->state.step, d->what);
-}
-
-/* The first rank looks for the last good checkpoint and says which it is, however long that takes. */
 static int say_diverged(const struct trainer *t, const char *what) {
-    struct diverging diverging = {t, what};
-    return ranks_do(t->ranks, writes(t) ? look_for_checkpoint : NULL, &diverging);
+    return diverged_say(t->config, t->ranks, t->run->place, t->state.step, what);
 }
 
 static int check_loss(struct trainer *t, double loss, uint64_t terms) {
@@ -175,11 +164,17 @@ static int settle_run(void *user) {
     return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
 }
 
-/* By all ranks; what is only done to directories, by the first one. */
-static int write_files(struct trainer *t) {
+static int write_tables(void *user) {
+    struct trainer *t = user;
     struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
+    return checkpoint_write(t->run->place, &what, t->config->run_keep);
+}
+
+/* By all ranks; what is only done to directories, by the first one, and of replicas, which are alike, the tables too. */
+static int write_files(struct trainer *t) {
     if (ranks_do(t->ranks, writes(t) ? follow_run : NULL, t)) return -1;
-    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
+    int whole = t->replicas.ranks != NULL;
+    int result = whole ? ranks_do(t->ranks, writes(t) ? write_tables : NULL, t) : write_tables(t);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
     return result ? -1 : ranks_do(t->ranks, writes(t) ? settle_run : NULL, t);
 }
@@ -323,7 +318,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
     request.global_step = done;
     request.lr_first = schedule_rate(t->config, (double)done / (double)t->total);
     request.lr_last = *lr = schedule_rate(t->config, (double)(done + count) / (double)t->total);
-    if (t->ops->hogwild(t->backend, &request, &r)) return -1;
+    if (t->replicas.ranks ? replicas_train(&t->replicas, &request, &r) : t->ops->hogwild(t->backend, &request, &r)) return -1;
     metrics_add_piece(&t->metrics, &r);
     t->state.words += r.words;
     t->state.pairs += r.pairs;
@@ -331,8 +326,8 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
 }
 
 static int train_hogwild(struct trainer *t) {
-    uint64_t piece = 65536;
-    int stop = 0;
+    int alone = !t->replicas.ranks, stop = 0;
+    uint64_t piece = alone ? 65536 : replicas_piece(t->ranks->count, t->examples_per_epoch);
     double lr = 0;
     while (!stop && examples_done(t) < t->total) {
         uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - examples_done(t);
@@ -341,11 +336,13 @@ static int train_hogwild(struct trainer *t) {
         double started = progress_now();
         if (train_piece(t, count, &lr)) return -1;
         double took = progress_now() - started;
-        if (count == piece)
+        if (alone && count == piece)
             piece = took > 2 * piece_seconds && piece > 16384 ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
         int epoch_ended = move_on(t, count);
         t->state.step = examples_done(t) / t->batch;
-        stop = between_pieces(t, epoch_ended, wishes(t, epoch_ended));
+        unsigned wished = wishes(t, epoch_ended);
+        if ((epoch_ended || wished || examples_done(t) >= t->total) && replicas_settle(&t->replicas)) return -1;
+        stop = between_pieces(t, epoch_ended, wished);
         if (stop < 0) return -1;
         report_when_due(t, lr);
     }
@@ -388,6 +385,8 @@ static int train(struct trainer *t) {
     t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
     if (start_due(t)) return -1;
+    int replicas = config_replicas(t->config) > 1 && ranks_count(t->ranks) > 1;
+    if (replicas && ranks_meet(t->ranks, NULL, replicas_open(&t->replicas, t->ranks, t->target, t->context))) return -1;
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
@@ -487,6 +486,7 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     }
     if (!result) result = train_to_end(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
+    replicas_close(&t.replicas);
     session_close(&t.session);
     metrics_close(&t.metrics);
     claim_close(&t.claim);

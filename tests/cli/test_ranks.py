@@ -146,6 +146,48 @@ def test_what_reads_a_run_knows_of_no_ranks(small):
     assert small("train", "run.ini", "--resume").stderr.count("finished already") == 1
 
 
+# ---- lock-free: whole tables on every rank ----
+
+LOCK_FREE = {"model": {"dim": 50}, "train": {"update": "hogwild", "epochs": 6, "held_out": 0.1}, "optimizer": {"rule": "sgd", "lr": 0.1},
+             "device": {"backend": "cpu", "threads": 1}, "run": {"checkpoint_every": "epoch"}}
+
+
+def test_replicas_learn_what_one_learns(small):
+    """By three, with one thread each, that is one model; and a short corpus is exchanged often enough."""
+    config = small.config(**LOCK_FREE)
+    train(small, 0, config, "--run.dir=alone")
+    for run in ("three", "again"):
+        assert "train a share of the positions each" in train(small, 3, config, f"--run.dir={run}").stderr
+    assert small.tables("three") == small.tables("again")
+    first, last = held_out(small, "alone")[0], held_out(small, "alone")[-1]
+    assert last < 0.97 * first
+    assert held_out(small, "three")[-1] < last + 0.1 * (first - last)
+    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "three")]
+    assert words[0] == words[1]
+    small("nearest", "three", "t0w0")
+
+
+def test_replicas_go_on_from_a_checkpoint_and_end_as_one(small):
+    config = small.config(**LOCK_FREE)
+    train(small, 2, config, "--run.dir=whole")
+    train(small, 2, config)
+    shutil.rmtree(small.checkpoint())
+    assert "resumed" in train(small, 2, config, "--resume").stderr
+    assert small.tables() == small.tables("whole")
+    train(small, 3, config, "--resume", "--train.epochs=7")
+
+
+def test_what_replicas_cannot_do(small):
+    config = small.config(**LOCK_FREE)
+    assert "optimizer.rule = sgd alone" in refuses(small, 2, config, "--optimizer.rule=adagrad")
+    assert "corpus.order = frequency" in refuses(small, 2, config, "--corpus.order=first-seen")
+    assert "over 2 ranks" in small.refuses("plan", config, "--device.gpus=2", "--optimizer.rule=adagrad")
+    plans = [json.loads(small("plan", config, "--json", *more).stdout) for more in ([], ["--device.ranks=2"])]
+    assert [plan["replicas"] for plan in plans] == [1, 2] and plans[0]["columns"] == plans[1]["columns"] == 50
+    assert plans[1]["host_needed"] > plans[0]["host_needed"] + 2 * 200 * plans[0]["rows"]
+    assert ON_GPU is False or "on CPUs alone" in refuses(small, 2, config, "--device.backend=cuda")
+
+
 # ---- processes that end ----
 
 def process_of(rank, directory):
@@ -285,7 +327,6 @@ def test_bad_input_is_one_sentence(small):
     config = small.config(model={"dim": 50}, train={"steps": 5})
     assert "has no key 'steep'" in refuses(small, 3, config, "--train.steep=1")
     assert "model.dim = 2 has fewer columns than there are ranks" in refuses(small, 3, config, "--model.dim=2")
-    assert "set train.update = batch" in refuses(small, 2, config, "--train.update=hogwild")
     assert "cannot open" in refuses(small, 2, config, "--corpus.path=nothing.txt")
     assert "device.exchange = 'post'" in refuses(small, 2, config, "--device.exchange=post")
     assert "mpirun -n 3" in refuses(small, 2, config, "--device.ranks=3")

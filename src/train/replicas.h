@@ -1,0 +1,38 @@
+/* replicas: lock-free training over ranks. Each rank has whole tables and trains a share of the positions; what the rows of all
+ * replicas have moved by since they were last the same is added up, and then they are the same again:
+ *
+ *   row = base + (row of rank 0 - base) + (row of rank 1 - base) + ..
+ *
+ * Means of rows in the place of sums were measured, and lose (scripts/RESULTS.md): each replica has seen only its share of the
+ * positions, so its rows have moved only that far. Rows that are named often are exchanged often, since replicas that both move
+ * a row far without the other move it too far; the rest seldom.
+ */
+#ifndef SPTX_REPLICAS_H
+#define SPTX_REPLICAS_H
+
+#include "rows/table.h"
+
+struct replicas {
+    struct ranks *ranks; /* the caller's; NULL: there are none */
+    struct table *tables[2];
+    float *base[2]; /* [rows x packed record] as all replicas were after the last exchange of the row */
+    float *moved;   /* [a chunk of rows] what they have moved by since */
+    uint64_t pieces; /* trained since all rows were exchanged */
+};
+
+/* Whether these ranks have replicas, as this rank's tables stand; they are the same on all. -1 after fail(). */
+int replicas_open(struct replicas *replicas, struct ranks *ranks, struct table *target, struct table *context);
+void replicas_close(struct replicas *replicas); /* harmless on a zeroed one */
+
+/* Examples that `ranks` train together between two exchanges. */
+uint64_t replicas_piece(unsigned ranks, uint64_t examples_per_epoch);
+
+/* By all ranks: the examples of `request`, each rank its share, and an exchange. The result is that of all ranks. */
+int replicas_train(struct replicas *replicas, const struct hogwild_request *request, struct hogwild_result *result);
+/* All rows are the same on all ranks. */
+int replicas_settle(struct replicas *replicas);
+
+/* Bytes of a rank's memory beside its tables, which have rows of so many floats. */
+uint64_t replicas_bytes(uint64_t rows, uint64_t floats);
+
+#endif
