@@ -3,6 +3,10 @@
  */
 #include "cuda.cuh"
 
+extern "C" {
+#include "base/numa.h"
+}
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,6 +72,14 @@ void gpu_drop(struct backend *b, struct gpu_array *array) {
 
 /* ---- pinned host memory ---- */
 
+/* The node of host memory that is near the GPU. */
+static int near_node(const struct backend *b) {
+    char address[32];
+    if (cudaDeviceGetPCIBusId(address, sizeof address, b->device) == cudaSuccess) return numa_near("/sys", address);
+    cudaGetLastError();
+    return NUMA_NONE;
+}
+
 static void unpin(char *host, uint64_t registered) {
     for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
 }
@@ -130,6 +142,7 @@ int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, c
     if (!bytes) return 0;
     char *start = map_huge(capacity);
     if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, capacity / GIB, strerror(errno));
+    numa_place(start, capacity, near_node(b));
     if (touch(b, start, capacity, what) || pin(start, capacity, what, &registered)) {
         unpin(start, registered);
         munmap(start, capacity);
@@ -149,8 +162,12 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
 }
 
 int buffer_take(struct backend *b, void **host, uint64_t bytes) {
+    int node = near_node(b);
     *host = NULL;
-    CK(cudaHostAlloc(host, bytes, cudaHostAllocMapped));
+    numa_begin(node);
+    cudaError_t error = cudaHostAlloc(host, bytes, cudaHostAllocMapped);
+    numa_end(node);
+    CK(error);
     b->host_used += bytes;
     return 0;
 }

@@ -24,8 +24,8 @@ struct replicas {
 int replicas_open(struct replicas *replicas, struct ranks *ranks, struct table *target, struct table *context);
 void replicas_close(struct replicas *replicas); /* harmless on a zeroed one */
 
-/* Examples that `ranks` train together between two exchanges. */
-uint64_t replicas_piece(unsigned ranks, uint64_t examples_per_epoch);
+/* Examples that all ranks together train between two exchanges. */
+uint64_t replicas_piece(uint64_t examples_per_epoch);
 
 /* By all ranks: the examples of `request`, each rank its share, and an exchange. The result is that of all ranks. */
 int replicas_train(struct replicas *replicas, const struct hogwild_request *request, struct hogwild_result *result);

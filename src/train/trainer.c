@@ -327,7 +327,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
 
 static int train_hogwild(struct trainer *t) {
     int alone = !t->replicas.ranks, stop = 0;
-    uint64_t piece = alone ? 65536 : replicas_piece(t->ranks->count, t->examples_per_epoch);
+    uint64_t piece = alone ? 65536 : replicas_piece(t->examples_per_epoch);
     double lr = 0;
     while (!stop && examples_done(t) < t->total) {
         uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - examples_done(t);
