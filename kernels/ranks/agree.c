@@ -78,7 +78,7 @@ static int is_failure(int code) {
 static unsigned tell(struct ranks *ranks, int code, double seconds) {
     int late = group_ops.tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
     if (late && is_failure(code)) agree_on_nothing(ranks, code);
-    agree_in_time(ranks, late, "a checkpoint");
+    agree_in_time(ranks, late, "a step or a checkpoint");
     unsigned r = 0;
     while (r < ranks->count && !is_failure(ranks->codes[r])) r++;
     return r;

@@ -155,10 +155,10 @@ void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, voi
     line_up(ranks, sizes, counts, at);
     line_up(ranks, come, counts_come, where);
     int late = group_ops.swap(ranks->group, own, counts, at, others, counts_come, where, ranks->patience);
-    agree_in_time(ranks, late, "a checkpoint");
+    agree_in_time(ranks, late, "a step or a checkpoint");
 }
 
 void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size) {
     if (is_alone(ranks) || from == to || (ranks->number != from && ranks->number != to)) return;
-    agree_in_time(ranks, group_ops.pass(ranks->group, from, to, bytes, size, ranks->patience), "a checkpoint");
+    agree_in_time(ranks, group_ops.pass(ranks->group, from, to, bytes, size, ranks->patience), "a step or a checkpoint");
 }

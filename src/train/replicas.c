@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Measured on 16 million words (scripts/RESULTS.md): positions of all ranks between two exchanges of the rows that are named
- * most, how many those are, and how many such exchanges come to one of all rows. With twice as many positions four replicas
- * diverged in the first epoch, and with two and a half times as many two lost quality. */
+ * most, how many those are, and how many such exchanges come to one of all rows. With two and a half times as many positions two
+ * replicas lose quality. */
 enum { POSITIONS = 480000, HOT_ROWS = 4096, PIECES_TO_ALL = 10 };
 enum { PIECES_OF_EPOCH = 16 }; /* of a short corpus, at least */
 enum { CHUNK_ROWS = 4096 };

@@ -3,9 +3,10 @@
  *
  *   row = base + (row of rank 0 - base) + (row of rank 1 - base) + ..
  *
- * Means of rows in the place of sums were measured, and lose (scripts/RESULTS.md): each replica has seen only its share of the
- * positions, so its rows have moved only that far. Rows that are named often are exchanged often, since replicas that both move
- * a row far without the other move it too far; the rest seldom.
+ * Means of rows in the place of sums were measured, and lose: each replica has seen only its share of the positions, so its rows
+ * have moved only that far. Rows that are named often are exchanged often, since replicas that each move a row to where it
+ * belongs move it past that together; the rest seldom. Two replicas move it as far past as it was away, which training mends; of
+ * more the runs diverge (scripts/RESULTS.md), and they are refused (config_resolve.c).
  */
 #ifndef SPTX_REPLICAS_H
 #define SPTX_REPLICAS_H

@@ -153,18 +153,18 @@ LOCK_FREE = {"model": {"dim": 50}, "train": {"update": "hogwild", "epochs": 6, "
 
 
 def test_replicas_learn_what_one_learns(small):
-    """By three, with one thread each, that is one model; and a short corpus is exchanged often enough."""
+    """By two, with one thread each, that is one model; and a short corpus is exchanged often enough."""
     config = small.config(**LOCK_FREE)
     train(small, 0, config, "--run.dir=alone")
-    for run in ("three", "again"):
-        assert "train a share of the positions each" in train(small, 3, config, f"--run.dir={run}").stderr
-    assert small.tables("three") == small.tables("again")
+    for run in ("two", "again"):
+        assert "train a share of the positions each" in train(small, 2, config, f"--run.dir={run}").stderr
+    assert small.tables("two") == small.tables("again")
     first, last = held_out(small, "alone")[0], held_out(small, "alone")[-1]
     assert last < 0.97 * first
-    assert held_out(small, "three")[-1] < last + 0.1 * (first - last)
-    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "three")]
+    assert held_out(small, "two")[-1] < last + 0.1 * (first - last)
+    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "two")]
     assert words[0] == words[1]
-    small("nearest", "three", "t0w0")
+    small("nearest", "two", "t0w0")
 
 
 def test_replicas_go_on_from_a_checkpoint_and_end_as_one(small):
@@ -174,11 +174,12 @@ def test_replicas_go_on_from_a_checkpoint_and_end_as_one(small):
     shutil.rmtree(small.checkpoint())
     assert "resumed" in train(small, 2, config, "--resume").stderr
     assert small.tables() == small.tables("whole")
-    train(small, 3, config, "--resume", "--train.epochs=7")
+    train(small, 0, config, "--resume", "--train.epochs=7")
 
 
 def test_what_replicas_cannot_do(small):
     config = small.config(**LOCK_FREE)
+    assert "works over two ranks, and this run has 3" in refuses(small, 3, config)
     assert "optimizer.rule = sgd alone" in refuses(small, 2, config, "--optimizer.rule=adagrad")
     assert "corpus.order = frequency" in refuses(small, 2, config, "--corpus.order=first-seen")
     assert "over 2 ranks" in small.refuses("plan", config, "--device.gpus=2", "--optimizer.rule=adagrad")
@@ -236,18 +237,19 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
     assert "resumed" in train(small, 2, "run.ini", "--resume", "--train.steps=1500").stderr
 
 
-@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
-def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
+@pytest.mark.parametrize("keys, ranks, rank", [pytest.param(LONG, 3, 0, marks=pytest.mark.long), (LONG, 3, 1),
+                                              ({**LOCK_FREE, "train": {"update": "hogwild", "epochs": 9999}}, 2, 1)])
+def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
     """Stopped in the middle of its steps: the others wait for rank_timeout."""
-    process = subprocess.Popen(command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1"), cwd=small.directory,
-                               env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               encoding="utf-8")
+    words = command(ranks, PROGRAM, "train", small.config(**keys), "--device.rank_timeout=1")
+    process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, encoding="utf-8")
     assert wait_for(lambda: checkpoints(small), process)
     stopped = process_of(rank, small.directory)
     os.kill(stopped, signal.SIGSTOP)
     _, stderr = end(process)
     assert process.returncode != 0
-    assert "device.rank_timeout" in stderr and f"rank {rank} of 3 did not come" in stderr
+    assert "device.rank_timeout" in stderr and f"rank {rank} of {ranks} did not come" in stderr
     assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
 
 
