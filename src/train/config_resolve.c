@@ -172,13 +172,15 @@ static int check_optimizer(const struct config *c) {
 static int check_replicas(const struct config *c) {
     unsigned ranks = config_replicas(c);
     if (ranks > 2)
-        return fail("train.update = hogwild works over two ranks, and this run has %u: what more replicas move rows by adds up to "
-                    "runs that diverge (scripts/RESULTS.md); set train.update = batch",
+        return fail("train.update = hogwild works over two ranks, and this run has %u: what more replicas move rows by adds up "
+                    "to runs that diverge (scripts/RESULTS.md); set train.update = batch",
                     ranks);
     if (ranks > 1 && c->optimizer_rule != RULE_SGD)
-        return fail("train.update = hogwild over %u ranks works with optimizer.rule = sgd alone; set train.update = batch", ranks);
+        return fail("train.update = hogwild over %u ranks works with optimizer.rule = sgd alone; set train.update = batch",
+                    ranks);
     if (ranks > 1 && c->corpus_order != ORDER_FREQUENCY)
-        return fail("train.update = hogwild over %u ranks needs corpus.order = frequency; set that, or train.update = batch", ranks);
+        return fail("train.update = hogwild over %u ranks needs corpus.order = frequency; set that, or train.update = batch",
+                    ranks);
     return 0;
 }
 
