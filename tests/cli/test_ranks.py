@@ -253,6 +253,36 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
     assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
 
 
+def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
+    """mpirun hands the signal on, and leaves the ranks so many seconds."""
+    words = command(2, "--mca", "odls_base_sigkill_timeout", 4, PROGRAM, "train", small.config(**LONG), "--train.steps=9999999")
+    process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, encoding="utf-8")
+    assert wait_for(lambda: checkpoints(small), process)
+    for ranks in (0, 3):
+        assert "is being trained by process" in refuses(small, ranks, "run.ini", "--overwrite")
+    process.send_signal(signal.SIGINT)
+    _, stderr = end(process)
+    assert process.returncode != 0 and "stopped by a signal" in only_sentence(stderr)
+    assert f"{small.checkpoint().name} is written" in stderr
+    small("nearest", "run", "t0w0")
+
+
+@pytest.mark.parametrize("first, second", [([], ["--resume"]), (["--resume"], [])])
+def test_what_the_first_rank_was_told_holds_for_all(small, first, second):
+    """Whether a run goes on is the directory's matter, which the first rank has."""
+    config = small.config(model={"dim": 50}, train={"steps": 20})
+    train(small, 2, config)
+    arguments = [["--run.dir=other"] * (not first) + extra for extra in (first, second)]
+    one, two = (["-n", "1", PROGRAM, "train", config, *extra] for extra in arguments)
+    done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", *one, ":", *two])), cwd=small.directory, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert ("finished already" in done.stderr) == bool(first)
+    if not first:
+        assert small.tables("other") == small.tables()
+
+
 # ---- ranks that the program begins ----
 
 def test_gpus_are_processes_that_the_program_begins(small):
