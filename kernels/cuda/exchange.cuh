@@ -42,6 +42,14 @@ static __device__ __forceinline__ void exchange_post(const struct exchange_view 
         if (r != x.number) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(x.peers[r] + slot), "l"(word) : "memory");
 }
 
+/* The own part, for a later kernel that collects and has it no more. */
+static __device__ __forceinline__ void exchange_keep(const struct exchange_view &x, uint64_t slot, float part) {
+    if (x.box) x.box[x.number * x.capacity + slot] = __float_as_uint(part);
+}
+static __device__ __forceinline__ float exchange_kept(const struct exchange_view &x, uint64_t slot) {
+    return x.box ? __uint_as_float((uint32_t)x.box[x.number * x.capacity + slot]) : 0;
+}
+
 static __device__ __forceinline__ uint64_t exchange_word(const uint64_t *at) {
     uint64_t word;
     asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");

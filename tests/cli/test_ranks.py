@@ -321,6 +321,8 @@ GPU_RUNS = {
     "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
+    "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
+    "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
 }
 
 
