@@ -94,6 +94,8 @@ struct batch_request {
     uint32_t epoch;
     uint64_t first, count; /* examples [first, first + count) of the epoch's order; never across its end */
     int held_out;          /* 1: only the held-out ones; 0: only the others */
+    const struct backend_table *context; /* whose rows its contexts will be: a backend may leave out of a batch what this
+                                          * table does not need. NULL: any table's */
 };
 
 /* A batch as plain arrays, in example order: what make_batch() built, or what a caller gives to set_batch(). */

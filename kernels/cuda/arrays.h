@@ -56,6 +56,7 @@ struct need {
 struct counted_sizes {
     struct need total;
     uint32_t too_long;
+    uint32_t repeats; /* contexts whose rows the batch repeats */
 };
 
 /* ---- bytes of arrays, each ---- */
@@ -145,6 +146,25 @@ static inline uint64_t sorted_bytes(uint64_t n) {
 }
 static inline uint64_t sort_bytes(uint64_t n) {
     return 2 * n * sizeof(uint32_t) + n / 4 + (64 << 10);
+}
+
+/* Of finding the rows that n ids of `rows` repeat: two bits a row, and by id whether it is one, its place, its row, and what
+ * selecting works in, at most. */
+struct repeats_bytes {
+    uint64_t bits, repeated, places, ids, temporary;
+};
+static inline struct repeats_bytes repeats_bytes(uint64_t n, uint64_t rows) {
+    struct repeats_bytes bytes;
+    bytes.bits = 2 * ((rows + 31) / 32) * sizeof(uint32_t);
+    bytes.repeated = n;
+    bytes.places = bytes.ids = n * sizeof(uint32_t);
+    bytes.temporary = n / 64 + 8192;
+    return bytes;
+}
+/* Whether a batch's contexts are many and most of their rows stand once: then sorting the others alone is less work, although
+ * the host must wait until it knows how many they are. */
+static inline int repeats_are_few(uint64_t contexts, uint64_t rows) {
+    return contexts >= (uint64_t)1 << 18 && contexts <= rows / 2;
 }
 
 /* ---- lock-free training ---- */

@@ -174,6 +174,7 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
     struct scratch *s = &builder->scratch;
     for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
+    cuda_drop_repeats(b, &s->repeats);
     for (cudaEvent_t event : {builder->forked, builder->joined})
         if (event) cudaEventDestroy(event);
     for (cudaStream_t stream : {builder->stream, builder->beside})

@@ -112,7 +112,21 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                : 0;
 }
 
-static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
+/* Where most contexts stand once and their rows lie on the GPU, sorting is for the others. It is not captured: how many they
+ * are the host knows only then, and such batches are large. */
+static int make_repeats(struct backend *b, struct stage *stage, const struct batch_sizes *most) {
+    uint64_t rows = stage->request_host->source.rows;
+    stage->repeats_alone = 1;
+    return reserve_alike(b, stage, most) || cuda_grow_repeats(b, &stage->builder->scratch.repeats, most->contexts, rows) ||
+                   cuda_examples_count(stage, 1) || cuda_examples_fill(stage) || cuda_index_repeats(b, stage, rows)
+               ? -1
+               : 0;
+}
+
+static int make_bounded(struct backend *b, struct stage *stage, const struct batch_request *request, struct batch_sizes most) {
+    if (stage->one_target && request->context && !cuda_has_cold(request->context) &&
+        repeats_are_few(most.contexts, stage->request_host->source.rows))
+        return make_repeats(b, stage, &most);
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
@@ -194,9 +208,10 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
+    stage->repeats_alone = 0;
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
-                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
+                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, request, cuda_sizes(&most))
                                                            : make_counted(b, stage);
     return failed ? -1 : cuda_stage_built(stage);
 }
@@ -204,7 +219,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
 /* ---- set and view ---- */
 
 /* The arrays of a batch in 32 bits, with the blocks of occurrences and the places of terms. */
-static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, int *one_target) {
+static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, struct stage *stage) {
     uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
     uint32_t *starts[3], *target_block, *context_block;
     uint64_t terms = 0;
@@ -213,7 +228,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
     for (int i = 0; i < 3; i++) starts[i] = *packed + (uint64_t)i * (blocks + 1);
     target_block = starts[2] + blocks + 1;
     context_block = target_block + targets;
-    *one_target = 1;
+    stage->one_target = 1;
     memset(counts, 0, sizeof *counts);
     for (uint64_t i = 0; i < blocks; i++) {
         uint64_t t = view->target_starts[i + 1] - view->target_starts[i],
@@ -225,7 +240,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         terms += t * c;
         counts->pairs += t * view->positives[i];
-        if (t != 1) *one_target = 0;
+        if (t != 1) stage->one_target = 0;
     }
     starts[0][blocks] = (uint32_t)targets;
     starts[1][blocks] = (uint32_t)contexts;
@@ -278,9 +293,10 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     int result = -1;
     if (view->blocks >= (uint64_t)1 << 31 || view->target_starts[view->blocks] >= (uint64_t)1 << 31)
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
-    if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, &stage->one_target)) goto out;
+    if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
+    stage->repeats_alone = 0;
     if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) ||
         cuda_index_sides(stage, rows))
         goto out;

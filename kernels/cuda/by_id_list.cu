@@ -71,7 +71,8 @@ int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struc
     CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
     struct indexing by;
     by.sorting = sorting;
-    by.iota = &own->iota;
+    by.ids = (const uint32_t *)set->ids.data;
+    by.places = (const uint32_t *)own->iota.numbers.data;
     by.count = (uint32_t)set->count;
     by.rows = rows;
     by.least = 1;

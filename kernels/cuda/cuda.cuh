@@ -139,11 +139,18 @@ struct iota {
     uint64_t count;
 };
 
+/* What the rows that a batch repeats are found in (repeats.cu). */
+struct repeats {
+    struct gpu_array bits, repeated, temporary;
+    struct gpu_array places, ids; /* uint32: of the ids that are repeated, in their order */
+};
+
 /* Sorting and scanning work here; used by a builder's stream, and a side's by what runs beside it. */
 struct scratch {
     struct gpu_array sizes, offsets, scanning;
     struct iota iota;
     struct sorting sorting[2]; /* by side */
+    struct repeats repeats;    /* of the contexts */
 };
 
 /* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
@@ -176,6 +183,7 @@ struct stage {
     int copy;                /* the batch's distinct ids and counts among the two */
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* every block has T == 1 */
+    int repeats_alone;       /* of its contexts only rows that it repeats are in the row set: all lie on the GPU */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
@@ -268,7 +276,7 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 /* index.cu: the ids of a row set sorted. */
 struct indexing {
     const struct sorting *sorting; /* grown for `count` */
-    const struct iota *iota;       /* likewise */
+    const uint32_t *ids, *places;  /* [count] what is sorted, and where in the set's ids each stands */
     uint32_t count;
     uint64_t rows;  /* all ids are below it */
     uint32_t least; /* rows that are named less often make no piece of work */
@@ -278,13 +286,22 @@ int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, c
 int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
                       const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
-/* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from its ids; of its counts, which
+/* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from such ids; of its counts, which
  * are zeros before, distinct, items, partials and longs. Enqueued. */
 int cuda_index(struct row_set *set, const struct indexing *by);
 /* Both sides of a batch: on the builder's stream and, for one of them, beside it. */
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
                        uint64_t rows);
 int cuda_index_sides(struct stage *stage, uint64_t rows);
+/* The same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
+int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
+
+/* repeats.cu. Enqueued; `found`: mapped host memory that gets how many there are. */
+int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t count, uint64_t rows);
+void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
+int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
+                      cudaStream_t stream);
+int cuda_take_repeats(struct repeats *repeats, const struct row_set *set, uint32_t found, cudaStream_t stream);
 
 /* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */

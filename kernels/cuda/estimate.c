@@ -109,6 +109,25 @@ static uint64_t stage_arrays(const struct example_sizes *n) {
            side_arrays(n->targets) + side_arrays(n->contexts);
 }
 
+static int is_cold(const struct run *run, const struct store_shape *store) {
+    return store->place != PLACE_GPU && store->gpu_rows < run->rows;
+}
+
+/* Whether contexts that stand once are left out of sorting (batch.cu). */
+static int finds_repeats(const struct run *run) {
+    const struct table_shape *contexts = &run->shape[SIDE_CONTEXT];
+    struct example_sizes bound;
+    for (unsigned i = 0; i < contexts->stores; i++)
+        if (is_cold(run, &contexts->store[i])) return 0;
+    return !run->request->hogwild && run->one_target && example_bound(run->source, run->source->batch, &bound) &&
+           repeats_are_few(bound.contexts, run->rows);
+}
+
+static uint64_t repeats_arrays(const struct run *run) {
+    struct repeats_bytes b = repeats_bytes(run->sizes.contexts, run->rows);
+    return finds_repeats(run) ? array(b.bits) + array(b.repeated) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
+}
+
 static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n) {
     uint64_t bytes = 2 * array(need_bytes(examples)) + array(scan_bytes(examples));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
@@ -138,10 +157,6 @@ static uint64_t sum_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-static int is_cold(const struct run *run, const struct store_shape *store) {
-    return store->place != PLACE_GPU && store->gpu_rows < run->rows;
-}
-
 /* Of one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
@@ -168,8 +183,8 @@ static void add_batches(const struct run *run, struct estimate *e) {
     struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
-    e->work.gpu += run->stages * stage.gpu + run->builders * builder_arrays(run->source->batch, &run->sizes) + sum_arrays(run) +
-                   exchange_arrays(run);
+    uint64_t builder = builder_arrays(run->source->batch, &run->sizes) + repeats_arrays(run);
+    e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 

@@ -53,32 +53,43 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
     to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
 }
 
+/* A place in a list for each of the thread block's threads that wants one. One counter for so many warps would hold them up
+ * one after the other, so a thread block asks it once. */
+static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
+    __shared__ uint32_t first, taken;
+    uint32_t lane = threadIdx.x & 31, wanting = __ballot_sync(0xFFFFFFFFu, wants), of_warp = 0;
+    if (threadIdx.x == 0) taken = 0;
+    __syncthreads();
+    if (lane == 0 && wanting) of_warp = atomicAdd(&taken, (uint32_t)__popc(wanting));
+    __syncthreads();
+    if (threadIdx.x == 0) first = taken ? atomicAdd(counter, taken) : 0;
+    __syncthreads();
+    return first + __shfl_sync(0xFFFFFFFFu, of_warp, 0) + __popc(wanting & ((1u << lane) - 1));
+}
+
+/* A row of several pieces. */
+static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
+    struct batch_counts *counts = to.counts;
+    uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
+    uint32_t at = atomicAdd(&counts->items[to.side], pieces);
+    to.longs[atomicAdd(&counts->longs[to.side], 1u)] = {row, partial, pieces, DRAW_NONE};
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t left = n - i * UPDATE_PIECE;
+        to.items[at + i] = {row, start + i * UPDATE_PIECE, left < UPDATE_PIECE ? left : (uint32_t)UPDATE_PIECE, partial + i};
+    }
+}
+
 /* Pieces of work, for rows with at least `least` occurrences. Where they stand in the list changes nothing but where
  * partial sums lie, so counters may hand out the places. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
-    uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
-    struct batch_counts *counts = to.counts;
-    bool real = row < counts->distinct[to.side];
+    uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+    bool real = row < to.counts->distinct[to.side];
     uint32_t start = real ? to.distinct_starts[row] : 0, n = real ? to.distinct_starts[row + 1] - start : 0;
     if (n < least) n = 0;
-    uint32_t whole = __ballot_sync(0xFFFFFFFFu, n > 0 && n <= UPDATE_PIECE), at = 0;
-    if (lane == 0 && whole) at = atomicAdd(&counts->items[to.side], (uint32_t)__popc(whole));
-    at = __shfl_sync(0xFFFFFFFFu, at, 0) + __popc(whole & ((1u << lane) - 1));
-    if (n > 0 && n <= UPDATE_PIECE) {
-        struct item item = {row, start, n, DRAW_NONE};
-        to.items[at] = item;
-    }
-    if (n <= UPDATE_PIECE) return;
-    uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE;
-    uint32_t partial = atomicAdd(&counts->partials[to.side], pieces);
-    at = atomicAdd(&counts->items[to.side], pieces);
-    struct item all = {row, partial, pieces, DRAW_NONE};
-    to.longs[atomicAdd(&counts->longs[to.side], 1u)] = all;
-    for (uint32_t i = 0; i < pieces; i++) {
-        struct item item = {row, start + i * UPDATE_PIECE,
-                            n - i * UPDATE_PIECE < UPDATE_PIECE ? n - i * UPDATE_PIECE : UPDATE_PIECE, partial + i};
-        to.items[at + i] = item;
-    }
+    bool whole = n > 0 && n <= UPDATE_PIECE;
+    uint32_t at = take_place(&to.counts->items[to.side], whole);
+    if (whole) to.items[at] = {row, start, n, DRAW_NONE};
+    if (n > UPDATE_PIECE) cut_row(to, row, start, n);
 }
 
 /* ---- the host's side ---- */
@@ -100,7 +111,7 @@ int cuda_grow_iota(struct backend *b, struct iota *iota, uint64_t count, const c
 }
 
 struct sort {
-    const uint32_t *ids, *iota;
+    const uint32_t *ids, *places;
     uint32_t *keys, *order, *ranks;
     uint32_t count;
     int bits;
@@ -108,7 +119,7 @@ struct sort {
 };
 
 static cudaError_t sort_ids(const struct sort *s, void *temporary, size_t *bytes) {
-    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->iota, s->order, (int)s->count, 0,
+    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->places, s->order, (int)s->count, 0,
                                            s->bits, s->stream);
 }
 
@@ -141,13 +152,12 @@ void cuda_drop_sorting(struct backend *b, struct sorting *sorting) {
 }
 
 int cuda_index(struct row_set *set, const struct indexing *by) {
-    const uint32_t *iota = (const uint32_t *)by->iota->numbers.data;
     uint32_t *keys = (uint32_t *)by->sorting->keys.data, *ranks = (uint32_t *)by->sorting->ranks.data;
     uint32_t *order = (uint32_t *)set->order.data, count = by->count;
     size_t temporary = by->sorting->temporary.bytes;
     struct indexed to;
     if (!count) return 0;
-    struct sort s = {(const uint32_t *)set->ids.data, iota, keys, order, ranks, count, key_bits(by->rows), by->stream};
+    struct sort s = {by->ids, by->places, keys, order, ranks, count, key_bits(by->rows), by->stream};
     CK(sort_ids(&s, by->sorting->temporary.data, &temporary));
     CK(rank_runs(&s, by->sorting->temporary.data, &temporary));
     to.distinct = (uint32_t *)set->distinct.data;
@@ -178,11 +188,12 @@ int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const s
                : 0;
 }
 
-static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
-    struct scratch *s = &stage->builder->scratch;
+static int index_side(struct stage *stage, int side, const uint32_t *ids, const uint32_t *places, uint32_t count, uint64_t rows,
+                      cudaStream_t stream) {
     struct indexing by;
-    by.sorting = &s->sorting[side];
-    by.iota = &s->iota;
+    by.sorting = &stage->builder->scratch.sorting[side];
+    by.ids = ids;
+    by.places = places;
     by.count = count;
     by.rows = rows;
     /* Contexts of one-target blocks that stand once are updated where they are first read. */
@@ -191,14 +202,43 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     return cuda_index(&stage->side[side], &by);
 }
 
-int cuda_index_sides(struct stage *stage, uint64_t rows) {
+static int index_all(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
+    const uint32_t *iota = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
+    return index_side(stage, side, (const uint32_t *)stage->side[side].ids.data, iota, count, rows, stream);
+}
+
+/* Targets, beside what the builder's stream does until they are joined. */
+static int fork_targets(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));
     CK(cudaStreamWaitEvent(builder->beside, builder->forked, 0));
-    if (index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside) ||
-        index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, builder->stream))
-        return -1;
+    return index_all(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside);
+}
+static int join_targets(struct stage *stage) {
+    struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->joined, builder->beside));
     CK(cudaStreamWaitEvent(builder->stream, builder->joined, 0));
     return 0;
+}
+
+int cuda_index_sides(struct stage *stage, uint64_t rows) {
+    if (fork_targets(stage, rows) || index_all(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream))
+        return -1;
+    return join_targets(stage);
+}
+
+int cuda_index_repeats(struct backend *b, struct stage *stage, uint64_t rows) {
+    struct batch_builder *builder = stage->builder;
+    struct repeats *repeats = &builder->scratch.repeats;
+    const struct row_set *contexts = &stage->side[SIDE_CONTEXT];
+    if (cuda_find_repeats(repeats, contexts, stage->sizes.contexts, rows, &b->counted->repeats, builder->stream)) return -1;
+    CK(cudaEventRecord(b->sized, builder->stream));
+    if (fork_targets(stage, rows)) return -1;
+    CK(cudaEventSynchronize(b->sized));
+    uint32_t found = b->counted->repeats;
+    if (cuda_take_repeats(repeats, contexts, found, builder->stream) ||
+        index_side(stage, SIDE_CONTEXT, (const uint32_t *)repeats->ids.data, (const uint32_t *)repeats->places.data, found, rows,
+                   builder->stream))
+        return -1;
+    return join_targets(stage);
 }

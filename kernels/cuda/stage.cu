@@ -116,6 +116,8 @@ static int fetch(struct backend *b, struct stage *stage) {
 int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
     struct stage *stage;
     if (find_stage(b, number, STAGE_BUILT, "can be gathered", &stage) || wait_turn(b, stage, request)) return -1;
+    if (stage->repeats_alone && cuda_has_cold(request->context))
+        return fail("stage %u was made for a context table that lies on the GPU", number);
     stage->side[SIDE_TARGET].table = request->target;
     stage->side[SIDE_CONTEXT].table = request->context;
     stage->loss_only = request->loss_only;

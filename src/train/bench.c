@@ -144,7 +144,7 @@ static double rate_at(const struct training *t) {
 /* The next `count` examples at most; short at an epoch's end. */
 static struct batch_request next_batch(struct training *t, uint64_t count) {
     uint64_t left = t->per_epoch - t->position;
-    struct batch_request batch = {(uint32_t)t->epoch, t->position, count < left ? count : left, 0};
+    struct batch_request batch = {(uint32_t)t->epoch, t->position, count < left ? count : left, 0, t->session.context.store};
     t->position += batch.count;
     if (t->position == t->per_epoch) t->position = 0, t->epoch++;
     t->step++;

@@ -223,7 +223,7 @@ static int measure_held_out(struct trainer *t) {
     struct step_result sum = {0}, got;
     if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->batch) {
-        struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1};
+        struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1, NULL};
         if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
             t->ops->step(t->backend, 0, &request) || t->ops->scatter(t->backend, 0, &request) ||
             t->ops->result(t->backend, 0, &got))
@@ -277,7 +277,7 @@ static int train_batches(struct trainer *t) {
     pipeline_init(&pipeline, t->ops, t->backend, (unsigned)t->config->memory_depth);
     while (!stop && examples_done(t) < t->total) {
         uint64_t left = t->examples_per_epoch - t->state.position, of_run = t->total - examples_done(t);
-        struct batch_request batch = {(uint32_t)t->state.epoch, t->state.position, t->batch, 0};
+        struct batch_request batch = {(uint32_t)t->state.epoch, t->state.position, t->batch, 0, t->context->store};
         if (batch.count > left) batch.count = left;
         if (batch.count > of_run) batch.count = of_run;
         lr = schedule_rate(t->config, share_done(t));

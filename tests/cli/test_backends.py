@@ -65,3 +65,22 @@ def test_a_plan_fills_its_budget_with_hot_rows(sptx, kind):
 def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
     config, budget, _ = fill_with_hot_rows(sptx, kind)
     sptx("train", config, f"--memory.gpu_budget={budget}")
+
+
+# Both sides of what makes a GPU look for rows that a batch repeats before it sorts: many contexts, and rows for twice as many.
+# A context table that lies on the host in part has every batch sorted whole.
+@pytest.mark.parametrize("rows, batch", [(600000, 3855), (600000, 3856), (524416, 3856), (524414, 3856)])
+def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows, batch):
+    if "auto       cuda" not in sptx("devices").stdout:
+        pytest.skip("there is no GPU here")
+    sptx("generate", "books", f"--rows={rows}", "--lists=20000", "--out=books.ids")
+    config = sptx.config(corpus={"path": "books.ids", "vocab": "books.ids.vocab.tsv", "format": "lists", "order": "given",
+                                 "min_count": "0"},
+                         examples={"mode": "list", "positives": "4", "short": "repeat", "targets": "one"},
+                         negatives={"count": "64", "law": "uniform", "per": "example", "exclude": "no"},
+                         model={"dim": "6"}, optimizer={"rule": "adamax", "lr": "0.01"}, device={"backend": "cuda"},
+                         train={"batch": str(batch), "steps": "6", "epochs": "100"},
+                         memory={"target": "pinned", "hot_rows": "1000"})
+    sptx("train", config, "--memory.context=gpu", "--memory.context_state=gpu", "--run.dir=gpu")
+    sptx("train", config, "--memory.context=pinned", "--memory.context_state=pinned", "--run.dir=pinned")
+    assert sptx.tables("gpu") == sptx.tables("pinned")
