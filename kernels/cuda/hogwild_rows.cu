@@ -6,6 +6,9 @@
  *     column by column, four a lane: gradients of the targets, from contexts as they were; gradients of the contexts,
  * and their updates; updates of the targets
  *
+ * Pooled targets are added up anew wherever their vector is needed, column by column: their rows are read once for each
+ * CONTEXTS contexts and once to be moved.
+ *
  * A lane has the same columns of all rows, so that what it reads of them needs no waiting for the others. Rows are read
  * where they are needed, twice a block. The order of draws and what is left out are those of the CPU's.
  */
@@ -125,9 +128,9 @@ __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_ta
 }
 
 /* Counts every place as an update of its row, and what crosses the link. */
-__device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
-    uint32_t crossed = 0, of_context = b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS),
-             of_target = 2 * parts_of(b.c, CONTEXTS);
+template <bool POOLED> __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
+    uint32_t crossed = 0, parts = parts_of(b.c, CONTEXTS);
+    uint32_t of_context = POOLED ? 2 : b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = POOLED ? parts + 1 : 2 * parts;
     if (!job.counted && !job.on_host) return;
     for (uint32_t base = 0; base < b.c + b.t; base += 32) {
         uint32_t i = base + lane_number();
@@ -145,7 +148,19 @@ __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sum
 
 /* ---- training ---- */
 
-/* Dot products of one target with all contexts of the block, into its row of coefficients. */
+/* Four columns of the vector that pooled targets make. */
+__device__ float4 pool_columns(const hogwild_job &job, const block &b, uint32_t column) {
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (uint32_t i = 0; i < b.t; i++) {
+        float weight = example_pool_weight(&job.source.pool, b.t, i);
+        sum = fma4(weight, read4(weights_of<true>(job.target, b.targets[i]) + column, true), sum);
+    }
+    return sum;
+}
+
+/* Dot products of one target, or of the vector of pooled ones, with all contexts of the block, into its row of
+ * coefficients. */
+template <bool POOLED>
 __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
     const float *row = weights_of<true>(job.target, b.targets[target]);
     float *factors = b.factors + (uint64_t)target * b.c;
@@ -158,7 +173,7 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
             dots[k] = 0;
         }
         for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
-            float4 own = read4(row + column, true);
+            float4 own = POOLED ? pool_columns(job, b, column) : read4(row + column, true);
 #pragma unroll
             for (int k = 0; k < CONTEXTS; k++)
                 dots[k] = dot4(own, read4(contexts[k] + column, first + k < b.c), dots[k]);
@@ -212,39 +227,61 @@ __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t c
     }
 }
 
-__device__ void move_rows(const hogwild_job &job, const block &b) {
-    for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
-        if (b.t == 1)
-            sum_targets<1>(job, b, column);
-        else
-            sum_targets<TARGETS>(job, b, column);
-        move_contexts(job, b, column);
+/* Four columns of all rows, where each target is one. */
+__device__ void move_targets(const hogwild_job &job, const block &b, uint32_t column) {
+    if (b.t == 1)
+        sum_targets<1>(job, b, column);
+    else
+        sum_targets<TARGETS>(job, b, column);
+    move_contexts(job, b, column);
 #pragma unroll 1
-        for (uint32_t i = 0; i < b.t; i++)
-            move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
-                         b.gradients[i * 32 + lane_number()]);
-    }
+    for (uint32_t i = 0; i < b.t; i++)
+        move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
+                     b.gradients[i * 32 + lane_number()]);
+}
+
+/* The same where all are one vector. */
+__device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t column) {
+    float4 vector = pool_columns(job, b, column), gradient = make_float4(0, 0, 0, 0);
+    for (uint32_t k = 0; k < b.c; k++)
+        gradient = fma4(b.factors[k], read4(weights_of<true>(job.context, b.contexts[k]) + column, true), gradient);
+#pragma unroll 1
+    for (uint32_t k = 0; k < b.c; k++)
+        move_columns(job, job.context, b.contexts[k], column, rate_of(job, b, k), scale4(b.factors[k], vector));
+#pragma unroll 1
+    for (uint32_t i = 0; i < b.t; i++)
+        move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
+                     scale4(example_pool_share(&job.source.pool, b.t, i), gradient));
+}
+
+template <bool POOLED> __device__ void move_rows(const hogwild_job &job, const block &b) {
+    for (uint32_t column = lane_number() * 4; column < job.span; column += 128)
+        if constexpr (POOLED)
+            move_pooled(job, b, column);
+        else
+            move_targets(job, b, column);
     __syncwarp();
 }
 
 /* The block whose targets and positives are listed: its negatives, then all its pairs. */
-__device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
+template <bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.positives;
     if (job.source.distinct)
         add_distinct_negatives(job, b);
     else
         add_negatives(job, b);
-    for (uint32_t i = 0; i < b.t; i++) make_factors(job, b, i, sums);
-    count_places(job, b, sums);
+    const uint32_t vectors = POOLED ? 1 : b.t;
+    for (uint32_t i = 0; i < vectors; i++) make_factors<POOLED>(job, b, i, sums);
+    count_places<POOLED>(job, b, sums);
     __syncwarp();
-    move_rows(job, b);
-    uint64_t pairs = (uint64_t)b.t * b.positives;
+    move_rows<POOLED>(job, b);
+    uint64_t pairs = (uint64_t)vectors * b.positives;
     sums.examples++;
     sums.pairs += pairs;
     if (b.sampled) {
         sums.sampled_examples++;
         sums.sampled_pairs += pairs;
-        sums.sampled_terms += (uint64_t)b.t * b.c;
+        sums.sampled_terms += (uint64_t)vectors * b.c;
     }
 }
 
@@ -337,7 +374,7 @@ __device__ uint32_t list_row(const hogwild_job &job, block &b) {
 
 /* ---- all ---- */
 
-__global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job) {
+template <bool POOLED> __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job) {
     uint32_t *scratch = job.scratch + (blockIdx.x * (uint64_t)WARPS + threadIdx.x / 32) * job.scratch_words;
     hogwild_sums sums = {};
     for (;;) {
@@ -356,7 +393,8 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
         if (example_held_out(&job.source, b.example)) continue;
         uint32_t targets = job.source.mode == EXAMPLE_WINDOW ? list_window(job, b) : list_row(job, b);
         __syncwarp();
-        for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives) train_block(job, b, sums);
+        for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives)
+            train_block<POOLED>(job, b, sums);
     }
     give_sums(job.totals, &sums);
 }
@@ -365,7 +403,8 @@ __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job)
 
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream) {
     uint64_t blocks = warps / WARPS;
-    rows_kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
+    void (*kernel)(const hogwild_job) = job->source.pool.on ? rows_kernel<true> : rows_kernel<false>;
+    kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
     CK_LAUNCH("rows_kernel");
     return 0;
 }

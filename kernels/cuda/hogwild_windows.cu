@@ -14,6 +14,8 @@
  * read and added to, 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds
  * perhaps 2.
  *
+ * Pooled words (CBOW) read and add to as many rows as words with shared negatives do, for a third of the instructions.
+ *
  * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but holds hot words back
  * from the others for eleven positions; with rows read and added at once a difference is old by one position's time,
  * and a multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
@@ -323,16 +325,101 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (n0 < negatives);
 }
 
-/* Tiles by the width of a row: what fits a thread's registers. */
+/* The first NT negatives of each position of a piece, a slot a lane, into `drawn`: what a position would wait for twice, and
+ * with most lanes idle, is drawn for six at once. */
+template <int NT>
+__device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
+                                           uint32_t own, uint32_t *drawn) {
+    for (uint32_t i = lane_number(); i < own * NT; i += 32) {
+        uint32_t slot = i % NT;
+        position at = {};
+        at.number = first + (p.own[i / NT] >> 8);
+        at.middle = p.id[entry + i / NT];
+        drawn[i] = draw_slot(job, at, slot, slot < job.source.negatives);
+    }
+    __syncwarp();
+}
+
+/* The weighted sum of a window's words, TT of them at a time. */
+template <int VEC, int TT, bool ON_HOST>
+__device__ __forceinline__ row<VEC> pool_words(const hogwild_job &job, const position &at, const uint32_t *targets,
+                                               hogwild_sums &sums) {
+    const example_pool &pool = job.source.pool;
+    const float first = example_pool_weight(&pool, at.targets, 0), others = example_pool_weight(&pool, at.targets, 1);
+    row<VEC> vector = zero_row<VEC>();
+    for (uint32_t j0 = 0; j0 < at.targets; j0 += TT) {
+        row<VEC> t[TT];
+#pragma unroll
+        for (int j = 0; j < TT; j++) {
+            bool there = j0 + j < at.targets;
+            read_row<VEC, ON_HOST>(t[j], job.target, there ? targets[j0 + j] : DRAW_NONE, job.span, there, sums);
+        }
+#pragma unroll
+        for (int j = 0; j < TT; j++) fma_row(vector, j0 + j ? others : first, t[j]);
+    }
+    return vector;
+}
+
+/* One position whose words make one vector: it meets the word in the middle and the negatives, the first NT of which are
+ * drawn already, and what it gains goes to all words. The contexts' rows are asked for first, so that they come together
+ * with the words'. */
+template <int VEC, int TT, int NT, bool ON_HOST>
+__device__ __forceinline__ void train_pooled(const hogwild_job &job, const position &at, const uint32_t *targets,
+                                             const uint32_t *first_drawn, hogwild_sums &sums) {
+    constexpr int WIDTH = NT + 1;
+    const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
+    row<VEC> vector = zero_row<VEC>(), moved = zero_row<VEC>();
+    uint32_t n0 = 0, drawn = lane == 0 ? at.middle : lane < WIDTH ? first_drawn[lane - 1] : DRAW_NONE;
+    do {
+        if (n0) drawn = draw_slot(job, at, n0 + lane - 1, lane > 0 && lane < WIDTH && n0 + lane - 1 < negatives);
+        uint32_t other[WIDTH];
+        row<VEC> c[WIDTH];
+        float logits[WIDTH];
+#pragma unroll
+        for (int k = 0; k < WIDTH; k++) {
+            other[k] = __shfl_sync(ALL_LANES, drawn, k);
+            read_row<VEC, ON_HOST>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
+        }
+        if (n0 == 0) vector = pool_words<VEC, TT, ON_HOST>(job, at, targets, sums);
+#pragma unroll
+        for (int k = 0; k < WIDTH; k++) logits[k] = dot_row(vector, c[k]);
+        float logit = sum_over_warp(logits);
+        bool alive = lane < WIDTH && drawn != DRAW_NONE;
+        float factor = coefficient(at, sums, logit, alive, n0 == 0 && lane == 0);
+#pragma unroll
+        for (int k = 0; k < WIDTH; k++) {
+            float f = __shfl_sync(ALL_LANES, factor, k);
+            if (other[k] == DRAW_NONE) continue;
+            fma_row(moved, f, c[k]);
+            add_row<VEC, ON_HOST>(scale_row(f, vector), job.context, other[k], span, sums);
+        }
+        n0 += NT;
+    } while (n0 < negatives);
+    const example_pool &pool = job.source.pool;
+    const float first = example_pool_share(&pool, at.targets, 0), others = example_pool_share(&pool, at.targets, 1);
+    for (uint32_t j = 0; j < at.targets; j++)
+        add_row<VEC, ON_HOST>(scale_row(j ? others : first, moved), job.target, targets[j], span, sums);
+}
+
+/* Tiles by the width of a row: what fits a thread's registers. pooled: words that are only added up. */
 template <int VEC> struct tile {
-    static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
+    static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, pooled = 2 * targets, negatives = VEC <= 2 ? 5 : 3;
 };
 
-template <int VEC, bool PAIRS, bool ON_HOST>
+/* What the words of a window are to the contexts. */
+enum way {
+    PAIRS,  /* each a target with negatives of its own */
+    SHARED, /* each a target; their negatives are the same */
+    POOLED  /* one target: their weighted sum */
+};
+
+template <int VEC, way WAY, bool ON_HOST>
 __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
+    constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives, AHEAD = WAY == POOLED ? GRAIN * NT : 1;
     __shared__ piece pieces[WARPS];
+    __shared__ uint32_t drawn[WARPS][AHEAD];
     piece &p = pieces[threadIdx.x / 32];
-    constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
+    uint32_t *ahead = drawn[threadIdx.x / 32];
     const uint64_t grain = job.source.shuffle ? 1 : GRAIN, count = (job.count + grain - 1) / grain;
     hogwild_sums sums = {};
     for (;;) {
@@ -342,6 +429,7 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
         uint64_t first = job.source.shuffle ? shuffle_at(&job.order, example) : example;
         uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF,
                       entries = found >> 16;
+        if constexpr (WAY == POOLED) draw_ahead<NT>(job, p, first, entry, own, ahead);
         for (uint32_t i = 0; i < own; i++, entry++) {
             uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
             position at;
@@ -351,13 +439,16 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
             at.rate = hogwild_rate(job.lr_first, job.lr_slope, number + offset);
             at.sampled = ((number + offset) & job.loss_mask) == 0;
             if (at.targets == 0) continue;
-            sums.examples += PAIRS ? at.targets : 1;
-            sums.pairs += at.targets;
-            if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
-            if (PAIRS)
+            uint32_t blocks = WAY == PAIRS ? at.targets : 1, pairs = WAY == POOLED ? 1 : at.targets;
+            sums.examples += blocks;
+            sums.pairs += pairs;
+            if (at.sampled) sums.sampled_examples += blocks, sums.sampled_pairs += pairs;
+            if constexpr (WAY == PAIRS)
                 train_pairs<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
-            else
+            else if constexpr (WAY == SHARED)
                 train_shared<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+            else
+                train_pooled<VEC, tile<VEC>::pooled, NT, ON_HOST>(job, at, p.targets, ahead + i * NT, sums);
         }
         __syncwarp();
     }
@@ -366,16 +457,25 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Kernels by row width, pairs' own negatives, and whether rows may lie on the host. */
+/* Kernels by row width, by what a window's words are, and whether rows may lie on the host. */
 typedef void window_function(const hogwild_job job);
-template <int VEC> window_function *kernel_of(bool pairs, bool on_host) {
-    if (pairs) return on_host ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
-    return on_host ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;
+template <int VEC, way WAY> window_function *kernel_of(bool on_host) {
+    return on_host ? window_kernel<VEC, WAY, true> : window_kernel<VEC, WAY, false>;
 }
-window_function *kernel_for(uint32_t span, bool pairs, bool on_host) {
-    if (span <= 128) return kernel_of<1>(pairs, on_host);
-    if (span <= 256) return kernel_of<2>(pairs, on_host);
-    return kernel_of<4>(pairs, on_host);
+template <int VEC> window_function *kernel_by(way way, bool on_host) {
+    return way == PAIRS    ? kernel_of<VEC, PAIRS>(on_host)
+           : way == SHARED ? kernel_of<VEC, SHARED>(on_host)
+                           : kernel_of<VEC, POOLED>(on_host);
+}
+window_function *kernel_for(uint32_t span, way way, bool on_host) {
+    if (span <= 128) return kernel_by<1>(way, on_host);
+    if (span <= 256) return kernel_by<2>(way, on_host);
+    return kernel_by<4>(way, on_host);
+}
+
+/* Blocks of one word each are that word's vector, pooled or not. */
+way way_of(const example_source &source) {
+    return source.per_pair ? PAIRS : source.pool.on ? POOLED : SHARED;
 }
 
 } // namespace
@@ -385,7 +485,7 @@ int hogwild_windows_can(const struct hogwild_job *job) {
 }
 
 int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    window_function *kernel = kernel_for(job->span, job->source.per_pair, job->on_host);
+    window_function *kernel = kernel_for(job->span, way_of(job->source), job->on_host);
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t blocks = std::min<uint64_t>((uint64_t)processors * (unsigned)resident, warps / WARPS);

@@ -14,6 +14,8 @@ LOSSES = {
     "logistic of cosines": {"loss": "logistic", "score": "cosine", "temperature": 0.2},
 }
 
+EXACT_MEANS = {"backend": "cpu"}  # which alone takes exact steps of them
+
 
 def items(sptx, **train):
     """The words of a sentence as a list, named by its number."""
@@ -54,14 +56,16 @@ def test_a_loss_of_scores_has_no_plateau_of_ln2(sptx):
 @pytest.mark.parametrize("keys", [{"update": "hogwild"}, {"update": "batch"}])
 @pytest.mark.parametrize("gradient", ["mean", "whole"])
 def test_the_mean_of_a_window_learns(sptx, keys, gradient):
+    device = {} if keys["update"] == "hogwild" else EXACT_MEANS
     config = sptx.config(examples={"mode": "cbow", "window": 3, "subsample": 0, "pooled_gradient": gradient},
-                         train={**keys, "epochs": 5}, optimizer={"lr": 0.2 if gradient == "mean" else 0.05}, negatives={"count": 5})
+                         train={**keys, "epochs": 5}, optimizer={"lr": 0.2 if gradient == "mean" else 0.05},
+                         negatives={"count": 5}, device=device)
     done = sptx("train", config)
     assert topics_kept(sptx) > 0.9, done.stderr
 
 
 def test_the_mean_of_a_window_is_one_pair(sptx):
-    config = sptx.config(examples={"mode": "cbow"}, train={"steps": 20, "epochs": 1})
+    config = sptx.config(examples={"mode": "cbow"}, train={"steps": 20, "epochs": 1}, device=EXACT_MEANS)
     sptx("train", config)
     assert losses(sptx, "pairs")[-1] <= 20 * 256
 
@@ -75,7 +79,7 @@ def test_lock_free_means_move_as_a_batch_of_one_does(sptx):
     sptx.path("corpus.txt").write_text("a b c d e f g h i j k l m n o p q r s t u v w x y z\n" * 40)
     for update, rule in (("batch", "sgd"), ("hogwild", "sgd"), ("batch", "adagrad"), ("hogwild", "adagrad")):
         config = sptx.config(**{**keys, "optimizer": {**keys["optimizer"], "rule": rule}},
-                             train={"update": update, "batch": 1, "epochs": 1}, device={"threads": 1})
+                             train={"update": update, "batch": 1, "epochs": 1}, device={"threads": 1, **EXACT_MEANS})
         sptx("train", config, f"--run.dir={update}-{rule}")
     for rule in ("sgd", "adagrad"):
         for name in ("target.npy", "context.npy"):
@@ -100,6 +104,14 @@ def test_what_cannot_work_is_refused(sptx):
     if not sptx("devices").stdout.count("GPU 0"):
         plan = sptx.refuses("plan", config, "--train.loss=softmax", "--device.backend=cuda", "--memory.gpu_budget=1GiB")
         assert "device.backend = cuda does not train" in plan and "device.backend = cpu" in plan
+
+
+def test_a_gpu_trains_means_of_windows_lock_free_alone(sptx):
+    config = sptx.config(examples={"mode": "cbow"}, optimizer={"rule": "sgd", "lr": None})
+    plan = ["plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.update=hogwild"]
+    assert "lock-free" in sptx(*plan).stdout
+    assert "does not train examples.mode = cbow in exact steps" in sptx.refuses(*plan, "--train.update=batch")
+    assert "the loss of examples held out" in sptx.refuses(*plan, "--train.held_out=0.1")
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(sptx):

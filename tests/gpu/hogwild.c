@@ -24,18 +24,26 @@ static void shrink(char *const records[2], uint64_t count) {
         for (uint64_t i = 0; i < count; i++) ((float *)records[side])[i] *= 0.1f;
 }
 
-/* Of a target that each pair reads and adds to; twice where a wide row meets its negatives in two turns. */
-static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim) {
-    uint64_t once = 2 * result->pairs * ((dim + 3) / 4 * 4) * sizeof(float);
+/* Of a target that is read and added to at each of its places; twice where a wide row meets its negatives in two turns. */
+static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim,
+                          uint64_t places) {
+    uint64_t once = 2 * places * ((dim + 3) / 4 * 4) * sizeof(float);
     if (placing[0].weights == PLACE_GPU) return result->link_bytes == 0;
     if (placing[1].weights == PLACE_GPU) return result->link_bytes >= once && result->link_bytes <= 2 * once;
     return result->link_bytes > 0;
 }
 
-/* One pass over all positions by each way, on the GPU, from the same rows. */
-static void compare_pass(struct backend *gpu, const struct example_source *s, uint32_t dim,
+/* A backend and its calls. */
+struct side {
+    const struct backend_ops *ops;
+    struct backend *backend;
+};
+
+/* One pass over all positions by each way, from the same rows: the exact step by `exactly`, lock-free on the GPU. */
+static void compare_pass(const struct side *exactly, struct backend *gpu, const struct example_source *s, uint32_t dim,
                          const struct placing *placing, const char *shape) {
-    char name[96];
+    const struct backend_ops *ops = exactly->ops;
+    char name[160];
     struct rule_options rule = options_of(RULE_SGD);
     struct record_layout layout = layout_of(&rule, dim);
     char *records[2] = {first_records(&rule, &layout, s->rows), first_records(&rule, &layout, s->rows)};
@@ -46,12 +54,14 @@ static void compare_pass(struct backend *gpu, const struct example_source *s, ui
     struct step_request step = {.rule = &rule, .lr = 1e-3};
     struct hogwild_result result = {0};
     struct step_result done = {0};
+    struct batch_view view = {0};
     snprintf(name, sizeof name, "%s, %s/%s", shape, placing[0].name, placing[1].name);
-    int ok = !backend_cuda.source(gpu, s) && !tables_open(&exact, &backend_cuda, gpu, &rule, dim, s->rows, PLACES[0]) &&
+    int ok = !ops->source(exactly->backend, s) && !backend_cuda.source(gpu, s) &&
+             !tables_open(&exact, ops, exactly->backend, &rule, dim, s->rows, PLACES[0]) &&
              !tables_open(&loose, &backend_cuda, gpu, &rule, dim, s->rows, placing) &&
              !tables_fill(&exact, (const char *const *)records) && !tables_fill(&loose, (const char *const *)records) &&
-             !backend_cuda.make_batch(gpu, 0, &all) && !one_step(&exact, 0, &step) &&
-             !backend_cuda.result(gpu, 0, &done);
+             !ops->make_batch(exactly->backend, 0, &all) && !one_step(&exact, 0, &step) &&
+             !ops->result(exactly->backend, 0, &done) && !ops->batch_view(exactly->backend, 0, &view);
     struct hogwild_request request = {.target = loose.side[0],
                                       .context = loose.side[1],
                                       .rule = &rule,
@@ -63,10 +73,11 @@ static void compare_pass(struct backend *gpu, const struct example_source *s, ui
     CHECK(result.words == s->tokens && result.pairs == done.pairs,
           "%s, dim %u: %llu words and %llu pairs, wanted %llu and %llu", name, dim, (unsigned long long)result.words,
           (unsigned long long)result.pairs, (unsigned long long)s->tokens, (unsigned long long)done.pairs);
-    CHECK(plausible_link(placing, &result, dim), "%s, dim %u: %llu bytes over the link for %llu pairs", name, dim,
-          (unsigned long long)result.link_bytes, (unsigned long long)result.pairs);
+    uint64_t places = ok ? view.target_starts[view.blocks] : 0;
+    CHECK(plausible_link(placing, &result, dim, places), "%s, dim %u: %llu bytes over the link for %llu targets", name, dim,
+          (unsigned long long)result.link_bytes, (unsigned long long)places);
     for (int side = 0; side < 2 && ok; side++) {
-        ok = !backend_cuda.table_read(gpu, exact.side[side], 0, s->rows, after[0]) &&
+        ok = !ops->table_read(exactly->backend, exact.side[side], 0, s->rows, after[0]) &&
              !backend_cuda.table_read(gpu, loose.side[side], 0, s->rows, after[1]);
         struct moved m = moves_of((float *)records[side], (float *)after[0], (float *)after[1], s->rows * dim);
         CHECK(ok && m.size > 0 && m.apart <= 0.02 * m.size,
@@ -81,30 +92,43 @@ static void compare_pass(struct backend *gpu, const struct example_source *s, ui
     }
 }
 
+/* Ways of a window's words: each meets negatives of its own, or all the same, or their mean or weighted sum does. */
+static const struct {
+    const char *name;
+    int per_pair;
+    struct example_pool pool;
+} WAYS[] = {{"negatives by example", 0, {0}},
+            {"negatives by pair", 1, {0}},
+            {"the mean", 0, {.on = 1}},
+            {"the mean's whole gradient", 0, {.on = 1, .whole = 1}},
+            {"the first word and the others' mean", 0, {.on = 1, .own = 0.3f}}};
+
 static void test_passes(struct backend *gpu) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
     static const uint64_t longest[] = {
         2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window, and than a piece of work */
+    const struct side exact[] = {{&backend_cuda, gpu}, {&backend_cpu, open_or_stop(&backend_cpu, 1)}};
     for (int l = 0; l < 4; l++) {
         struct corpus c;
         corpus_make(&c, 20000, 6000 / longest[l], longest[l]);
         for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows); /* no row is met often */
-        for (int per_pair = 0; per_pair < 2; per_pair++) {
+        for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++) {
             struct example_source s = source_of(&c, EXAMPLE_WINDOW);
-            char name[64];
-            s.per_pair = per_pair;
+            char name[96];
+            s.per_pair = WAYS[w].per_pair;
+            s.pool = WAYS[w].pool;
             s.noise = NOISE_UNIFORM;
             if (l % 2) s.keep = c.keep;
-            snprintf(name, sizeof name, "sentences to %llu words, negatives by %s", (unsigned long long)longest[l],
-                     per_pair ? "pair" : "example");
+            snprintf(name, sizeof name, "sentences to %llu words, %s", (unsigned long long)longest[l], WAYS[w].name);
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
                 if (dims[d] > 1000 && l != 2) continue; /* most of the time, and the same kernel */
                 /* On the GPU; pinned; hot and cold. */
-                compare_pass(gpu, &s, dims[d], PLACES[(d + (size_t)(l + per_pair)) % 3], name);
+                compare_pass(&exact[s.pool.on], gpu, &s, dims[d], PLACES[(d + (size_t)l + w) % 3], name);
             }
         }
         corpus_free(&c);
     }
+    backend_cpu.close(exact[1].backend);
 }
 
 /* ---- one warp against one thread: both mean the same by every key ---- */
@@ -117,7 +141,7 @@ struct trial {
     struct hogwild_request request;
     struct hogwild_result result;
     char *records[2]; /* first, then as they came out */
-    char name[200];
+    char name[240];
 };
 
 static uint64_t below(uint64_t n) {
@@ -139,6 +163,9 @@ static void choose_examples(struct trial *t, const struct corpus *c) {
     s->held_out = below(3) ? 0 : 1u << 30;
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
+    if (s->mode != EXAMPLE_WINDOW || below(2)) return;
+    s->per_pair = 0;
+    s->pool = (struct example_pool){.on = 1, .own = below(3) ? 0 : 0.3f, .whole = (int)below(2)};
 }
 
 static void choose_rule(struct trial *t) {
@@ -154,9 +181,10 @@ static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
         t->name, sizeof t->name,
-        "mode %d, window %u, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
+        "mode %d, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
         "lr_decay %g by %s, %s/%s",
-        (int)s->mode, s->window, s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        (int)s->mode, s->window, s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "",
+        s->pool.whole ? " whole" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle, s->shuffle_items,
         (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay, t->rule.lr_decay,
         t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);

@@ -234,6 +234,25 @@ static void the_gradient_and_rate_of_means(void **state) {
     }
 }
 
+/* Lock-free means of windows are the GPU's too; exact steps of them, and so the loss of held-out ones, are not. */
+static void what_the_cpu_alone_trains(void **state) {
+    static const struct {
+        const char *keys, *why;
+    } all[] = {{"[examples]\nmode = cbow\n", NULL},
+               {"[examples]\nmode = cbow\n[optimizer]\nrule = adagrad\n[train]\nupdate = hogwild\n", NULL},
+               {"[examples]\nmode = cbow\n[train]\nupdate = batch\n", "train.update = batch"},
+               {"[examples]\nmode = cbow\n[train]\nheld_out = 0.1\n", "train.held_out"},
+               {"[examples]\nmode = cbow\n[train]\nfreeze = context\n", "train.freeze"},
+               {"[train]\nheld_out = 0.1\n", NULL},
+               {"[train]\nupdate = batch\n", NULL}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        RESOLVES(all[i].keys);
+        const char *why = config_cpu_alone(&config);
+        assert_true(all[i].why ? why && strstr(why, all[i].why) : !why);
+        config_release(&config);
+    }
+}
+
 /* What hogwild cannot do is not what auto picks. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
@@ -323,6 +342,7 @@ int main(void) {
                                        TEST(auto_of_the_losses),
                                        TEST(auto_of_means_and_cosines_of_text),
                                        TEST(the_gradient_and_rate_of_means),
+                                       TEST(what_the_cpu_alone_trains),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
