@@ -15,7 +15,7 @@
  * A row that stands in a block twice (a negative drawn twice, a word twice in a window) is updated twice, as in
  * word2vec.c; no update is lost but to another worker's race. Gradients are those of the rows as the worker read them:
  * at the block's beginning or later. That much is left to a backend, which is why sgd may add up what a row gains in
- * parts and a GPU reads a few pairs of a window together before it moves any of them.
+ * parts and a GPU reads a few pairs of a window, or two windows beside each other, before it moves any of their rows.
  *
  *   learning rate       of example i of the request: from lr_first to lr_last in a straight line
  *   weight_decay        in every update, of the row as it stands

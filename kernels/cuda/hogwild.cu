@@ -1,6 +1,7 @@
-/* hogwild: the call for lock-free training on the GPU: what a request comes to, and which of two kernels does it.
+/* hogwild: the call for lock-free training on the GPU: what a request comes to, and which of three kernels does it.
  *
  *   hogwild_windows.cu   windows of a text with sgd, in registers
+ *   hogwild_pooled.cu    the same where a window's words make one vector
  *   hogwild_rows.cu      everything else
  */
 #include "windows.cuh"
@@ -90,6 +91,7 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
 
 int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwild_job *job) {
     uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(job->target.rows);
+    if (hogwild_pooled_can(job)) return hogwild_pooled_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);
     if (size_scratch(backend, m, job, &warps)) return -1;
     return hogwild_rows_launch(job, warps, backend->compute);

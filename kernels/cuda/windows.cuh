@@ -1,4 +1,4 @@
-/* windows: what the two lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
+/* windows: what the lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
  * warp.
  *
  * A row is spread over a warp: lane l holds columns 4 l .. 4 l + 3 and, for wider rows, every 128 columns after them.
@@ -162,6 +162,10 @@ __device__ __forceinline__ uint32_t window_at(const struct example_source &s, ui
 /* hogwild_windows.cu: windows of a text with sgd. Whether it takes the job; its launch. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+
+/* hogwild_pooled.cu: those of them whose words make one vector. */
+int hogwild_pooled_can(const struct hogwild_job *job);
+int hogwild_pooled_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
 /* hogwild_rows.cu: everything else. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);

@@ -1,0 +1,257 @@
+/* hogwild_pooled: lock-free training of windows whose words make one vector (CBOW) with sgd, in registers.
+ *
+ *   piece -> its first negatives, drawn together -> groups of kept words beside each other -> of each group:
+ *     the words of its windows are read once, and added to the vector of every window that has them
+ *     contexts of all its windows: dot products, coefficients, moves
+ *     each word gains once what its windows give it
+ *
+ * What decides is traffic inside L2, as with shared negatives (hogwild_windows.cu): a window alone reads 6 words and 6
+ * contexts and adds to them, 12 KB at 128 columns. Two neighbours have most of their words in common, together 9 instead of
+ * 12, which is an eighth less traffic. Longer groups would save more, but a word's row is old by a whole group's time when
+ * it moves, and rows that many positions touch at once overshoot.
+ */
+#include "pieces.cuh"
+
+namespace {
+
+/* Sizes by the width of a row: what fits a thread's registers. group: windows; words: read at a time. */
+template <int VEC> struct tile {
+    static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
+};
+
+enum { MOST_WORDS = 2 * WIDEST + tile<1>::group };
+
+/* Words of a group's windows, in order. */
+struct words {
+    uint32_t id[MOST_WORDS];
+    uint32_t in[MOST_WORDS]; /* bit g: window g has it; bit 16 + g: as its first word */
+};
+
+/* A group of windows, the same for all lanes. */
+template <int GROUP> struct group {
+    uint32_t words;          /* of all its windows */
+    uint32_t targets[GROUP]; /* of each */
+};
+
+/* ---- draws ---- */
+
+/* The first NT negatives of each position of a piece, a slot a lane, into `drawn`: what a group would wait for, and with
+ * most lanes idle. */
+template <int NT>
+__device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
+                                           uint32_t own, uint32_t *drawn) {
+    for (uint32_t i = lane_number(); i < own * NT; i += 32) {
+        uint32_t slot = i % NT, which = i / NT;
+        drawn[i] = draw_slot(job, first + (p.own[which] >> 8), p.id[entry + which], slot, slot < job.source.negatives);
+    }
+    __syncwarp();
+}
+
+/* ---- words ---- */
+
+/* Whether the window around entry `middle` has entry `at`, which is one of the piece's. */
+__device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32_t window, uint32_t at) {
+    uint32_t apart = at < middle ? middle - at : at - middle;
+    return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
+}
+
+/* Lists the words of the windows of the own words [i, i + GROUP) of the piece, whose entries begin at `entry`. */
+template <int GROUP>
+__device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
+                                                   uint32_t entries, uint32_t widest) {
+    group<GROUP> found = {};
+    uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
+    if (stop > entries) stop = entries;
+    __syncwarp(); /* all have read the words before */
+    for (uint32_t base = first; base < stop; base += 32) {
+        uint32_t at = base + lane_number(), in = 0;
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            bool there = i + g < own && at < stop && has_word(p, entry + g, p.own[i + g] & 255, at);
+            unsigned mask = __ballot_sync(ALL_LANES, there);
+            if (there) in |= 1u << g | (found.targets[g] + lanes_below(mask) == 0 ? 1u << (16 + g) : 0);
+            found.targets[g] += __popc(mask);
+        }
+        unsigned mask = __ballot_sync(ALL_LANES, in != 0);
+        uint32_t place = found.words + lanes_below(mask);
+        if (in) w.id[place] = p.id[at], w.in[place] = in;
+        found.words += __popc(mask);
+    }
+    __syncwarp();
+    return found;
+}
+
+/* The vectors of a group's windows. */
+template <int VEC, int GROUP, int TT, bool ON_HOST>
+__device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
+                                           row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
+    const example_pool &pool = job.source.pool;
+    for (uint32_t j0 = 0; j0 < of.words; j0 += TT) {
+        row<VEC> t[TT];
+#pragma unroll
+        for (int j = 0; j < TT; j++) {
+            bool there = j0 + j < of.words;
+            read_row<VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.span, there, sums);
+        }
+#pragma unroll
+        for (int j = 0; j < TT; j++) {
+            uint32_t in = j0 + j < of.words ? w.in[j0 + j] : 0;
+#pragma unroll
+            for (int g = 0; g < GROUP; g++)
+                if (in >> g & 1)
+                    fma_row(vector[g], example_pool_weight(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), t[j]);
+        }
+    }
+}
+
+/* Gives each word what its windows' vectors gained. */
+template <int VEC, int GROUP, bool ON_HOST>
+__device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
+                                           const row<VEC> (&moved)[GROUP], hogwild_sums &sums) {
+    const example_pool &pool = job.source.pool;
+    for (uint32_t j = 0; j < of.words; j++) {
+        row<VEC> gained = zero_row<VEC>();
+        uint32_t in = w.in[j];
+#pragma unroll
+        for (int g = 0; g < GROUP; g++)
+            if (in >> g & 1)
+                fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
+        add_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.span, sums);
+    }
+}
+
+/* ---- training ---- */
+
+/* What a lane has of the windows: logit `lane` of GROUP x (1 + NT), a window's middle word first. */
+struct own_logit {
+    uint64_t number; /* of its window's position, what draws are counted by */
+    uint32_t middle, slot;
+    float rate;
+    bool on, sampled; /* on: there is such a window, and it has words */
+};
+
+/* This lane's coefficient as rate x (y - sigmoid). any: a window of the group is taken for the loss. */
+__device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
+                                             bool positive) {
+    float y = positive ? 1.0f : 0.0f;
+    if (any) {
+        bool taken = alive && own.sampled;
+        sums.loss += taken ? loss_of(logit, y) : 0.0f;
+        sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, taken));
+    }
+    return alive ? own.rate * coefficient_of(logit, y) : 0.0f;
+}
+
+/* A group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn: what
+ * draw_ahead() left for the first of them. */
+template <int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_group(const hogwild_job &job, const group<tile<VEC>::group> &of, const words &w,
+                                            const own_logit &own, bool any, const uint32_t *drawn_ahead,
+                                            hogwild_sums &sums) {
+    constexpr int GROUP = tile<VEC>::group, NT = tile<VEC>::negatives, WIDTH = NT + 1, LOGITS = GROUP * WIDTH;
+    const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
+    row<VEC> vector[GROUP], moved[GROUP];
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) vector[g] = moved[g] = zero_row<VEC>();
+    uint32_t drawn = !own.on ? DRAW_NONE : own.slot == 0 ? own.middle : drawn_ahead[lane / WIDTH * NT + own.slot - 1];
+    for (uint32_t n0 = 0;; n0 += NT) {
+        uint32_t other[LOGITS];
+        row<VEC> c[LOGITS];
+        float logits[LOGITS];
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) {
+            other[k] = __shfl_sync(ALL_LANES, drawn, k);
+            read_row<VEC, ON_HOST>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
+        }
+        if (n0 == 0) pool_words<VEC, GROUP, tile<VEC>::words, ON_HOST>(job, of, w, vector, sums);
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) logits[k] = dot_row(vector[k / WIDTH], c[k]);
+        float logit = sum_over_warp(logits);
+        float factor = coefficient(own, any, sums, logit, drawn != DRAW_NONE, n0 == 0 && own.slot == 0);
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) {
+            float f = __shfl_sync(ALL_LANES, factor, k);
+            if (other[k] == DRAW_NONE) continue;
+            fma_row(moved[k / WIDTH], f, c[k]);
+            add_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], span, sums);
+        }
+        if (n0 + NT >= negatives) break;
+        uint32_t slot = n0 + NT + own.slot - 1;
+        drawn = draw_slot(job, own.number, own.middle, slot, own.on && own.slot > 0 && slot < negatives);
+    }
+    move_words<VEC, GROUP, ON_HOST>(job, of, w, moved, sums);
+}
+
+/* The group of own words [i, i + GROUP) of a piece that begins at position `number` of the request, `first` of the corpus. */
+template <int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
+                                              uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,
+                                              const uint32_t *drawn_ahead, hogwild_sums &sums) {
+    constexpr int GROUP = tile<VEC>::group, WIDTH = tile<VEC>::negatives + 1;
+    const group<GROUP> of = list_words<GROUP>(p, w, i, own, entry, entries, job.source.window);
+    if (of.words == 0) return;
+    uint32_t mine = lane_number() / WIDTH, targets = 0, sampled = 0;
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        if (of.targets[g] == 0) continue;
+        if (mine == g) targets = of.targets[g];
+        sums.examples++;
+        sampled += ((number + (p.own[i + g] >> 8)) & job.loss_mask) == 0;
+    }
+    own_logit at = {};
+    at.on = targets != 0;
+    if (at.on) {
+        uint32_t offset = p.own[i + mine] >> 8;
+        at.number = first + offset;
+        at.middle = p.id[entry + mine];
+        at.slot = lane_number() % WIDTH;
+        at.rate = hogwild_rate(job.lr_first, job.lr_slope, number + offset);
+        at.sampled = ((number + offset) & job.loss_mask) == 0;
+    }
+    sums.sampled_examples += sampled;
+    train_group<VEC, ON_HOST>(job, of, w, at, sampled != 0, drawn_ahead, sums);
+}
+
+template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) pooled_kernel(const hogwild_job job) {
+    constexpr int GROUP = tile<VEC>::group, NT = tile<VEC>::negatives;
+    __shared__ piece pieces[WARPS];
+    __shared__ words listed[WARPS];
+    __shared__ uint32_t drawn[WARPS][GRAIN * NT];
+    piece &p = pieces[threadIdx.x / 32];
+    words &w = listed[threadIdx.x / 32];
+    uint32_t *ahead = drawn[threadIdx.x / 32];
+    const uint64_t grain = job.source.shuffle ? 1 : GRAIN, count = (job.count + grain - 1) / grain;
+    hogwild_sums sums = {};
+    for (;;) {
+        uint64_t number = take_piece(job.totals) * grain;
+        if (number >= job.count || count == 0) break;
+        uint64_t example = job.first + number, size = job.count - number < grain ? job.count - number : grain;
+        uint64_t first = job.source.shuffle ? shuffle_at(&job.order, example) : example;
+        uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF,
+                      entries = found >> 16;
+        draw_ahead<NT>(job, p, first, entry, own, ahead);
+        for (uint32_t i = 0; i < own; i += GROUP)
+            train_windows<VEC, ON_HOST>(job, p, w, number, first, i, own, entry + i, entries, ahead + i * NT, sums);
+        __syncwarp();
+    }
+    sums.pairs = sums.examples;
+    sums.sampled_pairs = sums.sampled_examples;
+    give_sums(job.totals, &sums);
+}
+
+template <int VEC> window_function *kernel_of(bool on_host) {
+    return on_host ? pooled_kernel<VEC, true> : pooled_kernel<VEC, false>;
+}
+
+} // namespace
+
+int hogwild_pooled_can(const struct hogwild_job *job) {
+    return job->source.pool.on && !job->source.per_pair && hogwild_windows_can(job);
+}
+
+int hogwild_pooled_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
+    window_function *kernel = job->span <= 128   ? kernel_of<1>(job->on_host)
+                              : job->span <= 256 ? kernel_of<2>(job->on_host)
+                                                 : kernel_of<4>(job->on_host);
+    return launch_windows(kernel, job, warps, processors, stream);
+}

@@ -1,0 +1,160 @@
+/* pieces: what the kernels of windows share: the kept words around a piece of the corpus, rows in registers, draws.
+ *
+ *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
+ */
+#ifndef SPTX_CUDA_PIECES_CUH
+#define SPTX_CUDA_PIECES_CUH
+
+#include "windows.cuh"
+
+enum {
+    WARPS = 4,  /* of a block */
+    GRAIN = 64, /* positions of a piece */
+    WIDEST = HOGWILD_WIDEST,
+    ROOM = GRAIN + 2 * (WIDEST + 31)
+};
+
+/* Kept words around one piece, in order. */
+struct piece {
+    uint32_t id[ROOM];
+    uint32_t sentence[ROOM]; /* low bits: equal for neighbours of one sentence */
+    uint32_t own[GRAIN];     /* kept words of the piece: offset << 8 | window; window 0: no example */
+};
+
+/* ---- kept words ---- */
+
+/* Appends the kept ones of positions [at, at + 32) below `end`; `sentence` is each lane's own. */
+static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
+                                       uint64_t sentence, uint64_t own_first, uint32_t *own) {
+    uint64_t position = at + lane_number();
+    uint32_t id = position < end ? kept_id(job.source, job.epoch, sentence, position) : DRAW_NONE;
+    unsigned kept = __ballot_sync(ALL_LANES, id != DRAW_NONE);
+    if (id != DRAW_NONE) {
+        uint32_t slot = count + lanes_below(kept);
+        p.id[slot] = id;
+        p.sentence[slot] = (uint32_t)sentence;
+        if (own) {
+            uint32_t window = example_held_out(&job.source, position) ? 0 : window_at(job.source, job.epoch, position);
+            p.own[*own + lanes_below(kept)] = (uint32_t)(position - own_first) << 8 | window;
+        }
+    }
+    if (own) *own += __popc(kept);
+    return count + __popc(kept);
+}
+
+/* The kept words of positions [first, end) and at least `window` kept ones each side of them, within their sentences.
+ * Returns the index of the first own one, and from bit 16 on how many entries there are; *own: how many are own. */
+static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first, uint64_t end, uint32_t *own) {
+    const example_source &s = job.source;
+    uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
+    uint32_t count = 0, seen = 0;
+    while (back > start && seen < s.window) {
+        uint64_t below = back - start < 32 ? start : back - 32, position = below + lane_number();
+        bool kept = position < back && kept_id(s, job.epoch, sentence, position) != DRAW_NONE;
+        seen += __popc(__ballot_sync(ALL_LANES, kept));
+        back = below;
+    }
+    for (; back < first; back += 32) count = append_kept(job, p, count, back, first, sentence, 0, nullptr);
+    uint32_t own_first = count;
+    *own = 0;
+    for (uint64_t at = first; at < end; at += 32) {
+        uint64_t position = at + lane_number() < end ? at + lane_number() : end - 1, mine = sentence;
+        while (__ldg(s.starts + mine + 1) <= position) mine++;
+        __syncwarp();
+        count = append_kept(job, p, count, at, end, mine, first, own);
+        sentence = __shfl_sync(ALL_LANES, mine, 31);
+    }
+    uint64_t stop = __ldg(s.starts + sentence + 1);
+    seen = 0;
+    for (uint64_t at = end; at < stop && seen < s.window; at += 32) {
+        uint32_t before = count;
+        count = append_kept(job, p, count, at, stop, sentence, 0, nullptr);
+        seen += count - before;
+    }
+    __syncwarp();
+    return own_first | count << 16;
+}
+
+/* ---- rows in registers ---- */
+
+template <int VEC> struct row { float4 v[VEC]; };
+
+template <int VEC, bool ON_HOST>
+__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on,
+                                         hogwild_sums &sums) {
+    const float *base = weights_of<ON_HOST>(rows, on ? id : 0);
+    if (ON_HOST) sums.host_rows += on && is_on_host(rows, id);
+#pragma unroll
+    for (int i = 0; i < VEC; i++) {
+        uint32_t column = (i * 32 + lane_number()) * 4;
+        r.v[i] = read4(base + column, on && column < span);
+    }
+}
+
+template <int VEC, bool ON_HOST>
+__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span,
+                                        hogwild_sums &sums) {
+    float *base = weights_of<ON_HOST>(rows, id);
+    if (ON_HOST) sums.host_rows += is_on_host(rows, id);
+#pragma unroll
+    for (int i = 0; i < VEC; i++) {
+        uint32_t column = (i * 32 + lane_number()) * 4;
+        if (column >= span) continue;
+        if (ON_HOST && is_on_host(rows, id))
+            add_each(base + column, r.v[i]);
+        else
+            add4(base + column, r.v[i]);
+    }
+}
+
+template <int VEC> __device__ __forceinline__ row<VEC> zero_row(void) {
+    row<VEC> r;
+#pragma unroll
+    for (int i = 0; i < VEC; i++) r.v[i] = make_float4(0, 0, 0, 0);
+    return r;
+}
+template <int VEC> __device__ __forceinline__ float dot_row(const row<VEC> &a, const row<VEC> &b) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < VEC; i++) sum = dot4(a.v[i], b.v[i], sum);
+    return sum;
+}
+template <int VEC> __device__ __forceinline__ void fma_row(row<VEC> &sum, float k, const row<VEC> &a) {
+#pragma unroll
+    for (int i = 0; i < VEC; i++) sum.v[i] = fma4(k, a.v[i], sum.v[i]);
+}
+template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const row<VEC> &a) {
+    row<VEC> r;
+#pragma unroll
+    for (int i = 0; i < VEC; i++) r.v[i] = scale4(k, a.v[i]);
+    return r;
+}
+
+/* ---- negatives ---- */
+
+/* This lane's negative of slot `slot` of a position, by its number in the corpus and its word, or DRAW_NONE. */
+static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle,
+                                                     uint32_t slot, bool on) {
+    if (!on) return DRAW_NONE;
+    for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+        uint32_t id = example_negative(&job.source, job.epoch, number, slot, attempt);
+        if (id != middle || !job.source.exclude) return id;
+    }
+    return DRAW_NONE;
+}
+
+/* ---- launches ---- */
+
+typedef void window_function(const hogwild_job job);
+
+static inline int launch_windows(window_function *kernel, const hogwild_job *job, uint64_t warps, int processors,
+                                 cudaStream_t stream) {
+    int resident;
+    CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
+    uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
+    kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
+    CK_LAUNCH("window_kernel");
+    return 0;
+}
+
+#endif
