@@ -132,6 +132,8 @@ struct making {
 struct sorting {
     struct gpu_array keys, ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids */
     struct gpu_array temporary;
+    uint32_t count; /* that it was grown for last, */
+    uint64_t rows;  /* of a table of so many rows: asking the sort what it needs takes longer than a launch */
 };
 /* 0, 1, 2 ..: what is sorted along with the ids. */
 struct iota {
@@ -286,6 +288,8 @@ int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, c
 int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
                       const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
+/* Fills order of the set, and keys of the sorting, from such ids. Enqueued. */
+int cuda_sort(struct row_set *set, const struct indexing *by);
 /* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from such ids; of its counts, which
  * are zeros before, distinct, items, partials and longs. Enqueued. */
 int cuda_index(struct row_set *set, const struct indexing *by);

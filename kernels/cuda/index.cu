@@ -139,26 +139,47 @@ static int temporary_bytes(uint32_t count, uint64_t rows, size_t *bytes) {
 
 int cuda_grow_sorting(struct backend *b, struct sorting *sorting, uint32_t count, uint64_t rows, const char *what) {
     size_t temporary = 0;
-    if (temporary_bytes(count, rows, &temporary)) return -1;
-    return gpu_grow(b, &sorting->keys, sorted_bytes(count), what) ||
-                   gpu_grow(b, &sorting->ranks, sorted_bytes(count), what) ||
-                   gpu_grow(b, &sorting->temporary, temporary, what)
-               ? -1
-               : 0;
+    if (sorting->count == count && sorting->rows == rows) return 0;
+    sorting->count = 0;
+    if (temporary_bytes(count, rows, &temporary) || gpu_grow(b, &sorting->keys, sorted_bytes(count), what) ||
+        gpu_grow(b, &sorting->ranks, sorted_bytes(count), what) || gpu_grow(b, &sorting->temporary, temporary, what))
+        return -1;
+    sorting->count = count;
+    sorting->rows = rows;
+    return 0;
 }
 
 void cuda_drop_sorting(struct backend *b, struct sorting *sorting) {
     for (struct gpu_array *array : {&sorting->keys, &sorting->ranks, &sorting->temporary}) gpu_drop(b, array);
+    sorting->count = 0;
+}
+
+static struct sort sort_of(const struct row_set *set, const struct indexing *by) {
+    const struct sorting *sorting = by->sorting;
+    return {by->ids,
+            by->places,
+            (uint32_t *)sorting->keys.data,
+            (uint32_t *)set->order.data,
+            (uint32_t *)sorting->ranks.data,
+            by->count,
+            key_bits(by->rows),
+            by->stream};
+}
+
+int cuda_sort(struct row_set *set, const struct indexing *by) {
+    size_t temporary = by->sorting->temporary.bytes;
+    struct sort s = sort_of(set, by);
+    if (by->count) CK(sort_ids(&s, by->sorting->temporary.data, &temporary));
+    return 0;
 }
 
 int cuda_index(struct row_set *set, const struct indexing *by) {
-    uint32_t *keys = (uint32_t *)by->sorting->keys.data, *ranks = (uint32_t *)by->sorting->ranks.data;
-    uint32_t *order = (uint32_t *)set->order.data, count = by->count;
     size_t temporary = by->sorting->temporary.bytes;
+    struct sort s = sort_of(set, by);
+    uint32_t count = by->count;
     struct indexed to;
     if (!count) return 0;
-    struct sort s = {by->ids, by->places, keys, order, ranks, count, key_bits(by->rows), by->stream};
-    CK(sort_ids(&s, by->sorting->temporary.data, &temporary));
+    if (cuda_sort(set, by)) return -1;
     CK(rank_runs(&s, by->sorting->temporary.data, &temporary));
     to.distinct = (uint32_t *)set->distinct.data;
     to.distinct_ids = (uint32_t *)set->distinct_ids[set->copy].data;
@@ -167,7 +188,7 @@ int cuda_index(struct row_set *set, const struct indexing *by) {
     to.longs = (struct item *)set->longs.data;
     to.counts = set->counts;
     to.side = set->side;
-    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(keys, order, ranks, count, to);
+    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, to);
     CK_LAUNCH("place_runs");
     cut_pieces<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
     CK_LAUNCH("cut_pieces");
