@@ -3,10 +3,14 @@
  *
  *   ids       taken as 32-bit numbers, checked; those that are no rows are left out and remembered   by_id_list.cu
  *   index     sorted; each distinct row with the places where it stands                              index.cu
- *   fetch     rows, where they lie -> out: each crosses the link once, in the order of the table     by_id_rows.cu
+ *   fetch     rows, where they lie -> out: each of a long list crosses the link once                 by_id_rows.cu
  *   update    sums of gradients, rule, in place                                                      by_id_update.cu
- *   store     values -> rows                                                                         by_id_rows.cu
+ *   store     values -> rows, of those that are named twice the last                                 by_id_rows.cu
  *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                   by_id_announced.cu
+ *
+ * An update needs the index: it sums in the order of the ids. A fetch and a store take the fewest kernels that do
+ * (list_way below), since what they take beside the rows is mostly the time between one kernel and the next. What they
+ * give is the same.
  *
  * The list of a call is a row set (row_set.cuh). No row of it waits in a slot: what a call has changed is where it
  * belongs when the stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach,
@@ -20,7 +24,7 @@
 /* ---- what every call begins and ends with ---- */
 
 static int open_by_id(struct backend *b, struct by_id *own) {
-    CK(cudaEventCreateWithFlags(&own->sent, cudaEventDisableTiming));
+    for (struct given &given : own->given) CK(cudaEventCreateWithFlags(&given.sent, cudaEventDisableTiming));
     CK(cudaStreamCreateWithFlags(&own->ahead, cudaStreamNonBlocking));
     if (buffer_take(b, (void **)&own->bad, sizeof *own->bad)) return -1;
     memset(own->bad, 0, sizeof *own->bad);
@@ -72,22 +76,87 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
     return 0;
 }
 
+/* ---- what a fetch and a store do with their list ---- */
+
+enum list_way {
+    AS_GIVEN, /* one kernel, two where a long list comes from the host: rows on the GPU, or few */
+    CLAIMED,  /* each row moves once, in any order */
+    SORTED,   /* and in the order of the table */
+    INDEXED   /* and its distinct ones are known: the host's threads move them, or an announced list may share them */
+};
+
+/* Whether the link is faster where rows come in the order of the table. Of 16 GiB it carries 512-byte rows at 15 GB/s
+ * unsorted; sorted, 8,192 of them at 20, 262,144 at 26, 1,048,576 at 52; of 1 GiB at 51 or 54. */
+static int order_helps(const struct store *store, uint64_t count) {
+    return cuda_is_cold(store) && store->bytes > NEAR_BYTES && count >= store->bytes / DENSE_BYTES;
+}
+
+static enum list_way long_way(const struct rows_request *r) {
+    return r->count > CLAIMED_MOST || order_helps(&r->table->stores[0], r->count) ? SORTED : CLAIMED;
+}
+
+static enum list_way fetch_way(const struct rows_request *r) {
+    const struct store *store = &r->table->stores[0];
+    if (cuda_in_file(store)) return INDEXED;
+    return r->count <= FEW || !cuda_is_cold(store) ? AS_GIVEN : long_way(r);
+}
+
+static enum list_way store_way(const struct by_id *own, const struct rows_request *r) {
+    if (cuda_in_file(&r->table->stores[0]) || by_id_is_announced(own, r->table)) return INDEXED;
+    return r->count <= FEW ? AS_GIVEN : long_way(r);
+}
+
+static int take_sorted(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
+    return by_id_take(b, own, &own->set, r, stream) ||
+                   by_id_sort(b, own, &own->set, &own->sorting, r->table->spec.rows, stream)
+               ? -1
+               : 0;
+}
+
+/* The rows of the first `parts` stores that lie in a file come to staging. */
+static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
+                        cudaStream_t stream) {
+    return by_id_take(b, own, &own->set, r, stream) ||
+                   by_id_index(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ||
+                   by_id_stage_file(b, &own->set, parts, stream)
+               ? -1
+               : 0;
+}
+
 /* ---- fetch ---- */
+
+static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_request *r, struct announced *announced,
+                       struct value_view out, cudaStream_t stream) {
+    if (by_id_take(b, own, &own->set, r, stream)) return -1;
+    struct id_view ids = by_id_taken(&own->set);
+    if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
+    /* The one of the two kernels that has nothing to do sees so. */
+    return by_id_fetch_announced(b, own, announced, out, stream) ||
+                   by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, out, stream)
+               ? -1
+               : 0;
+}
+
+static int fetch_as_given(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
+                          cudaStream_t stream) {
+    struct id_view ids;
+    if (r->count > FEW && !r->ids_on_gpu)
+        return fetch_taken(b, own, r, NULL, out, stream); /* ids cross the link dense */
+    return by_id_reach(b, own, r, &ids) || by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
+                   by_id_have_read(own, r, stream)
+               ? -1
+               : 0;
+}
 
 static int fetch(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
                  cudaStream_t stream) {
     struct announced *announced = by_id_find_announced(own, r);
-    if (by_id_take(b, own, &own->set, r, stream)) return -1;
-    if (announced) /* the one of the two kernels that has nothing to do sees so */
-        return by_id_fetch_announced(b, own, announced, out, stream) ||
-                       by_id_fetch_plain(b, own, out, (const uint32_t *)own->match.data, stream)
-                   ? -1
-                   : 0;
-    if (r->table->stores[0].place == PLACE_GPU) return by_id_fetch_plain(b, own, out, NULL, stream);
-    return by_id_index(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ||
-                   by_id_stage_file(b, &own->set, 1, stream) || by_id_fetch_sorted(own, out, stream)
-               ? -1
-               : 0;
+    enum list_way way = fetch_way(r);
+    if (announced) return fetch_taken(b, own, r, announced, out, stream);
+    if (way == AS_GIVEN) return fetch_as_given(b, own, r, out, stream);
+    if (way == CLAIMED) return by_id_fetch_claimed(b, own, r, out, stream);
+    int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
+    return failed || by_id_fetch_sorted(own, out, stream) ? -1 : 0;
 }
 
 int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
@@ -115,27 +184,18 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* The list of a call that changes rows of the first `parts` stores: indexed, a file's rows in staging. */
-static int begin_change(struct backend *b, const struct rows_request *r, int parts, struct by_id **by_id,
-                        cudaStream_t *stream) {
-    if (begin(b, r, by_id, stream)) return -1;
-    struct by_id *own = *by_id;
+/* How the rows of the first `parts` stores, which a call changes, go home. */
+static void set_ways(struct by_id *own, const struct rows_request *r, int parts) {
     for (int part = 0; part < 2; part++) {
         const struct store *store = &r->table->stores[part];
         int changed = part < parts && part < r->table->parts && cuda_is_cold(store);
         own->set.way[part] = !changed ? HOME_NOTHING : cuda_in_file(store) ? HOME_STAGED : HOME_DIRECT;
     }
-    return by_id_take(b, own, &own->set, r, *stream) ||
-                   by_id_index(b, own, &own->set, &own->sorting, r->table->spec.rows, *stream) ||
-                   by_id_stage_file(b, &own->set, parts, *stream)
-               ? -1
-               : 0;
 }
 
 /* Host memory that was given may be used again: its copy is done. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     int staged = own->set.way[0] == HOME_STAGED || own->set.way[1] == HOME_STAGED;
-    if (by_id_renew_announced(own, stream)) return -1;
     if (staged) CK(cudaStreamSynchronize(stream));
     if (staged && row_set_land(b, &own->set)) return -1;
     if (end(own, stream)) return -1;
@@ -143,12 +203,29 @@ static int end_change(struct backend *b, struct by_id *own, const struct rows_re
     return 0;
 }
 
+static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values,
+                 cudaStream_t stream) {
+    enum list_way way = store_way(own, r);
+    struct id_view ids;
+    if (way == AS_GIVEN)
+        return by_id_reach(b, own, r, &ids) || by_id_store_few(b, own, &ids, values, stream) ||
+                       by_id_have_read(own, r, stream)
+                   ? -1
+                   : 0;
+    if (way == CLAIMED) return by_id_store_claimed(b, own, r, values, stream);
+    int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
+    if (failed || by_id_store_sorted(b, own, values, stream)) return -1;
+    return way == INDEXED ? by_id_renew_announced(own, stream) : 0;
+}
+
 int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     struct value_view values;
-    return begin_change(b, r, 1, &own, &stream) || reach_values(b, own, r, 1, stream, &values) ||
-                   by_id_store_sorted(b, own, values, stream) || end_change(b, own, r, stream)
+    if (begin(b, r, &own, &stream)) return -1;
+    set_ways(own, r, 1);
+    return reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
+                   end_change(b, own, r, stream)
                ? -1
                : 0;
 }
@@ -157,8 +234,11 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     struct value_view gradients;
-    return begin_change(b, r, 2, &own, &stream) || reach_values(b, own, r, 1, stream, &gradients) ||
-                   by_id_update_rows(b, own, r, gradients, stream) || end_change(b, own, r, stream)
+    if (begin(b, r, &own, &stream)) return -1;
+    set_ways(own, r, 2);
+    return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
+                   by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
+                   end_change(b, own, r, stream)
                ? -1
                : 0;
 }
@@ -201,13 +281,16 @@ void cuda_by_id_forget(struct backend *b, const struct backend_table *table) {
 void cuda_by_id_close(struct backend *b) {
     struct by_id *own = (struct by_id *)b->by_id;
     if (!own) return;
-    struct gpu_array *arrays[] = {&own->iota.numbers, &own->values, &own->padded, &own->partials, &own->match};
+    struct gpu_array *arrays[] = {&own->iota.numbers, &own->values,     &own->padded,        &own->partials,
+                                  &own->match,        &own->claims.ids, &own->claims.owners, &own->claims.slots};
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct sorting *sorting : {&own->sorting, &own->ahead_sorting}) cuda_drop_sorting(b, sorting);
     by_id_close_set(b, &own->set);
     for (struct announced &a : own->announced) by_id_close_set(b, &a.set);
-    if (own->sent) cudaEventDestroy(own->sent);
-    buffer_give(b, own->given, own->given_bytes);
+    for (struct given &given : own->given) {
+        if (given.sent) cudaEventDestroy(given.sent);
+        buffer_give(b, given.ids, given.bytes);
+    }
     buffer_give(b, own->bad, sizeof *own->bad);
     if (own->ahead) cudaStreamDestroy(own->ahead);
     free(own);

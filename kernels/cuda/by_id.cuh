@@ -8,7 +8,25 @@ enum {
     THREADS = 256,
     WARPS = THREADS / 32,
     LINK_BLOCKS = 64, /* enough requests for the link; more only take the GPU from others */
-    ANNOUNCED = 2
+    ANNOUNCED = 2,
+    GIVEN = 8,              /* the host's lists that may be on their way at once: calls of some training steps */
+    FEW = 2048,             /* ids of a call that one kernel serves: another launch would take longer than the rows */
+    CLAIMED_MOST = 1 << 24, /* ids of a call that claim their rows; for more the claims would take 24 bytes an id */
+    NEAR_BYTES = 1 << 30,   /* of a table's host memory that the link reads in any order as fast as in the table's; */
+    DENSE_BYTES = 256 << 10 /* of a larger one for each id: where ids lie farther apart, no order helps */
+};
+
+/* The host's ids of a call, pinned. */
+struct given {
+    void *ids;
+    uint64_t bytes;
+    cudaEvent_t sent; /* they have been read */
+};
+
+/* What lists are claimed in, for so many ids; by_id_claims.cu says how. */
+struct claims {
+    struct gpu_array ids, owners; /* uint32 [count] */
+    struct gpu_array slots;       /* uint64 [a power of two of them] */
 };
 
 /* An announced list. set.table: NULL where none is announced here; set.slots[0]: [distinct rows x span] weights. */
@@ -28,15 +46,36 @@ struct by_id {
     uint64_t sequence;
     struct iota iota;
     struct sorting sorting, ahead_sorting; /* of calls; of announced lists, on `ahead` */
+    struct claims claims;
     struct gpu_array values, padded, partials, match;
-    void *given; /* pinned: the caller's ids, on their way */
-    uint64_t given_bytes;
+    struct given given[GIVEN]; /* they take turns, so that the host waits for no call that it has just made */
+    unsigned turn;             /* the one in use */
     struct bad_ids *bad;
     cudaStream_t ahead;
-    cudaEvent_t sent; /* `given` has been read */
 };
 
 /* ---- lists of ids, as kernels see them ---- */
+
+/* Ids as they were given, of which those that are no rows are told through `bad`; or as a kernel has taken them: 32-bit
+ * numbers, DRAW_NONE for those that are no rows. */
+struct id_view {
+    const void *ids;
+    struct bad_ids *bad;
+    uint64_t rows; /* of the table */
+    uint32_t count;
+    enum { TAKEN, NARROW, WIDE } kind;
+};
+
+static __device__ __forceinline__ uint32_t read_id(const struct id_view &from, uint32_t i) {
+    if (from.kind == id_view::TAKEN) return ((const uint32_t *)from.ids)[i];
+    long long id =
+        from.kind == id_view::WIDE ? (long long)((const int64_t *)from.ids)[i] : ((const int32_t *)from.ids)[i];
+    if ((unsigned long long)id < from.rows) return (uint32_t)id;
+    from.bad->id = id;
+    from.bad->count = 1;
+    __threadfence_system();
+    return DRAW_NONE;
+}
 
 struct list_view {
     struct row_set_view rows;
@@ -90,12 +129,66 @@ static __device__ __forceinline__ float4 read_quad(const struct value_view &from
     return value;
 }
 
+/* Rows of two neighbours in a list move at once by a warp, each in two parts, so that the link always has requests
+ * waiting. NULL: that one does not move. */
+struct row_pair {
+    float4 *row[2];
+};
+
+static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t quads,
+                                                  const struct value_view &out) {
+    for (uint32_t q = threadIdx.x & 31; q < quads; q += 64) {
+        float4 value[2][2];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads) value[i / 2][i % 2] = pair.row[i / 2][q + i % 2 * 32];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads)
+                write_quad(out, first + i / 2, q + i % 2 * 32, value[i / 2][i % 2]);
+    }
+}
+
+static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t quads,
+                                                  const struct value_view &from) {
+    for (uint32_t q = threadIdx.x & 31; q < quads; q += 64) {
+        float4 value[2][2];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads)
+                value[i / 2][i % 2] = read_quad(from, first + i / 2, q + i % 2 * 32);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads) pair.row[i / 2][q + i % 2 * 32] = value[i / 2][i % 2];
+    }
+}
+
+/* ---- launching ---- */
+
+/* Blocks of a kernel that moves `count` rows, two a warp. */
+static inline unsigned row_blocks(const struct backend *b, const struct backend_table *table, uint64_t count) {
+    unsigned most = cuda_is_cold(&table->stores[0]) ? LINK_BLOCKS : 8 * (unsigned)b->processors;
+    unsigned wanted = blocks_for(count, 2 * WARPS);
+    return wanted < most ? wanted : most;
+}
+
+static inline uint32_t row_quads(const struct by_id *own) {
+    return own->set.table->spec.layout.span / 4;
+}
+
 /* ---- by_id_list.cu: everything is enqueued, on `stream` where one is given ---- */
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* Fills set->ids. */
+/* The ids where the GPU reads them, as they were given. Once the kernel that does is enqueued, by_id_have_read(). */
+int by_id_reach(struct backend *backend, struct by_id *own, const struct rows_request *request, struct id_view *ids);
+int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
+/* Fills set->ids, which by_id_taken() has then. */
 int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
+               cudaStream_t stream);
+struct id_view by_id_taken(const struct row_set *set);
+/* A list that was taken, in the order of the table: its keys and its order alone, or all that an index has. */
+int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                cudaStream_t stream);
 int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                 cudaStream_t stream);
@@ -111,6 +204,8 @@ int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cu
 int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 /* The list that this fetch may be asking for, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
+/* Whether a list of the table is announced: a call that changes rows must know its distinct ones. */
+int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
 /* From that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
 int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
                           struct value_view out, cudaStream_t stream);
@@ -119,12 +214,23 @@ int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_rows.cu: own->set, between the table and the caller's values ---- */
 
-/* As the ids come. `skip`: on the GPU; nothing is to be done where it is 1. NULL: all is. */
-int by_id_fetch_plain(struct backend *backend, struct by_id *own, struct value_view out, const uint32_t *skip,
-                      cudaStream_t stream);
-/* In the order of the table; the set is indexed, a file's rows are in staging. */
+/* As the ids come. `owners`: on the GPU; the place that fetches each row, NULL: every place its own. `skip`: on the
+ * GPU; nothing is to be done where it is 1. NULL: all is. */
+int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
+                      const uint32_t *skip, struct value_view out, cudaStream_t stream);
+/* Of at most FEW. */
+int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
+                    cudaStream_t stream);
+/* In the order of the table; the set is sorted or indexed, a file's rows are in staging. */
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
+
+/* ---- by_id_claims.cu: the list of a call whose rows need no order, each of them moved once ---- */
+
+int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
+                        struct value_view out, cudaStream_t stream);
+int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
+                        struct value_view from, cudaStream_t stream);
 
 /* ---- by_id_update.cu ---- */
 

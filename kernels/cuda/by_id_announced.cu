@@ -81,6 +81,12 @@ struct announced *by_id_find_announced(struct by_id *own, const struct rows_requ
     return found;
 }
 
+int by_id_is_announced(const struct by_id *own, const struct backend_table *table) {
+    for (const struct announced &a : own->announced)
+        if (a.set.table == table) return 1;
+    return 0;
+}
+
 int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced *a, struct value_view out,
                           cudaStream_t stream) {
     uint32_t *match = (uint32_t *)own->match.data, count = (uint32_t)own->set.count;

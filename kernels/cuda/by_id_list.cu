@@ -19,64 +19,84 @@ void by_id_close_set(struct backend *b, struct row_set *set) {
 
 /* ---- ids ---- */
 
-template <class T>
-static __global__ void take_ids(const T *from, uint32_t count, uint64_t rows, uint32_t *to, struct bad_ids *bad) {
+static __global__ void take_ids(struct id_view from, uint32_t *to) {
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    long long id = (long long)from[i];
-    bool real = (unsigned long long)id < rows;
-    to[i] = real ? (uint32_t)id : DRAW_NONE;
-    if (real) return;
-    bad->id = id;
-    bad->count = 1;
-    __threadfence_system();
+    if (i < from.count) to[i] = read_id(from, i);
 }
 
-/* The ids where the GPU can read them. */
-static int send_ids(struct backend *b, struct by_id *own, const struct rows_request *r, const void **ids) {
+/* A power of two: for a list that is a little longer than those before no new memory is made, which stops the GPU. */
+static uint64_t given_bytes(uint64_t ids) {
+    uint64_t bytes = 4096;
+    while (bytes < ids) bytes *= 2;
+    return bytes;
+}
+
+int by_id_reach(struct backend *b, struct by_id *own, const struct rows_request *r, struct id_view *ids) {
     uint64_t bytes = r->count * (r->id_bits / 8);
-    *ids = r->ids;
+    ids->ids = r->ids;
+    ids->bad = own->bad;
+    ids->rows = r->table->spec.rows;
+    ids->count = (uint32_t)r->count;
+    ids->kind = r->id_bits == 64 ? id_view::WIDE : id_view::NARROW;
     if (r->ids_on_gpu) return 0;
-    CK(cudaEventSynchronize(own->sent));
-    if (buffer_grow(b, &own->given, &own->given_bytes, bytes)) return -1;
-    memcpy(own->given, r->ids, bytes);
-    *ids = own->given; /* read over the link, once */
+    own->turn = (own->turn + 1) % GIVEN;
+    struct given *given = &own->given[own->turn];
+    CK(cudaEventSynchronize(given->sent));
+    if (buffer_grow(b, &given->ids, &given->bytes, given_bytes(bytes))) return -1;
+    memcpy(given->ids, r->ids, bytes);
+    ids->ids = given->ids; /* read over the link, once */
+    return 0;
+}
+
+int by_id_have_read(struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
+    if (!r->ids_on_gpu) CK(cudaEventRecord(own->given[own->turn].sent, stream));
     return 0;
 }
 
 int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r,
                cudaStream_t stream) {
-    const void *from;
-    uint32_t count = (uint32_t)r->count, blocks = blocks_for(count, THREADS);
-    uint64_t rows = r->table->spec.rows;
-    if (row_set_grow(b, set, r->count, LIST) || send_ids(b, own, r, &from)) return -1;
-    uint32_t *to = (uint32_t *)set->ids.data;
+    struct id_view from;
+    if (row_set_grow(b, set, r->count, LIST) || by_id_reach(b, own, r, &from)) return -1;
     set->count = set->capacity = r->count;
-    if (r->id_bits == 64)
-        take_ids<<<blocks, THREADS, 0, stream>>>((const int64_t *)from, count, rows, to, own->bad);
-    else
-        take_ids<<<blocks, THREADS, 0, stream>>>((const int32_t *)from, count, rows, to, own->bad);
+    take_ids<<<blocks_for(from.count, THREADS), THREADS, 0, stream>>>(from, (uint32_t *)set->ids.data);
     CK_LAUNCH("take_ids");
-    if (!r->ids_on_gpu) CK(cudaEventRecord(own->sent, stream));
-    return 0;
+    return by_id_have_read(own, r, stream);
 }
 
-int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
-                cudaStream_t stream) {
+struct id_view by_id_taken(const struct row_set *set) {
+    return {set->ids.data, NULL, set->table->spec.rows, (uint32_t)set->count, id_view::TAKEN};
+}
+
+/* ---- order ---- */
+
+static int prepare_sorting(struct backend *b, struct by_id *own, const struct row_set *set, struct sorting *sorting,
+                           uint64_t rows, cudaStream_t stream, struct indexing *by) {
     uint64_t before = own->iota.count;
     if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
         cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
         return -1;
     if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without asking */
-    CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
+    by->sorting = sorting;
+    by->ids = (const uint32_t *)set->ids.data;
+    by->places = (const uint32_t *)own->iota.numbers.data;
+    by->count = (uint32_t)set->count;
+    by->rows = rows;
+    by->least = 1;
+    by->stream = stream;
+    return 0;
+}
+
+int by_id_sort(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
+               cudaStream_t stream) {
     struct indexing by;
-    by.sorting = sorting;
-    by.ids = (const uint32_t *)set->ids.data;
-    by.places = (const uint32_t *)own->iota.numbers.data;
-    by.count = (uint32_t)set->count;
-    by.rows = rows;
-    by.least = 1;
-    by.stream = stream;
+    return prepare_sorting(b, own, set, sorting, rows, stream, &by) || cuda_sort(set, &by) ? -1 : 0;
+}
+
+int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
+                cudaStream_t stream) {
+    struct indexing by;
+    if (prepare_sorting(b, own, set, sorting, rows, stream, &by)) return -1;
+    CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
     return cuda_index(set, &by);
 }
 

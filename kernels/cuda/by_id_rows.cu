@@ -1,28 +1,73 @@
-/* by_id_rows: rows of a list, from the table to the caller's values and back. Rows that cross the link go in the order
- * of the table, each once.
+/* by_id_rows: rows of a list, from the table to the caller's values and back: as the ids come, or in the order of the
+ * table, where each crosses the link once.
  */
 #include "by_id.cuh"
+#include "warp.cuh"
 
 enum { RUN = 64 /* places of a row that one warp fills */ };
 
 /* The list as sorting leaves it. */
 struct sorted_view {
     struct list_view list;
-    const uint32_t *keys, *ranks; /* [count] ids in order; 1 + the place of each in distinct_ids */
+    const uint32_t *keys, *ranks; /* [count] ids in order; 1 + the place of each in distinct_ids, where it is indexed */
 };
 
 static struct sorted_view sorted_view(const struct by_id *own) {
     return {list_view(&own->set), (const uint32_t *)own->sorting.keys.data, (const uint32_t *)own->sorting.ranks.data};
 }
 
-/* ---- kernels ---- */
+/* Rows of staging are found by their place among the distinct ones, for which the list has been indexed. */
+static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part,
+                                                   uint32_t at) {
+    return row_at(part, v.keys[at], part.staged ? v.ranks[at] - 1 : 0, part.staged ? v.list.counts->cold_first[0] : 0);
+}
+
+/* ---- as the ids come ---- */
+
+static __global__ void __launch_bounds__(THREADS)
+    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t quads,
+                struct value_view out) {
+    uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
+    if (skip && *skip) return;
+    for (uint64_t first = (uint64_t)warp * 2; first < ids.count; first += (uint64_t)warps * 2) {
+        struct row_pair pair;
+        for (int i = 0; i < 2; i++) {
+            uint32_t at = (uint32_t)first + i, id = first + i < ids.count ? read_id(ids, at) : DRAW_NONE;
+            bool moves = id != DRAW_NONE && (!owners || owners[at] == at);
+            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+        }
+        fetch_pair(pair, (uint32_t)first, quads, out);
+    }
+}
+
+/* Each block has the whole list at hand, where every place looks for a later one of the same row. */
+static __global__ void __launch_bounds__(THREADS)
+    store_few(struct id_view ids, struct row_part part, uint32_t quads, struct value_view from) {
+    __shared__ uint32_t all[FEW];
+    uint32_t lane = threadIdx.x & 31;
+    for (uint32_t i = threadIdx.x; i < ids.count; i += THREADS) all[i] = read_id(ids, i);
+    __syncthreads();
+    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 2; first < ids.count;
+         first += gridDim.x * WARPS * 2) {
+        struct row_pair pair;
+        for (int i = 0; i < 2; i++) {
+            uint32_t at = first + i, id = at < ids.count ? all[at] : DRAW_NONE;
+            bool again = false;
+            for (uint32_t later = at + 1 + lane; later < ids.count; later += 32) again |= all[later] == id;
+            bool moves = !__any_sync(ALL_LANES, again) && id != DRAW_NONE;
+            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+        }
+        store_pair(pair, first, quads, from);
+    }
+}
+
+/* ---- in the order of the table ---- */
 
 /* A warp reads the rows of two neighbours in the sorted list, so that the link always has requests waiting, and writes
  * each to all its places. A row that stands often is read again every RUN places, so that no warp has all the work. */
 static __global__ void __launch_bounds__(THREADS)
     fetch_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
-    uint32_t cold_first = v.list.counts->cold_first[0];
     for (uint64_t pair = (uint64_t)warp * 2; pair < v.list.count; pair += (uint64_t)warps * 2) {
         const float4 *row[2];
         uint32_t end[2];
@@ -32,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
             end[i] = at;
             row[i] = NULL;
             if (!head) continue;
-            row[i] = (const float4 *)row_at(part, key, v.ranks[at] - 1, cold_first);
+            row[i] = (const float4 *)sorted_row(v, part, at);
             do end[i]++;
             while (end[i] < v.list.count && end[i] % RUN != 0 && v.keys[end[i]] == key);
         }
@@ -50,58 +95,45 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* As the ids come: for rows on the GPU, which gain nothing from an order. */
-static __global__ void __launch_bounds__(THREADS)
-    fetch_plain(struct list_view v, struct row_part part, uint32_t quads, struct value_view out, const uint32_t *skip) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
-    if (skip && *skip) return;
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
-        uint32_t id = v.rows.ids[i];
-        if (id == DRAW_NONE) continue;
-        const float4 *row = (const float4 *)row_at(part, id, 0, 0);
-        for (uint32_t q = lane; q < quads; q += 32) write_quad(out, i, q, row[q]);
-    }
-}
-
 static __global__ void __launch_bounds__(THREADS)
     store_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view from) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, cold_first = v.list.counts->cold_first[0];
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key))
             continue; /* the last of a row's places */
-        float4 *row = (float4 *)row_at(part, key, v.ranks[at] - 1, cold_first);
+        float4 *row = (float4 *)sorted_row(v, part, at);
         for (uint32_t q = lane; q < quads; q += 32) row[q] = read_quad(from, v.list.rows.order[at], q);
     }
 }
 
 /* ---- launching ---- */
 
-static unsigned blocks_of(const struct backend *b, const struct backend_table *table) {
-    return table->stores[0].place == PLACE_GPU ? 8 * (unsigned)b->processors : LINK_BLOCKS;
-}
-
-static uint32_t quads_of(const struct by_id *own) {
-    return own->set.table->spec.layout.span / 4;
-}
-
-int by_id_fetch_plain(struct backend *b, struct by_id *own, struct value_view out, const uint32_t *skip,
-                      cudaStream_t stream) {
-    fetch_plain<<<blocks_of(b, own->set.table), THREADS, 0, stream>>>(list_view(&own->set), by_id_weights(&own->set),
-                                                                      quads_of(own), out, skip);
+int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
+                      const uint32_t *skip, struct value_view out, cudaStream_t stream) {
+    fetch_plain<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(
+        *ids, owners, skip, by_id_weights(&own->set), row_quads(own), out);
     CK_LAUNCH("fetch_plain");
     return 0;
 }
 
+int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *ids, struct value_view from,
+                    cudaStream_t stream) {
+    store_few<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, by_id_weights(&own->set),
+                                                                                 row_quads(own), from);
+    CK_LAUNCH("store_few");
+    return 0;
+}
+
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream) {
-    fetch_sorted<<<LINK_BLOCKS, THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set), quads_of(own), out);
+    fetch_sorted<<<LINK_BLOCKS, THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set), row_quads(own), out);
     CK_LAUNCH("fetch_sorted");
     return 0;
 }
 
 int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view from, cudaStream_t stream) {
-    store_sorted<<<blocks_of(b, own->set.table), THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set),
-                                                                       quads_of(own), from);
+    store_sorted<<<row_blocks(b, own->set.table, own->set.count), THREADS, 0, stream>>>(
+        sorted_view(own), by_id_weights(&own->set), row_quads(own), from);
     CK_LAUNCH("store_sorted");
     return 0;
 }

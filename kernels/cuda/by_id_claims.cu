@@ -1,0 +1,135 @@
+/* by_id_claims: lists whose rows need no order, but of which each row is to move once: for rows that the link reaches
+ * as fast in any order, hashing the ids takes one kernel where sorting them takes some ten.
+ *
+ *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; EMPTY
+ *   owners  [count] of a fetch: the place that fetches the row, the first that has come to its slot
+ *                   of a store: the row's slot, where the last of its places stands
+ *
+ * A fetch is three kernels: claim, fetch (by_id_rows.cu), and what other places copy from the row's owner on the GPU. A
+ * store is two. Between a claim and the next one the slots are emptied.
+ */
+#include "by_id.cuh"
+#include "warp.cuh"
+
+#include <algorithm>
+
+#define EMPTY  (~0ull)
+#define CLAIMS "claims of a list of ids" /* GPU memory for it */
+
+struct claim_view {
+    unsigned long long *slots;
+    uint32_t *ids, *owners; /* [count] */
+    uint32_t count, bits;   /* of slots: 1 << bits */
+};
+
+/* ---- kernels ---- */
+
+/* What stands in `owners` for a place that asks for row `id`. */
+template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
+    const volatile unsigned long long *slots = to.slots;
+    unsigned long long mine = (unsigned long long)id << 32 | place;
+    uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
+    for (;;) {
+        unsigned long long found = slots[slot]; /* without an atomic where another place of the row has been here */
+        if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
+        if (found == EMPTY) return LAST ? slot : place;
+        if ((uint32_t)(found >> 32) == id) {
+            if (LAST && found < mine) atomicMax(&to.slots[slot], mine);
+            return LAST ? slot : (uint32_t)found;
+        }
+        slot = (slot + 1) & mask;
+    }
+}
+
+/* Of the places of a row within a warp the last claims it for all: a list of one row alone would wait for its slot. */
+template <bool LAST>
+static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
+    uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
+    uint32_t id = i < from.count ? read_id(from, i) : DRAW_NONE;
+    uint32_t last = 31 - __clz((int)__match_any_sync(ALL_LANES, id)), owner = DRAW_NONE;
+    if (lane == last && id != DRAW_NONE) owner = claim_row<LAST>(to, id, i);
+    owner = __shfl_sync(ALL_LANES, owner, (int)last);
+    if (i >= from.count) return;
+    to.ids[i] = id;
+    to.owners[i] = owner;
+}
+
+/* The places that have fetched nothing, from the row's owner. */
+static __global__ void __launch_bounds__(THREADS)
+    copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
+    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.count; first += warps * 32) {
+        uint32_t at = first + lane, owner = at < v.count ? v.owners[at] : DRAW_NONE;
+        uint32_t left = __ballot_sync(ALL_LANES, owner != DRAW_NONE && owner != at);
+        for (; left; left &= left - 1) {
+            int next = __ffs((int)left) - 1;
+            uint32_t source = __shfl_sync(ALL_LANES, owner, next);
+            for (uint32_t q = lane; q < quads; q += 32) write_quad(out, first + next, q, read_quad(out, source, q));
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    store_claimed(struct claim_view v, struct row_part part, uint32_t quads, struct value_view from) {
+    uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
+    for (uint32_t first = warp * 2; first < v.count; first += warps * 2) {
+        struct row_pair pair;
+        for (int i = 0; i < 2; i++) {
+            uint32_t at = first + i, id = at < v.count ? v.ids[at] : DRAW_NONE;
+            bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
+            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+        }
+        store_pair(pair, first, quads, from);
+    }
+}
+
+/* ---- launching ---- */
+
+static int grow_claims(struct backend *b, struct claims *claims, uint32_t count, struct claim_view *view) {
+    view->count = count;
+    view->bits = 1;
+    while ((uint64_t)1 << view->bits < 2 * (uint64_t)count) view->bits++;
+    if (gpu_grow(b, &claims->ids, count * sizeof(uint32_t), CLAIMS) ||
+        gpu_grow(b, &claims->owners, count * sizeof(uint32_t), CLAIMS) ||
+        gpu_grow(b, &claims->slots, sizeof(unsigned long long) << view->bits, CLAIMS))
+        return -1;
+    view->ids = (uint32_t *)claims->ids.data;
+    view->owners = (uint32_t *)claims->owners.data;
+    view->slots = (unsigned long long *)claims->slots.data;
+    return 0;
+}
+
+static int claim(struct backend *b, struct by_id *own, const struct rows_request *r, int last, struct claim_view *view,
+                 cudaStream_t stream) {
+    struct id_view ids;
+    if (grow_claims(b, &own->claims, (uint32_t)r->count, view) || by_id_reach(b, own, r, &ids)) return -1;
+    CK(cudaMemsetAsync(view->slots, 0xFF, sizeof *view->slots << view->bits, stream));
+    if (last)
+        claim_rows<true><<<blocks_for(ids.count, THREADS), THREADS, 0, stream>>>(ids, *view);
+    else
+        claim_rows<false><<<blocks_for(ids.count, THREADS), THREADS, 0, stream>>>(ids, *view);
+    CK_LAUNCH("claim_rows");
+    return by_id_have_read(own, r, stream);
+}
+
+int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
+                        cudaStream_t stream) {
+    struct claim_view v;
+    if (claim(b, own, r, 0, &v, stream)) return -1;
+    struct id_view ids = {v.ids, NULL, r->table->spec.rows, v.count, id_view::TAKEN};
+    if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
+    unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
+    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, row_quads(own), out);
+    CK_LAUNCH("copy_claimed");
+    return 0;
+}
+
+int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view from,
+                        cudaStream_t stream) {
+    struct claim_view v;
+    if (claim(b, own, r, 1, &v, stream)) return -1;
+    store_claimed<<<row_blocks(b, own->set.table, v.count), THREADS, 0, stream>>>(v, by_id_weights(&own->set),
+                                                                                  row_quads(own), from);
+    CK_LAUNCH("store_claimed");
+    return 0;
+}
