@@ -23,6 +23,7 @@
  *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      tests/runs --long
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and topk.cu                  hogwild, topk
+ *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN
  *
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
  */

@@ -99,15 +99,96 @@ def test_the_result_is_the_same_to_the_bit_wherever_it_is_asked_from():
         assert numpy.array_equal(result, results[0])
 
 
+# ---- lists of every length, which are gone about in different ways ----
+
+def check_a_list(table, rows, ids, values):
+    """Stores and fetches the same list, given in several ways; `rows` is the whole table as it must be."""
+    places = torch.from_numpy(ids)
+    for step, which in enumerate((ids, places.cuda(), places.int().cuda(), ids.astype("i4"))):
+        given = torch.from_numpy(values + step)
+        table.store(which, given if step % 2 else given.cuda())
+        rows[ids] = values + step  # NumPy, too, keeps the last
+        assert numpy.array_equal(as_numpy(table.fetch(which)), rows[ids]), step
+        out = torch.zeros(len(ids) * rows.shape[1] + 1, device="cuda")[1:].view(len(ids), -1)  # not at a multiple of 16 bytes
+        assert numpy.array_equal(as_numpy(table.fetch(which, out=out)), rows[ids]), step
+
+
+@pytest.mark.parametrize("weights, hot", [("pinned", 0), ("pinned", 700), ("pinned", ROWS), ("gpu", 0), ("file", 0)])
+@pytest.mark.parametrize("dim", [4, 33, 128, 260])
+def test_lists_of_every_length_move_the_same_rows(tmp_path, weights, hot, dim):
+    table = sptx.Table(ROWS, dim, "none", weights=weights, hot_rows=hot, init="uniform -1 1", device="cuda", directory=tmp_path)
+    rows = table.fetch(numpy.arange(ROWS))
+    for count in (1, 2, 31, 33, 2047, 2048, 2049, 20_000):  # 2,048: those that one kernel serves
+        for most in (1, 40, ROWS):
+            check_a_list(table, rows, random_ids(count, count, most), random_floats(count, dim, seed=most))
+    table.prefetch(numpy.arange(10))  # from now on its rows may be changed by a store
+    check_a_list(table, rows, random_ids(3000), random_floats(3000, dim))
+    assert numpy.array_equal(table.fetch(numpy.arange(10)), rows[:10])
+    assert numpy.array_equal(table.fetch(numpy.arange(ROWS)), rows)
+
+
+@pytest.mark.parametrize("total", [1 << 21, (1 << 21) + 1])  # x 512 bytes: what the link reads in any order, and more than that
+def test_lists_of_a_table_of_a_gigabyte(total):
+    table = sptx.Table(total, 128, "none", init="zeros", device="cuda")
+    in_place = table.weights
+    for count in (2048, 2049, 4095, 4096, 30_000):  # from 4,096 on the order of the larger table helps
+        for most in (1, 50, total):
+            ids, values = random_ids(count, count, most), random_floats(count, 128, seed=most)
+            last = {row: place for place, row in enumerate(ids.tolist())}
+            places = [last[row] for row in ids.tolist()]
+            for which in (ids, torch.from_numpy(ids).cuda()):
+                values += 1
+                table.store(which, torch.from_numpy(values).cuda())
+                table.wait()
+                assert numpy.array_equal(in_place[ids], values[places])
+                assert numpy.array_equal(as_numpy(table.fetch(which)), values[places])
+
+
+@pytest.mark.parametrize("count", [1 << 24, (1 << 24) + 1])  # the most that claim their rows
+def test_the_longest_lists(count):
+    table = sptx.Table(1000, 4, "none", init="zeros", device="cuda")
+    ids = torch.randint(990, (count,), device="cuda")
+    values = torch.arange(count, device="cuda", dtype=torch.float32)[:, None].expand(count, 4).contiguous()
+    table.store(ids, values)
+    last = torch.full((1000,), -1, device="cuda").scatter_reduce(0, ids, torch.arange(count, device="cuda"), "amax")
+    rows = torch.from_numpy(table.fetch(numpy.arange(1000))).cuda()
+    assert torch.equal(rows[:990, 0], last[:990].float()) and torch.equal(rows[:, :1].expand(-1, 4), rows)
+    assert not rows[990:].any()
+    assert torch.equal(table.fetch(ids), rows[ids])
+
+
+def test_lists_of_the_host_wait_in_line():
+    """Calls whose ids lie on the host return while the GPU is busy, and the ids may be used again at once."""
+    table = cuda_table(init="zeros")
+    ids, values = numpy.zeros(64, numpy.int64), [torch.full((64, DIM), float(k), device="cuda") for k in range(20)]
+    for k in range(20):
+        table.store(ids, values[0])  # everything is there by now
+    torch.cuda.synchronize()
+    slow(2_000_000_000)
+    done = torch.cuda.Event()
+    done.record()
+    for k in range(20):
+        ids[:] = numpy.arange(64) + 64 * k
+        table.store(ids, values[k])
+        assert k > 6 or not done.query()  # eight lists are kept
+    ids[:] = 0
+    rows = table.fetch(numpy.arange(ROWS))
+    assert numpy.array_equal(rows[:1280, 0], numpy.arange(1280) // 64) and not rows[1280:].any()
+
+
 # ---- what is wrong ----
 
-def test_ids_on_the_gpu_that_are_no_rows_are_told_later():
+@pytest.mark.parametrize("more", [0, 3000])  # real ones before them
+def test_ids_on_the_gpu_that_are_no_rows_are_told_later(more):
     table = cuda_table()
     before = table.fetch(numpy.arange(ROWS))
+    real = torch.arange(more, device="cuda")
     for wrong in ([ROWS], [3, -1], [1 << 40]):
-        ids = torch.tensor(wrong, device="cuda")
-        for call in (lambda: table.fetch(ids), lambda: table.store(ids[-1:], torch.ones(1, DIM, device="cuda")),
-                     lambda: table.update(ids[-1:], torch.ones(1, DIM, device="cuda"))):
+        ids = torch.cat([real, torch.tensor(wrong, device="cuda")])
+        last = torch.cat([real, ids[-1:]])
+        values = torch.cat([torch.from_numpy(before[:more]).cuda(), torch.ones(1, DIM, device="cuda")])
+        for call in (lambda: table.fetch(ids), lambda: table.store(last, values),
+                     lambda: table.update(last, torch.cat([torch.zeros(more, DIM, device="cuda"), values[-1:]]))):
             call()
             with pytest.raises(IndexError, match="row"):
                 table.wait()
