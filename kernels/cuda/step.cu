@@ -42,76 +42,21 @@ static __device__ __forceinline__ const char *summand(const struct step_view &v,
                     v.counts->cold_first[SIDE_TARGET]);
 }
 
-enum { PIECES = 8 };
-
-/* Some pieces, a lane each. What is asked of memory to find their rows and summands, one answer after the other, is then
- * asked for all of them at once. */
-struct pieces {
-    struct item item;
-    char *weights, *state;
-    uint32_t end; /* of its summands, where those of all pieces stand one after the other */
-};
-
-/* Pieces [at, at + here), of at most PIECES. */
-static __device__ __forceinline__ struct pieces find_pieces(const struct step_view &v, const struct live_side &side,
-                                                            const struct work &work, uint32_t at, uint32_t here) {
-    uint32_t lane = threadIdx.x & 31, cold_first = v.counts->cold_first[work.side];
-    struct pieces p = {{0, 0, 0, 0}, NULL, NULL, 0};
-    if (lane < here) {
-        p.item = work.items[at + lane];
-        uint32_t id = side.rows.distinct_ids[p.item.row];
-        p.weights = live_row(side.weights, id, p.item.row, cold_first);
-        p.state = live_row(side.state, id, p.item.row, cold_first);
-    }
-    p.end = p.item.count;
-#pragma unroll
-    for (int width = 1; width < PIECES; width *= 2) {
-        uint32_t before = __shfl_up_sync(ALL_LANES, p.end, width);
-        if (lane >= width) p.end += before;
-    }
-    return p;
-}
-
-static __device__ __forceinline__ struct item piece_item(const struct pieces &p, uint32_t piece) {
-    return {__shfl_sync(ALL_LANES, p.item.row, piece), __shfl_sync(ALL_LANES, p.item.first, piece),
-            __shfl_sync(ALL_LANES, p.item.count, piece), __shfl_sync(ALL_LANES, p.item.partial, piece)};
-}
-
-/* Summands [first, first + 32) of all that pieces have, a lane each. */
-struct summands {
-    uint32_t first;
-    unsigned long long found;
-    float factor;
-};
-
-static __device__ __forceinline__ void find_summands(struct summands &s, const struct step_view &v,
-                                                     const struct live_side &side, const struct work &work,
-                                                     const struct pieces &p, uint32_t first) {
-    uint32_t at = first + (threadIdx.x & 31), piece = 0;
-#pragma unroll
-    for (int i = 0; i < PIECES; i++) piece += at >= __shfl_sync(ALL_LANES, p.end, i);
-    uint32_t begin = __shfl_sync(ALL_LANES, p.end - p.item.count, piece);
-    uint32_t from = __shfl_sync(ALL_LANES, p.item.first, piece) + at - begin;
-    s.first = first;
-    s.factor = 0;
-    s.found = piece < PIECES ? (unsigned long long)(uintptr_t)summand(v, side, work, from, &s.factor) : 0;
-}
-
 /* The summands of a piece in their order, U rows in flight at once. */
 template <int G, int VEC>
-static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], struct summands &s, const struct step_view &v,
+static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
                                                  const struct live_side &side, const struct work &work,
-                                                 const struct pieces &p, uint32_t piece) {
-    constexpr int U = rows_at_once(4 * VEC, REGISTERS / 3) < 4 ? rows_at_once(4 * VEC, REGISTERS / 3) : 4;
-    uint32_t tid = threadIdx.x % G, end = __shfl_sync(ALL_LANES, p.end, piece);
-    uint32_t at = end - __shfl_sync(ALL_LANES, p.item.count, piece);
+                                                 const struct item &item) {
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     clear_row<VEC>(sum);
-    while (at < end) {
-        if (at == s.first + 32) find_summands(s, v, side, work, p, at);
-        uint32_t until = end - s.first < 32 ? end - s.first : 32;
-        for (uint32_t i = at - s.first; i < until; i += U)
-            add_found<G, VEC, U>(sum, s.found, s.factor, i, until, tid, v.quads);
-        at = s.first + until;
+    for (uint32_t base = 0; base < item.count; base += 32) {
+        uint32_t here = item.count - base < 32 ? item.count - base : 32;
+        float factor = 0;
+        unsigned long long found = 0;
+        if (lane < here)
+            found = (unsigned long long)(uintptr_t)summand(v, side, work, item.first + base + lane, &factor);
+        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
     }
 }
 
@@ -130,26 +75,22 @@ static __global__ void __launch_bounds__(CTA)
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
     constexpr uint32_t GROUPS = CTA / G;
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
-    uint32_t tid = threadIdx.x % G, count = *work.count, groups = gridDim.x * GROUPS, each = (count + groups - 1) / groups;
-    if (each > PIECES) each = PIECES;
-    for (uint32_t at = (blockIdx.x * GROUPS + threadIdx.x / G) * each; at < count; at += groups * each) {
-        uint32_t here = count - at < each ? count - at : each;
-        struct pieces pieces = find_pieces(v, side, work, at, here);
-        struct summands summands;
-        find_summands(summands, v, side, work, pieces, 0);
-        for (uint32_t i = 0; i < here; i++) {
-            struct item item = piece_item(pieces, i);
-            char *weights = (char *)__shfl_sync(ALL_LANES, (unsigned long long)(uintptr_t)pieces.weights, i);
-            char *state = (char *)__shfl_sync(ALL_LANES, (unsigned long long)(uintptr_t)pieces.state, i);
-            struct held_row<VEC, NS> held;
-            float4 w[VEC], sum[VEC];
-            begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
-            sum_piece<G, VEC>(sum, summands, v, side, work, pieces, i);
-            if (work.row_sums && item.partial == DRAW_NONE &&
-                side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1)
-                keep_sum<G, VEC>(sum, item.row, tid, work, v);
-            else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
+    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
+        struct item item = work.items[at];
+        uint32_t id = side.rows.distinct_ids[item.row];
+        char *weights = live_row(side.weights, id, item.row, cold_first);
+        char *state = live_row(side.state, id, item.row, cold_first);
+        struct held_row<VEC, NS> held;
+        float4 w[VEC], sum[VEC];
+        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+        sum_piece<G, VEC>(sum, v, side, work, item);
+        if (work.row_sums && item.partial == DRAW_NONE &&
+            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
+            keep_sum<G, VEC>(sum, item.row, tid, work, v);
+            continue;
         }
+        end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
     }
 }
 
