@@ -78,7 +78,7 @@ struct table_spec {
     const char *file_path; /* PLACE_FILE: its working file, which has no name, lies in this one's directory */
     uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; ignored by the CPU */
     const uint32_t *frozen; /* [table_frozen_words] a bit a row that no step changes, in weights or state; NULL: none. The
-                             * caller's, and outlives the table. Of the CPU alone */
+                             * caller's, and outlives the table. On a GPU of exact steps alone */
 };
 
 FN uint64_t table_frozen_words(uint64_t rows) {
@@ -201,6 +201,7 @@ struct estimate_request {
     const struct rule_options *rule;
     struct loss_options loss;
     unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
+    int frozen_targets, frozen_contexts; /* the tables will say which of their rows are frozen */
     int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
 };
 

@@ -81,7 +81,7 @@ struct example_source {
     const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    const uint32_t *known; /* LIST with targets_all, CPU alone: a bit a row, whose positions make no examples; NULL: all do */
+    const uint32_t *known; /* LIST with targets_all: a bit a row, whose positions make no examples; NULL: all do */
     struct example_pool pool;
     uint32_t negatives;
     int per_pair, exclude, distinct;

@@ -89,7 +89,7 @@ static inline struct batch_bytes batch_bytes(uint64_t blocks, uint64_t targets, 
     bytes.positives = bytes.block_slot = (blocks + 1) * sizeof(uint32_t);
     bytes.block_example = (blocks + 1) * sizeof(uint64_t);
     bytes.coefficients = terms * sizeof(float);
-    bytes.losses = targets * sizeof(double);
+    bytes.losses = (targets > blocks ? targets : blocks) * sizeof(double);
     return bytes;
 }
 
@@ -106,18 +106,32 @@ static inline uint64_t host_ids_bytes(uint64_t occurrences) {
 struct sum_bytes {
     uint64_t gradients, partials, context_gradients;
 };
-static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span, int one_target) {
+static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span, int one_vector) {
     uint64_t row = span * sizeof(float), most = targets > contexts ? targets : contexts;
     struct sum_bytes bytes;
     bytes.gradients = targets * row;
     bytes.partials = (2 * most / UPDATE_PIECE + 2) * row; /* rows of more than one piece: at most twice what they fill */
-    bytes.context_gradients = one_target ? 0 : contexts * row;
+    bytes.context_gradients = one_vector ? 0 : contexts * row;
     return bytes;
 }
 
-/* What ranks hand to one another in a step has so many slots: its terms and, for norms, its rows. */
-static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms) {
-    return terms + targets + contexts;
+/* Of the passes of learn.cuh: a score a term; with cosines a length a place; pooled targets' vectors, one a block. */
+struct learn_bytes {
+    uint64_t scores, lengths, pooled;
+};
+static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, uint64_t terms, uint64_t span, int cosines,
+                                             int pooled) {
+    struct learn_bytes bytes;
+    bytes.scores = terms * sizeof(float);
+    bytes.lengths = cosines ? places * sizeof(float) : 0;
+    bytes.pooled = pooled ? blocks * span * sizeof(float) : 0;
+    return bytes;
+}
+
+/* What ranks hand to one another in a step has so many slots: its terms, for norms its rows, and behind them where scores are
+ * cosines the lengths of its places. */
+static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms, int lengths) {
+    return terms + (lengths ? 2 : 1) * (targets + contexts);
 }
 /* Mailboxes of `ranks` on one machine: two in turn, a word of 8 bytes for each slot and rank. */
 static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {
@@ -130,6 +144,11 @@ static inline uint64_t row_sum_bytes(uint64_t targets, uint64_t contexts, uint64
 
 /* The corrections of a rule by a row's updates: four floats each, behind what they are for. */
 #define CORRECTIONS_BYTES ((sizeof(struct rule_options) + sizeof(double) + 15) / 16 * 16 + CORRECTIONS * 4 * sizeof(float))
+
+/* A bit a row: those that are frozen, or known. */
+static inline uint64_t known_bytes(uint64_t rows) {
+    return table_frozen_words(rows) * sizeof(uint32_t);
+}
 
 /* Of making batches of `examples`: what each example needs and where it begins; and what scanning it takes, at most. */
 static inline uint64_t need_bytes(uint64_t examples) {

@@ -183,7 +183,8 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
 
 static void close_backend(struct backend *b) {
     if (!b) return;
-    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums, &b->corrections};
+    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
+                                  &b->scores,    &b->lengths,           &b->pooled,   &b->corrections};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaDeviceSynchronize();

@@ -196,6 +196,12 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
+/* one_target is known. */
+static void use_pool(struct stage *stage, const struct example_pool *pool) {
+    stage->pool = *pool;
+    stage->one_vector = stage->one_target || pool->on;
+}
+
 int cuda_make_batch(struct backend *b, unsigned number, const struct batch_request *request) {
     const struct example_source *s = &b->source.view;
     struct stage *stage = NULL;
@@ -207,6 +213,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (cuda_stage_begin(b, number, &stage)) return -1;
     write_request(b, stage, request);
     stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    use_pool(stage, &s->pool);
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     stage->repeats_alone = 0;
     int failed = !request->count                           ? make_nothing(b, stage)
@@ -238,8 +245,10 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         starts[2][i] = (uint32_t)terms;
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
-        terms += t * c;
-        counts->pairs += t * view->positives[i];
+        uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
+        terms += view->pool.on ? c : t * c; /* a score a context, so that both have one number */
+        if (view->pool.on && !t) counts->empty_terms += c;
+        counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;
     }
     starts[0][blocks] = (uint32_t)targets;
@@ -285,7 +294,6 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
 }
 
 int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *view) {
-    if (view->pool.on) return fail("the GPU trains no pooled targets");
     struct stage *stage = NULL;
     struct batch_counts counts;
     uint32_t *packed = NULL;
@@ -294,6 +302,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (view->blocks >= (uint64_t)1 << 31 || view->target_starts[view->blocks] >= (uint64_t)1 << 31)
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
+    use_pool(stage, &view->pool);
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
     stage->repeats_alone = 0;
@@ -378,5 +387,6 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     view->positives = a.positives;
     view->target_ids = a.target_ids;
     view->context_ids = a.context_ids;
+    view->pool = stage->pool;
     return 0;
 }

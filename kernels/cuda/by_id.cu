@@ -234,6 +234,7 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     struct value_view gradients;
+    if (r->table->frozen) return fail("rows of a table with frozen ones are not updated by id on a GPU");
     if (begin(b, r, &own, &stream)) return -1;
     set_ways(own, r, 2);
     return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||

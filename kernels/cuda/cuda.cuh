@@ -100,6 +100,7 @@ struct backend_table {
     int parts;               /* stores in use: 1 or 2 */
     struct store stores[2];
     struct table_view view;
+    uint32_t *frozen;        /* on the GPU: [table_frozen_words] as table_spec has it; NULL: none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -186,12 +187,14 @@ struct stage {
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* every block has T == 1 */
     int repeats_alone;       /* of its contexts only rows that it repeats are in the row set: all lie on the GPU */
+    int one_vector;          /* or its targets are pooled: a context's gradient is coefficients x vectors of blocks */
+    struct example_pool pool;
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
     struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block that each stands in */
     struct gpu_array coefficients; /* float [terms] */
-    struct gpu_array losses;       /* double [targets] */
+    struct gpu_array losses;       /* double [targets], or blocks where they are more */
     struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
     struct step_result *result;    /* pinned, mapped */
     cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. When rows are in their slots: side[].ticket */
@@ -205,8 +208,8 @@ struct cuda_source {
     struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
     struct example_source host; /* as the caller gave it */
     int ready;
-    void *owned[4];   /* on the GPU: ids, starts, keep, alias */
-    uint64_t owned_bytes[4];
+    void *owned[5];   /* on the GPU: ids, starts, keep, alias, known */
+    uint64_t owned_bytes[5];
     void *pinned[2];  /* registered or copied to pinned memory: ids, starts */
     uint64_t pinned_bytes[2];
     int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
@@ -229,6 +232,7 @@ struct backend {
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
     struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
+    struct gpu_array scores, lengths, pooled; /* the same; only of learn.cuh */
     struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: this one has all columns */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */

@@ -2,8 +2,9 @@
  * header: compiled always, so that a plan can be made for a GPU that is not here.
  *
  *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
- *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu), transfer (memory.cu),
- *                                                            scratch of lock-free training (hogwild.cu)
+ *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
+ *                                                            transfer (memory.cu), scratch of lock-free training
+ *                                                            (hogwild.cu)
  */
 #include "arrays.h"
 
@@ -27,7 +28,8 @@ struct run {
     uint64_t rows;
     struct example_sizes sizes; /* of the largest batch */
     uint64_t stages, builders;
-    int one_target;
+    int one_target, one_vector; /* as a stage has them */
+    int learned;                /* steps take the passes of learn.cuh */
 };
 
 /* ---- the run ---- */
@@ -59,6 +61,9 @@ static struct run run_of(const struct estimate_request *request) {
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = request->depth > 1 && in_turn ? BATCH_BUILDERS : 1;
     run.one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    run.one_vector = run.one_target || s->pool.on;
+    run.learned = !loss_is_plain(&request->loss) || s->pool.on ||
+                  (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
     return run;
 }
 
@@ -75,6 +80,7 @@ static void add_tables(const struct run *run, struct estimate *e) {
             else
                 e->tables.pinned += round_up(host, PINNED_PAGE);
         }
+    e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
 /* Arrays that are read over the link are the caller's, registered, or where the driver refuses that a pinned copy. */
@@ -87,6 +93,7 @@ static void add_source(const struct run *run, struct estimate *e) {
         e->source.gpu += ids + starts;
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
+    if (s->known) e->source.gpu += known_bytes(s->rows);
 }
 
 /* ---- batches ---- */
@@ -142,7 +149,7 @@ static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
     if (request->ranks < 2) return 0;
-    uint64_t slots = exchange_slots(n->targets, n->contexts, n->terms);
+    uint64_t slots = exchange_slots(n->targets, n->contexts, n->terms, request->loss.score == SCORE_COSINE);
     uint64_t sums = request->rule->clip > 0 ? row_sum_bytes(n->targets, n->contexts, request->target.layout.span) : 0;
     return array(exchange_box_bytes(slots, request->ranks)) + array(sums);
 }
@@ -150,9 +157,18 @@ static uint64_t exchange_arrays(const struct run *run) {
 static uint64_t sum_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct record_layout *layout = &run->request->target.layout;
-    struct sum_bytes b = sum_bytes(n->targets, n->contexts, layout->span, run->one_target);
+    struct sum_bytes b = sum_bytes(n->targets, n->contexts, layout->span, run->one_vector);
     uint64_t corrections = layout->counted && !run->request->hogwild ? array(CORRECTIONS_BYTES) : 0;
     return array(b.gradients) + array(b.partials) + array(b.context_gradients) + corrections;
+}
+
+static uint64_t learn_arrays(const struct run *run) {
+    const struct example_sizes *n = &run->sizes;
+    uint64_t span = run->request->target.layout.span;
+    int cosines = run->request->loss.score == SCORE_COSINE;
+    if (!run->learned) return 0;
+    struct learn_bytes b = learn_bytes(n->blocks, n->targets + n->contexts, n->terms, span, cosines, run->source->pool.on);
+    return array(b.scores) + array(b.lengths) + array(b.pooled);
 }
 
 /* ---- rows that are not on the GPU ---- */
@@ -184,7 +200,8 @@ static void add_batches(const struct run *run, struct estimate *e) {
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
     uint64_t builder = builder_arrays(run->source->batch, &run->sizes) + repeats_arrays(run);
-    e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + exchange_arrays(run);
+    e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + learn_arrays(run) +
+                   exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 

@@ -91,12 +91,13 @@ static __device__ struct need count_window(const struct example_request &b, uint
                    walk(s, sentence, position, 1, width, b.epoch, ignore);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
-    need.terms = (uint64_t)need.targets * (1 + s.negatives);
+    need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * (1 + s.negatives);
     return need;
 }
 
 static __device__ struct need count_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
     struct need need = {0, 0, 0, 0};
+    if (b.source.known && row_has_bit(b.source.known, b.source.ids[example])) return need;
     struct example_row row = row_at(b.source, example, b.epoch);
     if (!row.wanted) return need;
     if (!example_row_fits(&row)) {
@@ -140,9 +141,9 @@ static __global__ void count_examples(const struct example_request *request, str
     needs[i] = need;
 }
 
-/* Targets with one positive each, summed over the blocks. */
+/* Targets, or pooled vectors, with one positive each, summed over the blocks. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
-    if (s.mode == EXAMPLE_WINDOW) return n.targets;
+    if (s.mode == EXAMPLE_WINDOW) return s.pool.on ? n.blocks : n.targets;
     if (s.per_pair) return n.contexts / (1 + s.negatives);
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
@@ -179,7 +180,7 @@ static __device__ void fill_window(const struct example_request &b, const struct
         uint32_t block = at.blocks + i;
         to.target_starts[block] = at.targets + i * each;
         to.context_starts[block] = (uint32_t)at.contexts + i * contexts;
-        to.term_starts[block] = (uint32_t)at.terms + i * each * contexts;
+        to.term_starts[block] = (uint32_t)at.terms + i * example_vectors(&s.pool, each) * contexts;
         to.positives[block] = 1;
         to.block_example[block] = position;
         to.block_slot[block] = i * s.negatives;
@@ -245,8 +246,9 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], target);
 }
 
-static __device__ __forceinline__ void note_empty(const struct built &to, uint32_t block) {
-    atomicAdd(&to.counts->empty_terms, (unsigned long long)(to.target_starts[block + 1] - to.target_starts[block]));
+static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
+    uint32_t targets = to.target_starts[block + 1] - to.target_starts[block];
+    atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 
 /* NEGATIVE_LANES lanes a block, each a pair of slots at a time. */
@@ -272,7 +274,7 @@ static __global__ void fill_negatives(const struct example_request *request, str
                 id = tried;
                 break;
             }
-            if (id == DRAW_NONE) note_empty(to, block);
+            if (id == DRAW_NONE) note_empty(b, to, block);
             to.context_ids[start + positives + slot - first] = id;
         }
     }
@@ -347,7 +349,7 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) {
             out[base + i] = c.chosen[i];
-            if (c.chosen[i] == DRAW_NONE) note_empty(to, block);
+            if (c.chosen[i] == DRAW_NONE) note_empty(b, to, block);
         }
         __syncthreads();
     }

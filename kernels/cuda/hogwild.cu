@@ -18,6 +18,10 @@ int check_request(const hogwild_request *r) {
     if (hogwild_check(r)) return -1;
     const backend_table *tables[2] = {r->target, r->context};
     for (const backend_table *t : tables) {
+        if (t->frozen)
+            return fail("train.update = hogwild on a GPU moves every row, and some of table %s are frozen; use train.update = "
+                        "batch or device.backend = cpu",
+                        t->name);
         const part_view *parts[2] = {&t->view.weights, &t->view.state};
         for (int i = 0; i < (t->view.slots ? 2 : 1); i++)
             if (!parts[i]->home && parts[i]->hot_rows < t->view.rows)

@@ -217,8 +217,8 @@ static int index_side(struct stage *stage, int side, const uint32_t *ids, const 
     by.places = places;
     by.count = count;
     by.rows = rows;
-    /* Contexts of one-target blocks that stand once are updated where they are first read. */
-    by.least = side == SIDE_CONTEXT && stage->one_target ? 2 : 1;
+    /* Contexts of blocks of one vector that stand once are updated where the block's gradient is summed. */
+    by.least = side == SIDE_CONTEXT && stage->one_vector ? 2 : 1;
     by.stream = stream;
     return cuda_index(&stage->side[side], &by);
 }

@@ -247,6 +247,15 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     return view;
 }
 
+/* Which rows are frozen, for the kernels. */
+static int copy_frozen(struct backend *b, struct backend_table *table) {
+    uint64_t bytes = known_bytes(table->spec.rows);
+    if (!table->spec.frozen) return 0;
+    if (gpu_take(b, (void **)&table->frozen, bytes, "which rows are frozen")) return -1;
+    CK(cudaMemcpy(table->frozen, table->spec.frozen, bytes, cudaMemcpyHostToDevice));
+    return 0;
+}
+
 int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
     const struct record_layout *layout = &spec->layout;
     struct table_shape shape = table_shape(spec, 1);
@@ -268,6 +277,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     int failed = cudaSetDevice(b->device) != cudaSuccess;
     failed = failed || store_open(b, &table->stores[0], spec, &shape.store[0], ".weights");
     failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, &shape.store[1], ".state"));
+    failed = failed || copy_frozen(b, table);
     if (failed) {
         cuda_table_close(b, table);
         return -1;
@@ -289,6 +299,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaDeviceSynchronize();
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
+    gpu_give(b, table->frozen, known_bytes(table->spec.rows));
     cuda_by_id_forget(b, table);
     for (int i = 0; i < BACKEND_STAGES; i++)
         for (struct row_set &side : b->stages[i].side)

@@ -1,5 +1,5 @@
 /* source: where a GPU finds what examples are made of: the id stream and its sentences in its own memory or, where
- * they would take too much of it, in the host's; subsampling and the negatives' table always in its own.
+ * they would take too much of it, in the host's; subsampling, the negatives' table and known rows always in its own.
  */
 #include "cuda.cuh"
 
@@ -55,7 +55,7 @@ static int place_stream(struct backend *b, int which, const void *from, uint64_t
 
 void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
-    for (int i = 0; i < 4; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
+    for (int i = 0; i < 5; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
     for (int i = 0; i < 2; i++) {
         if (source->registered[i]) {
             cudaHostUnregister(source->pinned[i]);
@@ -87,6 +87,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     source->host.longest = longest_sentence(from);
     source->view.keep = NULL;
     source->view.alias = NULL;
+    source->view.known = NULL;
     if (place_stream(b, 0, from->ids, from->tokens * 4, "the id stream", &seen)) return -1;
     source->view.ids = (const uint32_t *)seen;
     if (place_stream(b, 1, from->starts, (from->sentences + 1) * 8, "the sentences", &seen)) return -1;
@@ -101,6 +102,11 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
                         "the negatives' table"))
             return -1;
         source->view.alias = (const struct alias *)source->owned[3];
+    }
+    if (from->known) {
+        if (copy_to_gpu(b, &source->owned[4], &source->owned_bytes[4], from->known, known_bytes(from->rows), "known rows"))
+            return -1;
+        source->view.known = (const uint32_t *)source->owned[4];
     }
     source->ready = 1;
     return 0;

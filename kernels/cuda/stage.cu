@@ -145,7 +145,6 @@ int cuda_step(struct backend *b, unsigned number, const struct step_request *req
     if (stage->side[SIDE_TARGET].table != request->target || stage->side[SIDE_CONTEXT].table != request->context)
         return fail("a step over other tables than its rows were gathered from");
     if (!stage->loss_only != !request->loss_only) return fail("a step with another loss_only than its gather");
-    if (!loss_is_plain(&request->loss)) return fail("the GPU trains the logistic loss of dot products alone");
     if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
     CK(cudaEventRecord(stage->stepped, b->compute));
     CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));

@@ -1,8 +1,8 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
- *   dots        by block     (dots.cu) old rows -> dot products, loss, coefficients; gradients of target occurrences
- *                            and, unless their block has one target, of contexts
- *   accumulate  by context   its occurrences' gradients, or coefficients x old targets; rule; in place
+ *   dots        by block     (dots.cu; learn.cuh) old rows -> dot products, loss, coefficients; gradients of target
+ *                            occurrences and, unless their block has one vector, of contexts
+ *   accumulate  by context   (sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place
  *
  * A row with many occurrences is cut into pieces whose sums are summed in order. Every sum has one order, whatever the
@@ -11,88 +11,10 @@
  * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
  * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
  */
-#include "rule.cuh"
+#include "learn.cuh"
+#include "sums.cuh"
 
 #include <string.h>
-
-/* ---- accumulate ---- */
-
-enum sum_of { SUM_TARGETS, SUM_BUFFER, SUM_PARTIALS };
-
-struct work {
-    const struct item *items;
-    const uint32_t *count;
-    const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
-    enum sum_of of;
-    int side;
-    float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
-    uint64_t squares_slot; /* of the exchange, of the side's distinct row 0 */
-};
-
-/* The i-th summand of an order: where it lies and what it is multiplied by. */
-static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side,
-                                                      const struct work &work, uint32_t i, float *factor) {
-    *factor = 1;
-    if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
-    uint32_t occurrence = side.rows.order[i];
-    if (work.of == SUM_BUFFER) return (const char *)(work.buffer + occurrence * v.span);
-    uint32_t block = side.block_of[occurrence]; /* of one target: its number is the occurrence of the target */
-    *factor = v.coefficients[occurrence];
-    return live_row(v.target.weights, v.target.rows.ids[block], v.target.rows.distinct[block] & ~SINGLE_BIT,
-                    v.counts->cold_first[SIDE_TARGET]);
-}
-
-/* The summands of a piece in their order, U rows in flight at once. */
-template <int G, int VEC>
-static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
-                                                 const struct live_side &side, const struct work &work,
-                                                 const struct item &item) {
-    constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
-    clear_row<VEC>(sum);
-    for (uint32_t base = 0; base < item.count; base += 32) {
-        uint32_t here = item.count - base < 32 ? item.count - base : 32;
-        float factor = 0;
-        unsigned long long found = 0;
-        if (lane < here)
-            found = (unsigned long long)(uintptr_t)summand(v, side, work, item.first + base + lane, &factor);
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
-    }
-}
-
-/* A row's whole gradient, kept until its squares over all ranks are known. */
-template <int G, int VEC>
-static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct work &work,
-                                                const struct step_view &v) {
-    float squares[1] = {dot_rows<VEC>(sum, sum)};
-    group_sum<G, 1>(squares);
-    write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
-    if (tid == 0) exchange_post(v.exchange, work.squares_slot + row, squares[0]);
-}
-
-template <int G, int VEC, int NS>
-static __global__ void __launch_bounds__(CTA)
-    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
-    constexpr uint32_t GROUPS = CTA / G;
-    const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
-    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
-    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
-        struct item item = work.items[at];
-        uint32_t id = side.rows.distinct_ids[item.row];
-        char *weights = live_row(side.weights, id, item.row, cold_first);
-        char *state = live_row(side.state, id, item.row, cold_first);
-        struct held_row<VEC, NS> held;
-        float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
-        sum_piece<G, VEC>(sum, v, side, work, item);
-        if (work.row_sums && item.partial == DRAW_NONE &&
-            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
-            keep_sum<G, VEC>(sum, item.row, tid, work, v);
-            continue;
-        }
-        end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
-    }
-}
 
 /* Rows whose sums were kept: shortened by the squares of all columns, and updated. */
 template <int G, int VEC, int NS>
@@ -105,6 +27,7 @@ static __global__ void __launch_bounds__(CTA)
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
         if (places < 2) continue;
         uint32_t id = side.rows.distinct_ids[row];
+        if (row_has_bit(work.frozen, id)) continue; /* as in accumulate: nobody has posted its squares */
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
@@ -124,7 +47,7 @@ static __global__ void __launch_bounds__(CTA)
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    int one_target;         /* a loss a block; otherwise a loss a target */
+    int one_vector;         /* a loss a block; otherwise a loss a target */
     uint64_t cold_bytes[2]; /* of a cold row of each side */
     int written;            /* cold rows go back */
     uint64_t words;
@@ -134,7 +57,7 @@ struct result_view {
 static __global__ void __launch_bounds__(1024) tell_result(struct result_view r) {
     __shared__ double sums[32];
     double sum = 0;
-    uint32_t count = r.one_target ? r.counts->blocks : r.counts->targets;
+    uint32_t count = r.one_vector ? r.counts->blocks : r.counts->targets;
     for (uint32_t i = threadIdx.x; i < count; i += 1024) sum += r.losses[i];
     sum = warp_sum(sum);
     if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = sum;
@@ -159,17 +82,21 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 
 /* ---- launching ---- */
 
-typedef void accumulate_kernel(const struct step_view, const struct work);
-
 struct sums {
     accumulate_kernel *accumulate, *finish; /* finish: where squares are summed over ranks */
     uint32_t group;                         /* threads that work on a row */
 };
 template <int G, int VEC, int NS> struct sum_family {
     static struct sums get(void) {
-        return {accumulate<G, VEC, NS>, finish_rows<G, VEC, NS>, G};
+        return {accumulate<G, VEC, NS, false>, finish_rows<G, VEC, NS>, G};
     }
 };
+
+static struct sums sums_for(const struct record_layout *layout, int learned) {
+    struct sums k = kernels_for<sum_family>(layout->span / 4, layout->slots);
+    if (learned) k.accumulate = accumulate_learned(layout->span / 4, layout->slots);
+    return k;
+}
 
 static struct live_part live_part_of(const struct row_set *set, int part, uint64_t offset) {
     const struct store *store = &set->table->stores[part];
@@ -242,7 +169,7 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
 static int grow_buffers(struct backend *b, const struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *capacity = &stage->capacity;
     uint64_t span = request->target->spec.layout.span;
-    struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_target);
+    struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_vector);
     int norms = b->exchange && !request->loss_only && request->rule->clip > 0;
     if (norms && gpu_grow(b, &b->row_sums, row_sum_bytes(capacity->targets, capacity->contexts, span), "a batch's sums"))
         return -1;
@@ -299,17 +226,20 @@ static int finish(struct backend *b, const struct stage *stage, const struct sum
 }
 
 /* Pieces, then the rows that took several. At most `pieces` of them. */
-static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v, int side,
-                       const float *buffer, enum sum_of of, uint32_t pieces) {
+static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
+                       const struct learn_view *l, int side, enum sum_of of, uint32_t pieces) {
     const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
     int parted = has_parts(v) && v->rule.constants.clip > 0;
     struct work work;
     memset(&work, 0, sizeof work);
     work.items = live->rows.items;
     work.count = &stage->counts->items[side];
-    work.buffer = buffer;
+    work.buffer = side == SIDE_TARGET ? v->target_gradients : v->context_gradients;
     work.of = of;
     work.side = side;
+    work.frozen = l->frozen[side];
+    work.pooled = of == SUM_TARGETS ? l->pooled : NULL;
+    work.own = of == SUM_TARGETS ? l->lengths[SIDE_CONTEXT] : NULL;
     work.row_sums = parted ? (float *)b->row_sums.data : NULL;
     work.squares_slot = stage->capacity.terms + (side == SIDE_CONTEXT ? stage->capacity.targets : 0);
     if (launch_work(b, k->accumulate, k->group, v, &work, pieces)) return -1;
@@ -317,6 +247,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     work.count = &stage->counts->longs[side];
     work.buffer = v->partials;
     work.of = SUM_PARTIALS;
+    work.own = NULL; /* it is in the partial sums */
     if (pieces > UPDATE_PIECE && launch_work(b, k->accumulate, k->group, v, &work, pieces / UPDATE_PIECE + 1)) return -1;
     return parted ? finish(b, stage, k, v, work, pieces) : 0;
 }
@@ -324,26 +255,34 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
 static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request,
                           struct exchange_view *view) {
     const struct batch_sizes *capacity = &stage->capacity;
+    int lengths = request->loss.score == SCORE_COSINE;
     if (request->apart) return 0;
-    return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms), view);
+    return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
+}
+
+/* The first half, from old rows: in the fused kernels of dots.cu, or in the passes of learn.cuh. */
+static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
+                         const struct step_view *v, struct learn_view *l) {
+    uint32_t slots = request->target->spec.layout.slots;
+    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v, slots);
 }
 
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *sizes = &stage->sizes;
     const struct record_layout *layout = &request->target->spec.layout;
-    struct sums k = kernels_for<sum_family>(layout->span / 4, layout->slots);
+    int learned = learn_is_wanted(stage, request);
+    struct sums k = sums_for(layout, learned);
     struct step_view v;
+    struct learn_view l;
+    memset(&l, 0, sizeof l);
     if (check_tables(request)) return -1;
     if (!sizes->blocks) return 0;
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
-        begin_exchange(b, stage, request, &v.exchange) ||
-        cuda_launch_dots(b, stage, &v, layout->slots))
+        begin_exchange(b, stage, request, &v.exchange) || launch_blocks(b, stage, request, learned, &v, &l))
         return -1;
     if (request->loss_only) return 0;
-    if (launch_sums(b, stage, &k, &v, SIDE_CONTEXT, v.context_gradients, stage->one_target ? SUM_TARGETS : SUM_BUFFER,
-                    sizes->contexts))
-        return -1;
-    return launch_sums(b, stage, &k, &v, SIDE_TARGET, v.target_gradients, SUM_BUFFER, sizes->targets);
+    if (launch_sums(b, stage, &k, &v, &l, SIDE_CONTEXT, stage->one_vector ? SUM_TARGETS : SUM_BUFFER, sizes->contexts)) return -1;
+    return launch_sums(b, stage, &k, &v, &l, SIDE_TARGET, SUM_BUFFER, sizes->targets);
 }
 
 static uint64_t cold_bytes(const struct backend_table *table) {
@@ -358,7 +297,7 @@ int cuda_launch_result(struct backend *b, struct stage *stage, const struct step
     memset(&r, 0, sizeof r);
     r.losses = (const double *)stage->losses.data;
     r.counts = stage->counts;
-    r.one_target = stage->one_target;
+    r.one_vector = stage->one_vector;
     r.cold_bytes[SIDE_TARGET] = cold_bytes(request->target);
     r.cold_bytes[SIDE_CONTEXT] = cold_bytes(request->context);
     r.written = !request->loss_only;

@@ -77,12 +77,7 @@ struct loss_options config_loss(const struct config *c) {
 }
 
 const char *config_cpu_alone(const struct config *c) {
-    const struct loss_options loss = config_loss(c);
-    if (!loss_is_plain(&loss)) return "a loss other than the logistic one of dot products (train.loss, train.score)";
-    if (c->examples_mode == MODE_CBOW && c->train_update == UPDATE_BATCH)
-        return "examples.mode = cbow in exact steps (train.update = batch)";
-    if (c->examples_mode == MODE_CBOW && c->train_held_out > 0)
-        return "the loss of examples held out (train.held_out) of examples.mode = cbow";
-    if (c->train_freeze != FREEZE_NONE) return "frozen rows (train.freeze)";
+    if (c->train_update == UPDATE_HOGWILD && c->train_freeze != FREEZE_NONE)
+        return "frozen rows (train.freeze) with train.update = hogwild";
     return NULL;
 }

@@ -38,6 +38,7 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
 }
 
 struct estimate planning_estimate(const struct planning *p) {
+    int freeze = p->config->train_freeze;
     struct estimate_request request = {.target = spec_of(p->plan, TABLE_TARGET),
                                        .context = spec_of(p->plan, TABLE_CONTEXT),
                                        .source = &p->source,
@@ -47,6 +48,8 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .rule = &p->rule,
                                        .loss = config_loss(p->config),
                                        .ranks = p->plan->ranks,
+                                       .frozen_targets = freeze == FREEZE_KNOWN || freeze == FREEZE_TARGET,
+                                       .frozen_contexts = freeze == FREEZE_KNOWN || freeze == FREEZE_CONTEXT,
                                        .hogwild = p->hogwild};
     struct estimate estimate;
     p->machine->ops->estimate(&request, &estimate);

@@ -129,6 +129,7 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
         find_rows(s, checkpoint) || examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
         return -1;
+    if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
                                             .local = s->ranks ? s->ranks->local : 1,
@@ -203,7 +204,6 @@ int session_tables(struct session *s) {
     s->examples.source.stream_on_host = !s->plan.stream_gpu;
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;
-    if (c->examples_targets == TARGETS_NEW) s->examples.source.known = frozen[TABLE_TARGET];
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
     struct ranks *ranks = column_ranks(s);

@@ -1,0 +1,109 @@
+/* gain: of learn.cuh, blocks of one vector: its gradient, by the coefficients of its contexts; and contexts that stand once in
+ * the batch, whose whole gradient is known, are updated while they are in registers. */
+#include "learn.cuh"
+
+/* A context's record in registers: its gradient is the vector by its coefficient, and its own row by its factor for itself. */
+template <int G, int VEC, int NS>
+static __device__ __forceinline__ void update_gained(struct held_row<VEC, NS> &held, float4 (&w)[VEC], char *weights, char *state,
+                                                     float coefficient, float own, const float4 (&x)[VEC], uint32_t tid,
+                                                     const struct step_view &v) {
+    float4 g[VEC];
+    clear_row<VEC>(g);
+    add_row<VEC>(g, coefficient, x);
+    add_row<VEC>(g, own, w);
+    if constexpr (NS == 0) held.updates = 0;
+    update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
+}
+
+/* Contexts base + lane of the group's `here`, and what is to be done with them, a lane each. */
+struct gained {
+    struct found_row found;
+    float coefficient, own;
+};
+static __device__ __forceinline__ struct gained find_gained(const struct step_view &v, const struct learn_view &l, uint32_t place,
+                                                            uint64_t term, bool real) {
+    struct gained g;
+    g.found = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], place, real);
+    g.coefficient = real ? v.coefficients[term] : 0;
+    g.own = real && l.lengths[SIDE_CONTEXT] ? l.lengths[SIDE_CONTEXT][place] : 0;
+    if (g.found.single && row_has_bit(l.frozen[SIDE_CONTEXT], v.context.rows.ids[place])) g.found.single = 0;
+    return g;
+}
+
+/* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
+template <int G, int VEC, int NS>
+static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
+                                                     const struct block_share &s, const float4 (&x)[VEC],
+                                                     float4 (&gradient)[VEC]) {
+    constexpr int U = rows_at_once(4 * VEC * (1 + NS), G <= 32 ? REGISTERS / 2 : REGISTERS), R = rows_beside<G>();
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
+    uint64_t terms = v.term_starts[s.block];
+    for (uint32_t base = s.first; base < s.last; base += 32) {
+        uint32_t here = s.last - base < 32 ? s.last - base : 32;
+        struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
+        for (uint32_t i = 0; i < here; i += U * R) {
+            float4 w[U][VEC];
+            struct held_row<VEC, NS> held[U];
+            char *weights[U], *state[U];
+            bool single[U];
+            float coefficient[U], own[U];
+            read_contexts<G, VEC, NS, true, U>(w, held, weights, state, single, g.found, i, here, tid, v);
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                uint32_t from = (i + u * R + own_beside<G>()) & 31;
+                coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
+                own[u] = __shfl_sync(ALL_LANES, g.own, from);
+            }
+            if constexpr (G > 32 && NS > 0) __syncthreads(); /* all have read the rows' update counts */
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                if (weights[u]) add_row<VEC>(gradient, coefficient[u], w[u]);
+                if (single[u])
+                    update_gained<G, VEC, NS>(held[u], w[u], weights[u], state[u], coefficient[u], own[u], x, tid, v);
+            }
+        }
+    }
+    sum_beside<G, VEC>(gradient);
+}
+
+/* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide records. */
+static constexpr int gain_resident(int group, int vec, int slots) {
+    return group <= 32 && vec * (1 + slots) <= 8 ? 2 : 1;
+}
+
+template <int G, int VEC, int NS>
+static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, NS))
+    gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    constexpr int THREADS = learn_groups<G>::threads;
+    constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
+    __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
+    struct block_share s;
+    float4 x[VEC], gradient[VEC];
+    if (!take_share<G>(v, s)) return;
+    uint32_t tid = threadIdx.x % WIDTH;
+    read_vector<G, VEC>(v, l, s.block, s.target, x);
+    clear_row<VEC>(gradient);
+    gain_contexts<G, VEC, NS>(v, l, s, x, gradient);
+    if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
+    char *out = (char *)(v.target_gradients + (uint64_t)s.target * v.span);
+    if (v.parts == 1) {
+        if (s.targets && tid < G) write_row<G, VEC>(gradient, out, tid, v.quads);
+        return;
+    }
+    if constexpr (GROUPS > 1) {
+#pragma unroll
+        for (int i = 0; i < VEC; i++)
+            if (tid < G) sums[s.group][i * G + tid] = gradient[i];
+        __syncthreads();
+        if (s.targets) add_groups<THREADS, GROUPS, VEC * G>(sums, (float4 *)out, v.quads);
+    }
+}
+
+template <int G, int VEC, int NS> struct gain_one_family {
+    static struct learn_launch_of get(void) {
+        return {gain_one<G, VEC, NS>, learn_groups<G>::threads, learn_groups<G>::count};
+    }
+};
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t slots) {
+    return learn_kernels_for<gain_one_family>(quads, slots);
+}

@@ -1,0 +1,374 @@
+/* learn: of learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or where blocks
+ * have many contexts by a thread block. And the launch of all passes. */
+#include "learn.cuh"
+
+/* ---- sums over a group of threads ---- */
+
+struct plus {
+    template <class T> __device__ T operator()(T a, T b) const {
+        return a + b;
+    }
+};
+struct larger {
+    __device__ float operator()(float a, float b) const {
+        return a > b ? a : b;
+    }
+};
+
+/* What all threads have, combined in one order; the same bits in all of them. */
+template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
+    for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
+    if constexpr (WIDTH > 32) {
+        __shared__ T warps[WIDTH / 32];
+        __syncthreads(); /* what was there before is read */
+        if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
+        __syncthreads();
+        x = warps[0];
+        for (int w = 1; w < WIDTH / 32; w++) x = combine(x, warps[w]);
+    }
+    return x;
+}
+
+/* What the threads have written, all of them may read. */
+template <int WIDTH> static __device__ void wait_for_group() {
+    if (WIDTH > 32) __syncthreads();
+    else __syncwarp();
+}
+
+/* ---- a vector's scores ---- */
+
+/* Positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
+struct line {
+    float *score, *coefficient; /* [count] */
+    const uint32_t *distinct;   /* [count] DRAW_NONE: a slot that was left out */
+    const uint32_t *ids;        /* [count] */
+    const uint32_t *unchanged;  /* contexts whose terms are left out of the loss, a bit a row; NULL: none */
+    uint32_t count, positives, negatives; /* negatives: without slots left out */
+    uint32_t tid;
+    float scale, inverse; /* of the gradients; 1 / temperature */
+};
+
+static __device__ __forceinline__ bool is_there(const struct line &s, uint32_t i) {
+    return s.distinct[i] != DRAW_NONE;
+}
+static __device__ __forceinline__ double softplus(float x) {
+    return (double)(sgns_loss_linear(x, 0.0f) + log1pf(sgns_loss_tail(x)));
+}
+
+/* The losses of kernels/losses.h. Each writes the coefficients of scores and returns the thread's part of the loss. */
+
+template <int WIDTH> static __device__ double learn_logistic(const struct line &s) {
+    double loss = 0;
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
+        bool positive = i < s.positives;
+        float z = s.score[i] * s.inverse;
+        s.coefficient[i] = is_there(s, i) ? s.scale * s.inverse * sgns_coefficient(z, positive ? 1.0f : 0.0f) : 0;
+        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) loss += softplus(positive ? -z : z);
+    }
+    return loss;
+}
+
+template <int WIDTH> static __device__ void learn_nothing(const struct line &s) {
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) s.coefficient[i] = 0;
+}
+
+template <int WIDTH> static __device__ double learn_softmax(const struct loss_options &o, const struct line &s) {
+    double loss = 0;
+    float most = -INFINITY, sum = 0, pulled = 0, factor = s.scale * s.inverse;
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
+        if (is_there(s, i)) most = larger()(most, s.score[i]);
+    most = across<WIDTH>(most, larger());
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
+        if (is_there(s, i)) sum += loss_power(s.score[i], most, s.inverse);
+    sum = across<WIDTH>(sum, plus());
+    float against = loss_against(&o, sum, most, s.inverse);
+    for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
+        float above = s.score[i] * s.inverse - against, coefficient = sgns_coefficient(above, 1.0f);
+        loss += softplus(-above);
+        pulled -= coefficient;
+        s.coefficient[i] = factor * coefficient;
+    }
+    pulled = across<WIDTH>(pulled, plus());
+    float share = factor * pulled / sum;
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
+        s.coefficient[i] = is_there(s, i) ? share * loss_power(s.score[i], most, s.inverse) : 0;
+    return loss;
+}
+
+/* A thread has the same negatives for every positive, whose coefficients it adds up where they are to be. */
+template <int WIDTH> static __device__ double learn_bpr(const struct line &s) {
+    double loss = 0;
+    float factor = s.scale * s.inverse;
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient[i] = 0;
+    for (uint32_t p = 0; p < s.positives; p++) {
+        float own = s.score[p], pulled = 0;
+        for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
+            float above = (s.score[i] - own) * s.inverse, coefficient = sgns_coefficient(above, 0.0f);
+            if (!is_there(s, i)) continue;
+            loss += softplus(above);
+            pulled += coefficient;
+            s.coefficient[i] += coefficient;
+        }
+        pulled = across<WIDTH>(pulled, plus());
+        if (s.tid == 0) s.coefficient[p] = -factor * pulled;
+    }
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient[i] *= factor;
+    return loss;
+}
+
+template <int WIDTH> static __device__ double learn_contrastive(const struct loss_options &o, const struct line &s) {
+    float share = loss_negative_share(&o, s.positives, s.negatives);
+    double loss = 0;
+    for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
+        loss += 1.0 - (double)s.score[i];
+        s.coefficient[i] = -s.scale;
+    }
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
+        float past = is_there(s, i) ? loss_past(&o, s.score[i]) : 0;
+        loss += (double)share * (double)past;
+        s.coefficient[i] = past > 0 ? share * s.scale : 0;
+    }
+    return loss;
+}
+
+template <int WIDTH> static __device__ double learn_line(const struct loss_options &o, const struct line &s) {
+    if (o.kind == LOSS_LOGISTIC) return learn_logistic<WIDTH>(s);
+    if (s.negatives && o.kind == LOSS_SOFTMAX) return learn_softmax<WIDTH>(o, s);
+    if (o.kind == LOSS_BPR) return learn_bpr<WIDTH>(s);
+    if (o.kind == LOSS_CONTRASTIVE) return learn_contrastive<WIDTH>(o, s);
+    learn_nothing<WIDTH>(s); /* softmax tells a positive from negatives */
+    return 0;
+}
+
+/* ---- cosines ---- */
+
+/* Squares of the block's contexts become 1 / length; each thread has those that it reads later. */
+template <int WIDTH>
+static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place) {
+    float *lengths = l.lengths[SIDE_CONTEXT] + place;
+    uint64_t slot = l.length_slots[SIDE_CONTEXT] + place;
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH)
+        lengths[i] = is_there(s, i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
+}
+
+/* Whole scores where parts were, or dot products; cosines by the lengths of both. */
+template <int WIDTH>
+static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths,
+                                   float inverse_length) {
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
+        float score = is_there(s, i) ? take_whole(v, s.score, i, term + i) : 0;
+        s.score[i] = lengths ? score * inverse_length * lengths[i] : score;
+    }
+}
+
+/* Coefficients of cosines become those of dot products, scores their products with cosines. The vector's factor for itself. */
+template <int WIDTH> static __device__ float finish_cosines(const struct line &s, const float *lengths, float inverse_length) {
+    float sum = 0;
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
+        float coefficient = s.coefficient[i], product = coefficient * s.score[i];
+        s.score[i] = product;
+        s.coefficient[i] = coefficient * inverse_length * lengths[i];
+        sum += product;
+    }
+    return loss_own(across<WIDTH>(sum, plus()), inverse_length);
+}
+
+/* The contexts' factors for themselves, from the products of all vectors. */
+template <int WIDTH> static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
+        float sum = 0;
+        for (uint32_t k = 0; k < vectors; k++) sum += products[(uint64_t)k * s.count + i];
+        lengths[i] = loss_own(sum, lengths[i]);
+    }
+}
+
+/* ---- frozen rows ---- */
+
+/* What is left of a block's pairs, as kernels/cpu/frozen.c has it. */
+struct left {
+    bool vectors, contexts; /* whether some vector changes; some context */
+    bool by_pairs;          /* a pair is left where either of its rows changes; otherwise the block is, whole */
+    unsigned long long terms, pairs;
+};
+
+template <int WIDTH> static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, uint32_t count, uint32_t tid) {
+    float change = 0;
+    for (uint32_t i = tid; i < count; i += WIDTH)
+        if (ids[i] != DRAW_NONE && !row_has_bit(frozen, ids[i])) change = 1;
+    return across<WIDTH>(change, larger()) > 0;
+}
+
+template <int WIDTH>
+static __device__ struct left left_of(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place,
+                                      uint32_t targets) {
+    struct left left = {true, true, false, 0, 0};
+    if (!l.frozen[SIDE_TARGET] && !l.frozen[SIDE_CONTEXT]) return left;
+    left.vectors = some_change<WIDTH>(l.frozen[SIDE_TARGET], v.target.rows.ids + place, targets, s.tid);
+    left.contexts = some_change<WIDTH>(l.frozen[SIDE_CONTEXT], s.ids, s.count, s.tid);
+    left.by_pairs = l.loss.kind == LOSS_LOGISTIC && !l.pool.on;
+    return left;
+}
+
+/* Whether something is left of a vector's pairs, and which contexts then are not. Counts them. */
+template <int WIDTH>
+static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
+    uint32_t positives = 0, negatives = 0;
+    bool some = left.vectors || left.contexts;
+    if (left.by_pairs && left.vectors && !left.contexts) some = !row_has_bit(l.frozen[SIDE_TARGET], target);
+    s.unchanged = left.by_pairs && !left.vectors ? l.frozen[SIDE_CONTEXT] : NULL;
+    if (!some) return false;
+    for (uint32_t i = s.tid; s.unchanged && i < s.count; i += WIDTH)
+        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) i < s.positives ? positives++ : negatives++;
+    if (s.unchanged) {
+        positives = across<WIDTH>(positives, plus());
+        negatives = across<WIDTH>(negatives, plus());
+    } else {
+        positives = s.positives, negatives = s.negatives;
+    }
+    left.pairs += positives;
+    left.terms += positives + negatives;
+    return true;
+}
+
+static __device__ void tell_left(const struct learn_view &l, const struct left &left, const struct line &s, uint32_t vectors) {
+    unsigned long long pairs = (unsigned long long)vectors * s.positives, terms = pairs + (unsigned long long)vectors * s.negatives;
+    if (s.tid || (!l.frozen[SIDE_TARGET] && !l.frozen[SIDE_CONTEXT])) return;
+    if (terms > left.terms) atomicAdd(&l.counts->empty_terms, terms - left.terms);
+    if (pairs > left.pairs) atomicAdd(&l.counts->pairs, 0ull - (pairs - left.pairs));
+}
+
+/* ---- the pass ---- */
+
+template <int WIDTH> static __device__ uint32_t count_negatives(const struct line &s) {
+    uint32_t negatives = 0;
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) negatives += is_there(s, i);
+    return across<WIDTH>(negatives, plus());
+}
+
+template <int WIDTH>
+static __device__ struct line line_of(const struct step_view &v, const struct learn_view &l, uint32_t block) {
+    struct line s;
+    uint32_t first = v.context_starts[block];
+    s.tid = threadIdx.x % WIDTH;
+    s.count = v.context_starts[block + 1] - first;
+    s.positives = v.positives[block];
+    s.distinct = v.context.rows.distinct + first;
+    s.ids = v.context.rows.ids + first;
+    s.unchanged = NULL;
+    s.scale = scale_of(v);
+    s.inverse = loss_inverse_temperature(&l.loss);
+    s.negatives = count_negatives<WIDTH>(s);
+    return s;
+}
+
+/* One vector, of the target at `place`; the thread's part of the loss. */
+template <int WIDTH>
+static __device__ double learn_vector(const struct step_view &v, const struct learn_view &l, struct line &s, struct left &left,
+                                      uint64_t term, uint32_t place, const float *lengths) {
+    float *own = lengths ? l.lengths[SIDE_TARGET] + place : NULL;
+    float inverse_length = own ? loss_inverse_length(take_whole(v, own, 0, l.length_slots[SIDE_TARGET] + place)) : 1;
+    s.score = l.scores + term;
+    s.coefficient = v.coefficients + term;
+    bool some = leave_out<WIDTH>(l, left, s, v.target.rows.ids[place]);
+    take_scores<WIDTH>(v, s, term, lengths, inverse_length);
+    wait_for_group<WIDTH>();
+    double loss = learn_line<WIDTH>(l.loss, s);
+    if (!own) return some ? loss : 0;
+    wait_for_group<WIDTH>(); /* coefficients of positives that another thread has written */
+    float factor = finish_cosines<WIDTH>(s, lengths, inverse_length);
+    if (s.tid == 0) *own = factor;
+    return some ? loss : 0;
+}
+
+template <int WIDTH>
+static __global__ void __launch_bounds__(LEARN_CTA)
+    learn_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    uint32_t block = blockIdx.x * (LEARN_CTA / WIDTH) + threadIdx.x / WIDTH;
+    if (block >= v.counts->blocks) return;
+    struct line s = line_of<WIDTH>(v, l, block);
+    uint32_t place = v.target_starts[block], targets = v.target_starts[block + 1] - place, first = v.context_starts[block];
+    uint32_t vectors = example_vectors(&l.pool, targets);
+    uint64_t terms = v.term_starts[block];
+    float *lengths = l.lengths[SIDE_CONTEXT] ? l.lengths[SIDE_CONTEXT] + first : NULL;
+    struct left left = left_of<WIDTH>(v, l, s, place, targets);
+    double loss = 0;
+    if (lengths) invert_lengths<WIDTH>(v, l, s, first);
+    for (uint32_t k = 0; k < vectors; k++)
+        loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
+    s.coefficient = v.coefficients + terms;
+    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has terms nevertheless */
+    if (lengths) finish_contexts<WIDTH>(s, l.scores + terms, vectors, lengths);
+    tell_left(l, left, s, vectors);
+    loss = across<WIDTH>(loss, plus());
+    for (uint32_t k = s.tid; k < (l.one_vector ? 1 : targets); k += WIDTH)
+        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* a loss a target is summed, or one a block */
+}
+
+/* ---- launching ---- */
+
+int learn_is_wanted(const struct stage *stage, const struct step_request *request) {
+    int frozen = request->target->frozen || request->context->frozen;
+    return !loss_is_plain(&request->loss) || stage->pool.on || (frozen && !request->loss_only);
+}
+
+static int fill_learn(struct backend *b, const struct stage *stage, const struct step_request *request, struct learn_view *l) {
+    const struct batch_sizes *capacity = &stage->capacity;
+    uint64_t targets = capacity->targets, contexts = capacity->contexts, span = request->target->spec.layout.span;
+    int cosines = request->loss.score == SCORE_COSINE;
+    struct learn_bytes bytes = learn_bytes(capacity->blocks, targets + contexts, capacity->terms, span, cosines, stage->pool.on);
+    if (gpu_grow(b, &b->scores, bytes.scores, "a batch's scores") || gpu_grow(b, &b->lengths, bytes.lengths, "a batch's lengths") ||
+        gpu_grow(b, &b->pooled, bytes.pooled, "a batch's pooled targets"))
+        return -1;
+    l->loss = request->loss;
+    l->pool = stage->pool;
+    l->scores = (float *)b->scores.data;
+    l->lengths[SIDE_TARGET] = cosines ? (float *)b->lengths.data : NULL;
+    l->lengths[SIDE_CONTEXT] = cosines ? (float *)b->lengths.data + targets : NULL;
+    l->length_slots[SIDE_TARGET] = exchange_slots(targets, contexts, capacity->terms, 0);
+    l->length_slots[SIDE_CONTEXT] = l->length_slots[SIDE_TARGET] + targets;
+    l->pooled = stage->pool.on ? (float *)b->pooled.data : NULL;
+    l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
+    l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
+    l->counts = stage->counts;
+    l->one_vector = stage->one_vector;
+    return 0;
+}
+
+/* Groups of threads share a block where it has contexts for all of them. */
+static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct learn_view *l,
+                  const struct learn_launch_of *k, const char *name) {
+    const struct batch_sizes *sizes = &stage->sizes;
+    int share = sizes->contexts / 32 >= sizes->blocks;
+    v.parts = share ? k->groups : 1;
+    k->kernel<<<blocks_for((uint64_t)sizes->blocks * v.parts, k->groups), k->threads, 0, b->compute>>>(v, *l);
+    cudaError_t error = cudaGetLastError();
+    return error == cudaSuccess ? 0 : cuda_failed(error, name);
+}
+
+static int sum_parts(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l) {
+    uint64_t lengths = stage->capacity.targets + (uint64_t)stage->sizes.contexts;
+    if (!has_parts(v) || exchange_is_near(b->exchange)) return 0;
+    if (exchange_sum(b, 0, stage->sizes.terms)) return -1;
+    return l->lengths[SIDE_TARGET] ? exchange_sum(b, l->length_slots[SIDE_TARGET], lengths) : 0;
+}
+
+static int launch_learn(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l) {
+    uint32_t blocks = stage->sizes.blocks;
+    if (stage->sizes.contexts / LEARN_CTA >= blocks) learn_blocks<LEARN_CTA><<<blocks, LEARN_CTA, 0, b->compute>>>(*v, *l);
+    else learn_blocks<32><<<blocks_for((uint64_t)blocks * 32, LEARN_CTA), LEARN_CTA, 0, b->compute>>>(*v, *l);
+    CK_LAUNCH("learn_blocks");
+    return 0;
+}
+
+int learn_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
+                 struct learn_view *l) {
+    uint32_t blocks = stage->sizes.blocks, slots = request->target->spec.layout.slots;
+    struct learn_launch_of score = learn_score(v->quads);
+    struct learn_launch_of gain = stage->one_vector ? learn_gain_one(v->quads, slots) : learn_gain_many(v->quads);
+    if (fill_learn(b, stage, request, l) || (l->pooled && pool_launch(b, blocks, v, l)) ||
+        launch(b, stage, *v, l, &score, "score") || sum_parts(b, stage, v, l) || launch_learn(b, stage, v, l))
+        return -1;
+    if (request->loss_only) return 0;
+    if (launch(b, stage, *v, l, &gain, "gain")) return -1;
+    return l->pooled ? pool_share(b, blocks, v, l) : 0;
+}

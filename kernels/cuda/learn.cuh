@@ -1,0 +1,121 @@
+/* learn: the first half of a step for every loss beside the logistic one of dot products, for pooled targets, and where rows
+ * are frozen. Passes over the blocks, all from old rows; dots.cu has the one pass that the plain loss takes:
+ *
+ *   pool    pool.cu    of pooled targets, a block's vector: the weighted sum of its rows
+ *   score   score.cu   dot products of vectors and contexts; with cosines the squares of both. Ranks that share out the columns
+ *                      have parts, which the exchange sums
+ *   learn   learn.cu   a block's whole scores become its loss, the coefficients of dot products and, with cosines, each place's
+ *                      factor for itself (kernels/losses.h)
+ *   gain    gain.cu    gradients of vectors; contexts of blocks of one vector that stand once in the batch are updated
+ *           score.cu   of blocks of several vectors: their gradients and those of each context's place
+ *   share   pool.cu    a pooled vector's gradient goes to its rows' places
+ *
+ * A vector is a target's row, or the one that a block's pooled targets make. Every sum has one order, whatever the stage, the
+ * depth or the place of the rows. A pair of frozen rows changes nothing; what kernels/cpu/frozen.c leaves out of a batch for that
+ * is left out of the loss and the counts here.
+ */
+#ifndef SPTX_CUDA_LEARN_CUH
+#define SPTX_CUDA_LEARN_CUH
+
+#include "dots.cuh"
+
+enum { LEARN_CTA = 256 }; /* threads of a thread block, but for rows that take CTA of them */
+
+struct learn_view {
+    struct loss_options loss;
+    struct example_pool pool;
+    float *scores;              /* [terms] dot products, then scores, then (cosines) coefficient x cosine */
+    float *lengths[2];          /* by side, [places]: squares, then 1 / length, then the factor for itself. NULL: no cosines.
+                                 * A pooled vector has the place of its block's first target */
+    float *pooled;              /* [blocks x span]; NULL: vectors are rows of targets */
+    const uint32_t *frozen[2];  /* by side: a bit a row; NULL: none */
+    struct batch_counts *counts;
+    uint64_t length_slots[2];   /* of the exchange, by side: of place 0 */
+    int one_vector;             /* every block has one */
+};
+
+/* ---- by kernels ---- */
+
+/* A part of a sum over ranks, or all of it: at to[at], or in a slot of the exchange. */
+static __device__ __forceinline__ void give_part(const struct step_view &v, float *to, uint64_t at, uint64_t slot, float part) {
+    if (v.exchange.ranks > 1) {
+        exchange_post(v.exchange, slot, part);
+        exchange_keep(v.exchange, slot, part);
+    } else {
+        to[at] = part;
+    }
+}
+static __device__ __forceinline__ float take_whole(const struct step_view &v, const float *from, uint64_t at, uint64_t slot) {
+    return v.exchange.ranks > 1 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : from[at];
+}
+
+/* Vector of a block whose target, or first one, is this occurrence; zeros of a pooled block without targets. */
+template <int G, int VEC>
+static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
+                                                   uint32_t occurrence, float4 (&x)[VEC]) {
+    if (l.pooled) read_row<G, VEC>(x, (const char *)(l.pooled + (uint64_t)block * v.span), threadIdx.x % G, v.quads);
+    else read_target<G, VEC>(v, occurrence, x);
+}
+
+/* What threads of a kernel work on together, and how many such groups a thread block has. */
+template <int G> struct learn_groups {
+    static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
+};
+
+/* The part'th of v.parts groups that share a block, and the contexts that are its. */
+struct block_share {
+    uint32_t block, part, group;
+    uint32_t start, end;   /* the block's contexts */
+    uint32_t first, last;  /* the group's of them */
+    uint32_t target, targets;
+};
+template <int G> static __device__ __forceinline__ bool take_share(const struct step_view &v, struct block_share &s) {
+    constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
+    s.group = threadIdx.x / WIDTH;
+    s.block = (blockIdx.x * GROUPS + s.group) / v.parts;
+    s.part = s.group % v.parts;
+    if (s.block >= v.counts->blocks) return false; /* all groups that share a block, or none */
+    s.start = v.context_starts[s.block], s.end = v.context_starts[s.block + 1];
+    uint32_t each = (s.end - s.start + v.parts - 1) / v.parts, first = s.start + s.part * each;
+    s.first = first < s.end ? first : s.end;
+    s.last = s.first + each < s.end ? s.first + each : s.end;
+    s.target = v.target_starts[s.block];
+    s.targets = v.target_starts[s.block + 1] - s.target;
+    return true;
+}
+
+/* ---- by the host ---- */
+
+typedef void learn_kernel(const struct step_view, const struct learn_view);
+struct learn_launch_of {
+    learn_kernel *kernel;
+    uint32_t threads, groups; /* of a thread block */
+};
+
+/* Few forms for all widths of rows: these kernels wait for rows out of the GPU's cache. */
+template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t slots) {
+    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
+    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
+    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
+    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
+    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
+    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
+    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
+    return kernels_by_slots<Family, 128, 8>(slots);
+}
+
+/* score.cu, gain.cu */
+struct learn_launch_of learn_score(uint32_t quads);
+struct learn_launch_of learn_gain_many(uint32_t quads);
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t slots);
+/* pool.cu: enqueued for so many blocks. */
+int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
+int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
+
+/* Whether a step takes these passes. */
+int learn_is_wanted(const struct stage *stage, const struct step_request *request);
+/* All of them, enqueued on the compute stream; fills *learn, which the second half of the step needs. */
+int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
+                 const struct step_view *view, struct learn_view *learn);
+
+#endif

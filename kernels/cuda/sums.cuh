@@ -1,0 +1,119 @@
+/* sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. One piece
+ * of work a group of threads; step.cu says what the pieces are and launches them.
+ *
+ * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
+ * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
+ */
+#ifndef SPTX_CUDA_SUMS_CUH
+#define SPTX_CUDA_SUMS_CUH
+
+#include "rule.cuh"
+
+enum sum_of { SUM_TARGETS, SUM_BUFFER, SUM_PARTIALS };
+
+struct work {
+    const struct item *items;
+    const uint32_t *count;
+    const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
+    enum sum_of of;
+    int side;
+    float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
+    uint64_t squares_slot; /* of the exchange, of the side's distinct row 0 */
+    const uint32_t *frozen; /* the side's rows that stay; NULL: none. This and the rest: LEARNED */
+    const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors in the place of targets; NULL: target rows */
+    const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
+};
+
+/* The i-th summand of an order: where it lies and what it is multiplied by. */
+template <bool LEARNED>
+static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side,
+                                                      const struct work &work, uint32_t i, float *factor) {
+    *factor = 1;
+    if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
+    uint32_t occurrence = side.rows.order[i];
+    if (work.of == SUM_BUFFER) return (const char *)(work.buffer + occurrence * v.span);
+    uint32_t block = side.block_of[occurrence]; /* of one target: its number is the occurrence of the target */
+    *factor = v.coefficients[occurrence];
+    if (LEARNED && work.pooled) return (const char *)(work.pooled + block * v.span);
+    return live_row(v.target.weights, v.target.rows.ids[block], v.target.rows.distinct[block] & ~SINGLE_BIT,
+                    v.counts->cold_first[SIDE_TARGET]);
+}
+
+/* The summands of a piece in their order, U rows in flight at once. */
+template <int G, int VEC, bool LEARNED>
+static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
+                                                 const struct live_side &side, const struct work &work,
+                                                 const struct item &item) {
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
+    clear_row<VEC>(sum);
+    for (uint32_t base = 0; base < item.count; base += 32) {
+        uint32_t here = item.count - base < 32 ? item.count - base : 32;
+        float factor = 0;
+        unsigned long long found = 0;
+        if (lane < here)
+            found = (unsigned long long)(uintptr_t)summand<LEARNED>(v, side, work, item.first + base + lane, &factor);
+        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
+    }
+}
+
+/* What a piece's places add along their own row, as it stood before the step. */
+template <int G, int VEC>
+static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
+                                               const struct work &work, const struct item &item, const char *weights) {
+    float own = 0;
+    float4 row[VEC];
+    for (uint32_t i = threadIdx.x & 31; i < item.count; i += 32) own += work.own[side.rows.order[item.first + i]];
+    for (int width = 16; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
+    read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
+    add_row<VEC>(sum, own, row);
+}
+
+/* A row's whole gradient, kept until its squares over all ranks are known. */
+template <int G, int VEC>
+static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct work &work,
+                                                const struct step_view &v) {
+    float squares[1] = {dot_rows<VEC>(sum, sum)};
+    group_sum<G, 1>(squares);
+    write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
+    if (tid == 0) exchange_post(v.exchange, work.squares_slot + row, squares[0]);
+}
+
+template <int G, int VEC, int NS, bool LEARNED>
+static __global__ void __launch_bounds__(CTA)
+    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    constexpr uint32_t GROUPS = CTA / G;
+    const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
+    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
+        struct item item = work.items[at];
+        uint32_t id = side.rows.distinct_ids[item.row];
+        if (LEARNED && row_has_bit(work.frozen, id)) continue;
+        char *weights = live_row(side.weights, id, item.row, cold_first);
+        char *state = live_row(side.state, id, item.row, cold_first);
+        struct held_row<VEC, NS> held;
+        float4 w[VEC], sum[VEC];
+        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+        sum_piece<G, VEC, LEARNED>(sum, v, side, work, item);
+        if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
+        if (work.row_sums && item.partial == DRAW_NONE &&
+            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
+            keep_sum<G, VEC>(sum, item.row, tid, work, v);
+            continue;
+        }
+        end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
+    }
+}
+
+typedef void accumulate_kernel(const struct step_view, const struct work);
+template <bool LEARNED> struct accumulate_of {
+    template <int G, int VEC, int NS> struct family {
+        static accumulate_kernel *get(void) {
+            return accumulate<G, VEC, NS, LEARNED>;
+        }
+    };
+};
+
+accumulate_kernel *accumulate_learned(uint32_t quads, uint32_t slots); /* sums_learned.cu */
+
+#endif
