@@ -15,9 +15,9 @@ enum {
     HOGWILD_BATCH = 131072,  /* positions of a piece: between two looks at clock and signals */
     CPU_WINDOW_BATCH = 8192, /* positions */
     CPU_ROW_BATCH = 1024,    /* lists, lines */
-    CPU_USER_BATCH = 128,    /* lists with rows, each with all its items: steps count for more than their size, */
-    CPU_USER_STEPS = 32,     /* so few lists still make so many of them an epoch, */
-    CPU_USER_LEAST = 16,     /* but for batches too small to be worth it */
+    USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
+    USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
+    USER_LEAST = 16,         /* but for batches too small to be worth it */
     CUDA_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_STREAM_PART = 4,      /* the id stream lies on the GPU where it takes a quarter of the budget at most */
@@ -112,19 +112,20 @@ static int work_is_large(const struct planning *p) {
 }
 
 static uint64_t user_batch(const struct planning *p) {
-    uint64_t batch = p->source.sentences / CPU_USER_STEPS;
-    return batch < CPU_USER_LEAST ? CPU_USER_LEAST : batch > CPU_USER_BATCH ? CPU_USER_BATCH : batch;
+    uint64_t batch = p->source.sentences / USER_STEPS;
+    return batch < USER_LEAST ? USER_LEAST : batch > USER_BATCH ? USER_BATCH : batch;
 }
 
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
+    int user = p->config->examples_mode == MODE_USER;
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_BATCH
+                    : user       ? user_batch(p)
                     : p->gpu     ? CUDA_BATCH
                     : window     ? CPU_WINDOW_BATCH
-                    : p->config->examples_mode == MODE_USER ? user_batch(p)
-                                                            : CPU_ROW_BATCH);
+                                 : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
     if (!is_bounded(p) && share_made(p) > 0)
         p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));

@@ -278,8 +278,9 @@ def test_what_cannot_be_frozen_is_refused(older):
     assert "has all" in said and "nothing to train" in said
     assert not older.path("run", "config.ini").exists()
     older("train", config, "--train.from=old", "--corpus.path=old.txt")
-    said = older.refuses("plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.freeze=target")
-    assert "does not train frozen rows (train.freeze); set device.backend = cpu" in said
+    said = older.refuses("plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.freeze=target",
+                         "--train.update=hogwild")
+    assert "does not train frozen rows (train.freeze) with train.update = hogwild; set device.backend = cpu" in said
 
 
 # ---- what is refused ----

@@ -102,7 +102,10 @@ def test_what_cannot_work_is_refused(sptx):
         said = sptx.refuses("train", config, *arguments)
         assert all(part in said for part in parts), said
     if not sptx("devices").stdout.count("GPU 0"):
-        plan = sptx.refuses("plan", config, "--train.loss=softmax", "--device.backend=cuda", "--memory.gpu_budget=1GiB")
+        gpu = ("--device.backend=cuda", "--memory.gpu_budget=1GiB")
+        for arguments in ["--train.loss=softmax"], ["--examples.mode=cbow", "--train.update=batch"]:
+            assert "the GPU" in sptx("plan", config, *arguments, *gpu).stdout
+        plan = sptx.refuses("plan", config, "--examples.mode=cbow", "--optimizer.rule=sgd", "--train.update=hogwild", *gpu)
         assert "device.backend = cuda does not train" in plan and "device.backend = cpu" in plan
 
 

@@ -35,7 +35,6 @@ def difference(sptx, one, other):
 
 
 # Few steps, so that roundings have no time to grow.
-CPU_ALONE = {"backend": "cpu"}  # what the GPU does not train
 ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
 MODES = {
     "window": {"train": {"steps": 40}, "negatives": {"count": 4}},
@@ -56,8 +55,7 @@ MODES = {
 @pytest.mark.parametrize("numbers", [(3,), pytest.param((1, 2, 4), marks=pytest.mark.long)])
 def test_every_number_of_ranks_makes_the_same_model(small, mode, numbers):
     """50 columns: 20, 16 and 14 of them over three ranks."""
-    device = CPU_ALONE if mode in ("cosines", "means") else {}
-    config = small.config(**{"model": {"dim": 50, "context_init": "uniform -0.1 0.1"}, "device": device, **MODES[mode]})
+    config = small.config(**{"model": {"dim": 50, "context_init": "uniform -0.1 0.1"}, **MODES[mode]})
     train(small, 0, config, "--run.dir=alone")
     for ranks in numbers:
         run = f"run{ranks}"
@@ -119,8 +117,7 @@ def test_a_checkpoint_goes_on_with_any_number_of_ranks(small):
 def test_a_run_grows_over_any_number_of_ranks(small):
     """Known rows have the bytes of the older run, and the others come to the same however many share out the columns."""
     small.path("fewer.txt").write_text("".join(small.path("corpus.txt").read_text().replace("t9", "t8")))
-    config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0},
-                          device=CPU_ALONE)
+    config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0})
     train(small, 2, config, "--corpus.path=fewer.txt", "--run.dir=old")
     more = ["--train.from=old", "--train.freeze=known"]
     train(small, 0, config, *more, "--run.dir=alone")

@@ -2,6 +2,8 @@
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
+    if (a->pool.on != b->pool.on || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole)
+        return snprintf(why, capacity, "its targets are pooled in another way"), 0;
     if (a->blocks != b->blocks)
         return snprintf(why, capacity, "%llu blocks, wanted %llu", (unsigned long long)b->blocks,
                         (unsigned long long)a->blocks),
@@ -63,6 +65,7 @@ void test_batches(void) {
     for (int v = 0; v < 5; v++) {
         struct corpus c;
         corpus_make(&c, vocabularies[v], 300, 40);
+        uint32_t *known = frozen_of(c.rows, 2);
         for (int mode = 0; mode < 3; mode++)
             for (int law = 0; law < 3; law++)
                 for (int bits = v; bits < 64;
@@ -76,6 +79,8 @@ void test_batches(void) {
                     s.shuffle = bits >> 3 & 1;
                     if (bits >> 4 & 1) s.shuffle_items = 1, s.targets_all = 1, s.keep = c.keep;
                     if (bits >> 5 & 1) s.shrink = 0, s.replacement = 1, s.short_repeat = 1, s.held_out = 1u << 30;
+                    if (s.targets_all && mode == EXAMPLE_LIST && bits % 2) s.known = known;
+                    s.pool = (struct example_pool){.on = mode == EXAMPLE_WINDOW && bits % 5 < 2, .whole = bits % 5};
                     s.negatives = bits % 3 == 0 ? 5 : bits % 3 == 1 ? 64 : 1;
                     s.positives = bits % 7 == 0 ? 0 : bits % 7 == 1 ? 1 : 4;
                     snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
@@ -87,6 +92,7 @@ void test_batches(void) {
                     compare_batches(cpu, gpu, &s, name);
                 }
         corpus_free(&c);
+        free(known);
     }
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);

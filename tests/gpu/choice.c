@@ -219,6 +219,33 @@ static void aim_at_anything(struct choice *c) {
     if (c->dim > 300 && c->sentences > 2000) c->sentences = 2000;
 }
 
+/* ---- losses ---- */
+
+/* Losses that are smooth, so that a rounding stays one: a margin that all negatives are past. Cosines of few columns have nearly
+ * no gradient, and rprop goes by its sign. Drawn last: the choices before are as they were without them. */
+static void choose_loss(struct choice *c) {
+    struct loss_options *o = &c->loss;
+    if (one_in(2)) return;
+    o->kind = (enum loss_kind)below(4);
+    o->score = c->dim >= 8 && c->rule.options.rule != RULE_RPROP && one_in(2) ? SCORE_COSINE : SCORE_DOT;
+    o->temperature = o->kind == LOSS_CONTRASTIVE || one_in(2) ? 1 : 0.5f;
+    o->negative_weight = o->kind == LOSS_SOFTMAX || o->kind == LOSS_CONTRASTIVE ? (float)between(1, 3) : 1;
+    o->margin = o->kind == LOSS_CONTRASTIVE ? -20 : 0;
+}
+
+static void choose_pool(struct choice *c) {
+    struct example_pool *pool = &c->source.pool;
+    if (c->source.mode != EXAMPLE_WINDOW || one_in(2)) return;
+    pool->on = 1;
+    pool->own = one_in(3) ? 0.3f : 0;
+    pool->whole = one_in(3);
+}
+
+static void choose_frozen(struct choice *c) {
+    for (int side = 0; side < 2; side++)
+        if (one_in(6)) c->frozen[side] = (unsigned)between(1, 4);
+}
+
 /* ---- the whole ---- */
 
 struct choice choice_make(uint64_t seed) {
@@ -241,6 +268,9 @@ struct choice choice_make(uint64_t seed) {
         aim_at_staging(&c);
     }
     choose_calls(&c);
+    choose_loss(&c);
+    choose_pool(&c);
+    choose_frozen(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.rule.options.lr = rate_of(&c.rule.options, c.summed);
@@ -263,6 +293,14 @@ struct machine machine_plain(const struct machine *machine) {
     return plain;
 }
 
+void choice_freeze(struct choice *c) {
+    for (int side = 0; side < 2; side++)
+        if (c->frozen[side]) c->frozen_rows[side] = frozen_of(c->rows, c->frozen[side]);
+}
+void choice_thaw(struct choice *c) {
+    for (int side = 0; side < 2; side++) free((void *)(uintptr_t)c->frozen_rows[side]);
+}
+
 static const char *name_of(enum place place) {
     return place == PLACE_PINNED ? "pinned" : place == PLACE_GPU ? "gpu" : "file";
 }
@@ -275,7 +313,8 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
         "rows %llu, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, depth %u, "
-        "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s)",
+        "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of %s%s, "
+        "frozen %u and %u)",
         (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
         s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
         s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
@@ -285,5 +324,6 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum", (unsigned long long)c->batch,
         (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
         name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),
-        (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "");
+        (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "",
+        (int)c->loss.kind, c->loss.score ? "cosines" : "dots", s->pool.on ? ", pooled" : "", c->frozen[0], c->frozen[1]);
 }

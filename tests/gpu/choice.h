@@ -19,6 +19,9 @@ struct choice {
     struct example_source source; /* without its arrays */
     int subsample;
     struct rule_case rule;
+    struct loss_options loss;
+    unsigned frozen[2]; /* by side, as frozen_of() has it; 0: none */
+    const uint32_t *frozen_rows[2]; /* made of it by choice_freeze() */
     uint32_t dim;
     int mean;
     double summed; /* pairs that add up in a row's gradient, about */
@@ -35,6 +38,9 @@ struct choice choice_make(uint64_t seed);
 /* The same with other threads and depth, by `seed`; and with everything on the GPU, one batch at a time. */
 struct machine machine_other(const struct machine *machine, uint64_t seed);
 struct machine machine_plain(const struct machine *machine);
+/* The bits of frozen rows; choice_thaw() frees them. */
+void choice_freeze(struct choice *c);
+void choice_thaw(struct choice *c);
 /* All of it in one line, for the sentence of a test that failed. */
 void choice_describe(const struct choice *c, char *text, size_t capacity);
 

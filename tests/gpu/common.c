@@ -146,6 +146,12 @@ struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth,
 
 /* ---- tables ---- */
 
+uint32_t *frozen_of(uint64_t rows, unsigned every) {
+    uint32_t *bits = need(table_frozen_words(rows) * sizeof *bits);
+    for (uint64_t row = 0; row < rows; row += every) bits[row / 32] |= 1u << row % 32;
+    return bits;
+}
+
 /* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded. */
 struct rule_options options_of(int rule) {
     return (struct rule_options){
@@ -224,6 +230,13 @@ struct record_layout layout_of(const struct rule_options *rule, uint32_t dim) {
 
 int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
                 const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]) {
+    const uint32_t *const none[2] = {NULL, NULL};
+    return tables_open_frozen(t, ops, backend, rule, dim, rows, placing, none);
+}
+
+int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct backend *backend,
+                       const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2],
+                       const uint32_t *const frozen[2]) {
     *t = (struct tables){.ops = ops, .backend = backend, .layout = layout_of(rule, dim), .rows = rows};
     for (int side = 0; side < 2; side++) {
         char path[sizeof directory + 16];
@@ -234,7 +247,8 @@ int tables_open(struct tables *t, const struct backend_ops *ops, struct backend 
                                   .weights = placing[side].weights,
                                   .state = placing[side].state,
                                   .file_path = path,
-                                  .hot_rows = placing[side].hot_rows};
+                                  .hot_rows = placing[side].hot_rows,
+                                  .frozen = frozen[side]};
         if (ops->table_open(backend, &spec, &t->side[side])) return -1;
     }
     return 0;

@@ -79,6 +79,7 @@ struct tables {
     uint64_t rows;
 };
 
+uint32_t *frozen_of(uint64_t rows, unsigned every); /* bits of rows 0, every, 2 x every ..; the caller frees them */
 struct rule_options options_of(int rule);
 /* A rate at which weights move by a good part of their size and training forgets a rounding rather than magnifying it.
  * `summed`: how many pairs' gradients add up in the longest ones; rules that do not divide by that get a lower rate. */
@@ -87,6 +88,10 @@ int rule_cases(struct rule_case cases[32]); /* every rule plain, and those with 
 struct record_layout layout_of(const struct rule_options *rule, uint32_t dim);
 int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
                 const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]);
+/* frozen: by side, as table_spec has it. */
+int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct backend *backend,
+                       const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2],
+                       const uint32_t *const frozen[2]);
 void tables_close(struct tables *t);
 /* First records, the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
@@ -110,6 +115,8 @@ void test_frequent_rows(void);
 void test_pieces(void);
 void test_blocks(void);
 void test_late_updates(void);
+void test_losses(void);
+void test_frozen(void);
 void test_stages(void);
 void test_depths(void);
 void test_hogwild(void);

@@ -35,6 +35,9 @@ static void estimate_run(struct run *run, unsigned processors) {
                                        .threads = machine->threads,
                                        .processors = processors,
                                        .rule = &run->choice.rule.options,
+                                       .loss = run->choice.loss,
+                                       .frozen_targets = run->choice.frozen[0] != 0,
+                                       .frozen_contexts = run->choice.frozen[1] != 0,
                                        .hogwild = run->hogwild};
     backend_cuda.estimate(&request, &run->estimate);
 }
@@ -58,7 +61,7 @@ static struct batch_request batch_at(const struct run *run, uint64_t number, int
 /* Two batches in every stage, so that both batch builders have met each. */
 static int train_batches(struct run *run) {
     unsigned depth = run->choice.machine.depth;
-    struct step_request step = {.rule = &run->choice.rule.options, .lr = 1e-3, .mean = 1};
+    struct step_request step = {.rule = &run->choice.rule.options, .loss = run->choice.loss, .lr = 1e-3, .mean = 1};
     for (uint64_t i = 0; i < 2 * (uint64_t)depth; i++) {
         struct batch_request batch = batch_at(run, i, 0);
         if (backend_cuda.make_batch(run->tables.backend, (unsigned)(i % depth), &batch) ||
@@ -69,7 +72,7 @@ static int train_batches(struct run *run) {
 }
 
 static int step_held_out(struct run *run) {
-    struct step_request step = {.rule = &run->choice.rule.options, .loss_only = 1};
+    struct step_request step = {.rule = &run->choice.rule.options, .loss = run->choice.loss, .loss_only = 1};
     struct step_result result;
     for (uint64_t i = 0; i < 3 && run->source.held_out; i++) {
         struct batch_request batch = batch_at(run, i, 1);
@@ -119,18 +122,21 @@ static void check_run(struct run *run) {
     char text[1200];
     double share = run->hogwild ? (double)run->source.held_out / 4294967296.0 : 1;
     choice_describe(c, text, sizeof text);
+    choice_freeze(&run->choice);
     run->source.batch = examples_batch(&examples, c->batch);
     if (share > 0 && (run->hogwild || !example_bound(&run->source, run->source.batch, &most)))
         run->source.capacity = examples_capacity(&examples, c->batch, share);
     int ok = !backend_cuda.info(backend, &info);
     estimate_run(run, info.processors);
     ok = ok && !backend_cuda.source(backend, &run->source) &&
-         !tables_open(&run->tables, &backend_cuda, backend, &c->rule.options, c->dim, c->rows, c->machine.placing) &&
+         !tables_open_frozen(&run->tables, &backend_cuda, backend, &c->rule.options, c->dim, c->rows, c->machine.placing,
+                             c->frozen_rows) &&
          !read_rows(run) && !train(run) && !backend_cuda.info(backend, &info);
     CHECK(ok, "%s%s", run->hogwild ? "lock-free, " : "", text);
     if (ok) compare(run, &info, text);
     tables_close(&run->tables);
     backend_cuda.close(backend);
+    choice_thaw(&run->choice);
 }
 
 static struct run run_for(uint64_t seed, int hogwild) {
@@ -150,14 +156,16 @@ static struct run run_for(uint64_t seed, int hogwild) {
     return run;
 }
 
-/* What lock-free training takes: sgd or adagrad, no rows in files; means of windows, but no loss of them held out. */
+/* What lock-free training takes: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
-    int pooled = run->source.mode == EXAMPLE_WINDOW && !run->source.held_out && seed % 4 < 2;
+    int pooled = run->source.mode == EXAMPLE_WINDOW && seed % 4 < 2;
     if (pooled) run->source.pool.on = 1, run->source.per_pair = 0;
     c->rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
+    c->loss = (struct loss_options){0};
     for (int side = 0; side < 2; side++) {
         struct placing *p = &c->machine.placing[side];
+        c->frozen[side] = 0;
         if (p->weights == PLACE_FILE) p->weights = PLACE_PINNED;
         if (p->state == PLACE_FILE) p->state = PLACE_PINNED;
     }

@@ -111,6 +111,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
     struct step_request step = {.target = t->tables.side[0],
                                 .context = t->tables.side[1],
                                 .rule = &c->rule.options,
+                                .loss = c->loss,
                                 .lr = c->rule.options.lr * (1 - done / 2),
                                 .global_step = t->step,
                                 .mean = c->mean,
@@ -125,7 +126,8 @@ static int train_step(struct training *t, const struct batch_request *batch) {
 static int step_held_out(struct training *t, uint64_t examples) {
     const struct backend_ops *ops = t->tables.ops;
     struct step_request step = {
-        .target = t->tables.side[0], .context = t->tables.side[1], .rule = &t->choice->rule.options, .loss_only = 1};
+        .target = t->tables.side[0], .context = t->tables.side[1], .rule = &t->choice->rule.options, .loss = t->choice->loss,
+        .loss_only = 1};
     struct step_result result;
     for (uint64_t first = 0; first < examples; first += t->choice->batch) {
         uint64_t left = examples - first;
@@ -160,7 +162,7 @@ static int train(struct outcome *out, const struct choice *c, const struct examp
     struct training t = {.choice = c, .machine = machine, .out = out};
     struct backend *backend = open_with_threads(ops, machine->depth, machine->threads);
     *out = (struct outcome){.loss = 0};
-    int wrong = tables_open(&t.tables, ops, backend, &c->rule.options, c->dim, c->rows, machine->placing) ||
+    int wrong = tables_open_frozen(&t.tables, ops, backend, &c->rule.options, c->dim, c->rows, machine->placing, c->frozen_rows) ||
                 tables_fill(&t.tables, (const char *const *)first) || ops->source(backend, s);
     pipeline_init(&t.pipeline, ops, backend, machine->depth);
     wrong = wrong || train_epochs(&t, s);
@@ -299,6 +301,7 @@ static void check_choice(const struct backend_ops *tested, uint64_t seed) {
     struct example_source s = source_for(&c, &corpus);
     char *first[2] = {first_records(&c.rule.options, &layout, c.rows), first_records(&c.rule.options, &layout, c.rows)};
     char *off[2] = {nudge(first[0], &layout, c.rows), nudge(first[1], &layout, c.rows)};
+    choice_freeze(&c);
     arrays_maker = open_or_stop(&backend_cpu, 1);
     int ok = !backend_cpu.source(arrays_maker, &s) && !train(&want, &c, &s, tested, &machines[0], first);
     CHECK(ok, "%s", text);
@@ -317,6 +320,7 @@ static void check_choice(const struct backend_ops *tested, uint64_t seed) {
     struct outcome *all[] = {&want, &cpu, &nudged};
     for (int i = 0; i < 3; i++) outcome_free(all[i]);
     for (int side = 0; side < 2; side++) free(first[side]), free(off[side]);
+    choice_thaw(&c);
     backend_cpu.close(arrays_maker);
     corpus_free(&corpus);
 }

@@ -1,5 +1,6 @@
 #include "step64.h"
 #include "common.h"
+#include "losses64.h"
 #include "rules64.h"
 
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records) {
@@ -55,7 +56,7 @@ static void update_side(struct table64 *t, const struct step_request *request) {
         double *w = row_of(t, row), *g = t->gradients + row * dim;
         uint64_t updates = t->layout.counted ? t->updates[row] : request->global_step;
         if (!t->places[row]) continue;
-        if (!request->loss_only) {
+        if (!request->loss_only && !row_has_bit(t->frozen, (uint32_t)row)) {
             rules64_update(request->rule, request->lr, updates, t->places[row], dim, g, w, w + dim);
             t->updates[row]++;
         }
@@ -64,25 +65,95 @@ static void update_side(struct table64 *t, const struct step_request *request) {
     }
 }
 
+/* What a block's vectors meet, and what is worked out for one of them. */
+struct block64 {
+    struct table64 *target, *context;
+    const struct example_pool *pool;
+    const uint32_t *targets, *contexts;
+    uint64_t t, c, positives;
+    double *vector, *gradient;      /* [dim] */
+    double *scores, *coefficients;  /* [c] */
+    double scale;
+};
+
+static void make_vector(const struct block64 *b, uint64_t number) {
+    uint64_t dim = b->target->layout.dim;
+    memset(b->vector, 0, dim * sizeof(double));
+    for (uint64_t i = 0; i < b->t; i++) {
+        double weight = b->pool->on ? (double)example_pool_weight(b->pool, (uint32_t)b->t, (uint32_t)i) : i == number;
+        add(b->vector, weight, row_of(b->target, b->targets[i]), dim);
+    }
+    memset(b->gradient, 0, dim * sizeof(double));
+}
+
+/* The vector's gradient to the rows that it was made of. */
+static void share_gradient(const struct block64 *b, uint64_t number) {
+    uint64_t dim = b->target->layout.dim;
+    for (uint64_t i = 0; i < b->t; i++) {
+        double weight = b->pool->whole ? 1 : (double)example_pool_weight(b->pool, (uint32_t)b->t, (uint32_t)i);
+        if (!b->pool->on) weight = i == number;
+        if (weight != 0) add(b->target->gradients + b->targets[i] * dim, weight, b->gradient, dim);
+    }
+}
+
+/* d score / d rows, by each score's coefficient. */
+static void gain(const struct block64 *b, const struct loss_options *loss) {
+    uint64_t dim = b->target->layout.dim;
+    double own = dot(b->vector, b->vector, dim);
+    for (uint64_t c = 0; c < b->c; c++) {
+        const double *y = row_of(b->context, b->contexts[c]);
+        double *g = b->context->gradients + b->contexts[c] * dim, k = b->coefficients[c], by = k, squares = dot(y, y, dim);
+        if (loss->score == SCORE_COSINE) {
+            by = own > 0 && squares > 0 ? k / sqrt(own * squares) : 0;
+            if (own > 0) add(b->gradient, -k * b->scores[c] / own, b->vector, dim);
+            if (squares > 0) add(g, -k * b->scores[c] / squares, y, dim);
+        }
+        add(b->gradient, by, y, dim);
+        add(g, by, b->vector, dim);
+    }
+}
+
+static double meet(const struct block64 *b, const struct loss_options *loss) {
+    uint64_t dim = b->target->layout.dim;
+    double own = dot(b->vector, b->vector, dim);
+    for (uint64_t c = 0; c < b->c; c++) {
+        const double *y = row_of(b->context, b->contexts[c]);
+        double length = loss->score == SCORE_COSINE ? sqrt(own * dot(y, y, dim)) : 1;
+        b->scores[c] = length > 0 ? dot(b->vector, y, dim) / length : 0;
+    }
+    return losses64(loss, b->scores, b->coefficients, b->c, b->positives, b->scale);
+}
+
 double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
               const struct step_request *request) {
-    uint64_t dim = target->layout.dim;
-    double loss = 0, scale = request->mean ? 1.0 / (double)view->blocks : 1;
+    uint64_t dim = target->layout.dim, contexts = view->context_starts[view->blocks];
+    double loss = 0, *memory = need((2 * dim + 2 * contexts) * sizeof *memory);
+    struct block64 b = {.target = target,
+                        .context = context,
+                        .pool = &view->pool,
+                        .vector = memory,
+                        .gradient = memory + dim,
+                        .scores = memory + 2 * dim,
+                        .coefficients = memory + 2 * dim + contexts,
+                        .scale = request->mean ? 1.0 / (double)view->blocks : 1};
     for (uint64_t t = 0; t < view->target_starts[view->blocks]; t++) target->places[view->target_ids[t]]++;
-    for (uint64_t c = 0; c < view->context_starts[view->blocks]; c++) context->places[view->context_ids[c]]++;
-    for (uint64_t block = 0; block < view->blocks; block++)
-        for (uint64_t t = view->target_starts[block]; t < view->target_starts[block + 1]; t++)
-            for (uint64_t c = view->context_starts[block]; c < view->context_starts[block + 1]; c++) {
-                uint64_t u = view->target_ids[t], v = view->context_ids[c];
-                const double *x = row_of(target, u), *y = row_of(context, v);
-                double logit = dot(x, y, dim), positive = c - view->context_starts[block] < view->positives[block];
-                double coefficient = (1 / (1 + exp(-logit)) - positive) * scale;
-                loss += log1p(exp(-fabs(logit))) + fmax(logit, 0) - positive * logit;
-                if (request->loss_only) continue;
-                add(target->gradients + u * dim, coefficient, y, dim);
-                add(context->gradients + v * dim, coefficient, x, dim);
-            }
+    for (uint64_t c = 0; c < contexts; c++) context->places[view->context_ids[c]]++;
+    for (uint64_t block = 0; block < view->blocks; block++) {
+        b.targets = view->target_ids + view->target_starts[block];
+        b.contexts = view->context_ids + view->context_starts[block];
+        b.t = view->target_starts[block + 1] - view->target_starts[block];
+        b.c = view->context_starts[block + 1] - view->context_starts[block];
+        b.positives = view->positives[block];
+        for (uint64_t k = 0; k < example_vectors(&view->pool, (uint32_t)b.t); k++) {
+            make_vector(&b, k);
+            loss += meet(&b, &request->loss);
+            if (request->loss_only) continue;
+            gain(&b, &request->loss);
+            share_gradient(&b, k);
+        }
+    }
     update_side(target, request);
     update_side(context, request);
+    free(memory);
     return loss;
 }

@@ -12,6 +12,7 @@ struct table64 {
     uint32_t *updates; /* [rows] */
     double *gradients; /* [rows x dim] of the step under way, summed over a row's places; zero between steps */
     uint64_t *places;  /* [rows] in how many places of the batch a row stands; likewise */
+    const uint32_t *frozen; /* a bit a row that stays; NULL: none */
 };
 
 /* From packed float32 records; table64_free() frees what it holds. */
@@ -19,7 +20,7 @@ struct table64 table64_of(const struct record_layout *layout, uint64_t rows, con
 void table64_free(struct table64 *table);
 /* The first row whose packed record counts other updates; table->rows where none does or they are not counted. */
 uint64_t table64_other_updates(const struct table64 *table, const char *records);
-/* Returns the loss, summed over the pairs. */
+/* Returns the loss, summed over all pairs, those of two frozen rows too. */
 double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
               const struct step_request *request);
 

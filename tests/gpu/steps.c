@@ -36,6 +36,10 @@ static double tolerance = 3e-5;
 /* Updates that rows have had before the first step, where they are counted: so many, and up to three more. */
 static uint32_t updates_before;
 
+/* Of the steps compared: their loss; the rows of targets and contexts that stay. */
+static struct loss_options loss_of_steps;
+static const uint32_t *frozen[2];
+
 static char *counted_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows) {
     char *records = first_records(rule, layout, rows);
     for (uint64_t row = 0; row < rows && layout->counted && updates_before; row++) {
@@ -94,10 +98,11 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
     struct record_layout layout = layout_of(&rule->options, dim);
     char *records[2] = {counted_records(&rule->options, &layout, rows), counted_records(&rule->options, &layout, rows)};
     struct table64 want[2] = {table64_of(&layout, rows, records[0]), table64_of(&layout, rows, records[1])};
+    for (int side = 0; side < 2; side++) want[side].frozen = frozen[side];
     snprintf(name, sizeof name, "%s, dim %u, %s/%s hot %llu, %s", rule->name, dim, placing[0].name, placing[1].name,
              (unsigned long long)placing[0].hot_rows, batch_name);
-    if (tables_open(&a, &backend_cpu, cpu, &rule->options, dim, rows, plain) ||
-        tables_open(&b, &backend_cuda, gpu, &rule->options, dim, rows, placing) ||
+    if (tables_open_frozen(&a, &backend_cpu, cpu, &rule->options, dim, rows, plain, frozen) ||
+        tables_open_frozen(&b, &backend_cuda, gpu, &rule->options, dim, rows, placing, frozen) ||
         tables_fill(&a, (const char *const *)records) || tables_fill(&b, (const char *const *)records)) {
         CHECK(0, "%s: tables", name);
         goto out;
@@ -105,7 +110,8 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
     for (int i = 0; i < steps; i++) {
         struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
         struct step_request step = {
-            .rule = &rule->options, .lr = 0.05, .global_step = (uint64_t)i, .mean = mean, .loss_only = i == 2};
+            .rule = &rule->options, .loss = loss_of_steps, .lr = 0.05, .global_step = (uint64_t)i, .mean = mean,
+            .loss_only = i == 2};
         struct step_result x, y;
         struct batch_view view;
         int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &view);
@@ -116,6 +122,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
              !backend_cuda.result(gpu, 0, &y);
         CHECK(ok, "%s: step %d", name, i);
         if (!ok) goto out;
+        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* of the pairs that are left */
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
     compare_tables(&a, &b, want, name);
@@ -286,4 +293,79 @@ void test_late_updates(void) {
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
     corpus_free(&c);
+}
+
+/* ---- every loss ---- */
+
+enum { LOSS_CASES = 9, SOURCE_CASES = 9 };
+static const struct loss_options losses[LOSS_CASES] = {
+    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1},      {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1}, {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1},
+    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2},    {LOSS_BPR, SCORE_DOT, 1, 0, 1},             {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1},
+    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2},   {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3}, {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1}};
+
+/* Blocks of several vectors and of one; means; contexts for a warp, for several (from 32 on), and for the thread block that turns
+ * scores into coefficients (from 256 on). */
+static struct example_source source_case(const struct corpus *c, int number, const char **name) {
+    static const char *names[SOURCE_CASES] = {"windows", "windows, a block a pair", "means", "means with a first weight",
+                                              "means, whole gradients", "lists", "lists, 40 contexts", "lists, 300 contexts",
+                                              "windows, 300 contexts"};
+    int list = number >= 5 && number <= 7;
+    struct example_source s = source_of(c, list ? EXAMPLE_LIST : EXAMPLE_WINDOW);
+    s.per_pair = number == 1;
+    s.pool.on = number >= 2 && number <= 4;
+    s.pool.own = number == 3 ? 0.4f : 0;
+    s.pool.whole = number == 4;
+    if (list) s.short_repeat = 1, s.noise = NOISE_UNIFORM, s.positives = number == 5 ? 0 : 3;
+    if (number >= 6) s.negatives = number == 6 ? 37 : 297;
+    if (number == 8) s.window = 2, s.distinct = 1; /* of 300 rows: some slots are left out */
+    *name = names[number];
+    return s;
+}
+
+static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t rows, size_t every) {
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    size_t count = (size_t)rule_cases(rules), at = 0;
+    corpus_make(&c, rows, 300, 12);
+    for (int kind = 0; kind < SOURCE_CASES; kind++) {
+        const char *source_name;
+        struct example_source s = source_case(&c, kind, &source_name);
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        for (int l = 0; l < LOSS_CASES; l++)
+            for (size_t d = 0; d < count_of_dims; d++, at++) {
+                char name[128];
+                uint32_t dim = losses[l].score == SCORE_COSINE && dims[d] < 8 ? 8 : dims[d]; /* few columns: nearly no gradient */
+                if (at % every) continue;
+                loss_of_steps = losses[l];
+                snprintf(name, sizeof name, "loss %d of %s, %s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
+                         source_name);
+                compare_steps(cpu, gpu, &rules[at / every % count], dim, rows, PLACES[at % PLACE_PAIRS], 4, at % 3 ? 30 : 70,
+                              (int)(at / 2 % 2), name);
+            }
+    }
+    loss_of_steps = (struct loss_options){0};
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
+void test_losses(void) {
+    static const uint32_t dims[] = {1,   32,  33,  64,  65,  100, 128, 129,  256,
+                                    257, 300, 512, 513, 600, 1024, 1025, 2048, 2049};
+    compare_losses(dims, sizeof dims / sizeof *dims, 300, 1);
+}
+
+/* Frozen targets, contexts, both; all of a side. */
+void test_frozen(void) {
+    static const uint32_t dims[] = {20, 128, 600};
+    static const unsigned every[][2] = {{2, 0}, {0, 3}, {2, 2}, {1, 0}, {0, 1}, {1, 3}, {1, 1}};
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        uint32_t *bits[2] = {NULL, NULL};
+        for (int side = 0; side < 2; side++)
+            if (every[i][side]) frozen[side] = bits[side] = frozen_of(300, every[i][side]);
+        compare_losses(dims, sizeof dims / sizeof *dims, 300, 3);
+        for (int side = 0; side < 2; side++) free(bits[side]);
+        frozen[0] = frozen[1] = NULL;
+    }
 }

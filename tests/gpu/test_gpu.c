@@ -19,6 +19,7 @@
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
  *   tiles of dot_windows, AHEAD                steps, wide
  *   CORRECTIONS                                late
+ *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
  *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      tests/runs --long
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
@@ -58,6 +59,8 @@ int main(int argc, char **argv) {
                  {"pieces", test_pieces},
                  {"blocks", test_blocks},
                  {"late", test_late_updates},
+                 {"losses", test_losses},
+                 {"frozen", test_frozen},
                  {"stages", test_stages},
                  {"depths", test_depths},
                  {"estimate", test_estimate},

@@ -1,0 +1,11 @@
+/* losses64: the losses of kernels/losses.h in float64, from their formulas alone. */
+#ifndef SPTX_TESTS_GPU_LOSSES64_H
+#define SPTX_TESTS_GPU_LOSSES64_H
+
+#include "kernels/losses.h"
+
+/* Of a vector's scores, positives first: the loss, and `scale` x d loss / d score into coefficients[count]. */
+double losses64(const struct loss_options *loss, const double *scores, double *coefficients, uint64_t count, uint64_t positives,
+                double scale);
+
+#endif
