@@ -336,12 +336,13 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
             for (size_t d = 0; d < count_of_dims; d++, at++) {
                 char name[128];
                 uint32_t dim = losses[l].score == SCORE_COSINE && dims[d] < 8 ? 8 : dims[d]; /* few columns: nearly no gradient */
-                if (at % every) continue;
+                if (at % every) continue; /* no divisor of how many there are, so that all dims, losses and sources come */
+                size_t turn = at / every;
                 loss_of_steps = losses[l];
                 snprintf(name, sizeof name, "loss %d of %s, %s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
                          source_name);
-                compare_steps(cpu, gpu, &rules[at / every % count], dim, rows, PLACES[at % PLACE_PAIRS], 4, at % 3 ? 30 : 70,
-                              (int)(at / 2 % 2), name);
+                compare_steps(cpu, gpu, &rules[turn % count], dim, rows, PLACES[turn % PLACE_PAIRS], 4, turn % 3 ? 30 : 70,
+                              (int)(turn / 2 % 2), name);
             }
     }
     loss_of_steps = (struct loss_options){0};
@@ -353,7 +354,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
 void test_losses(void) {
     static const uint32_t dims[] = {1,   32,  33,  64,  65,  100, 128, 129,  256,
                                     257, 300, 512, 513, 600, 1024, 1025, 2048, 2049};
-    compare_losses(dims, sizeof dims / sizeof *dims, 300, 1);
+    compare_losses(dims, sizeof dims / sizeof *dims, 300, 5);
 }
 
 /* Frozen targets, contexts, both; all of a side. */
@@ -364,7 +365,7 @@ void test_frozen(void) {
         uint32_t *bits[2] = {NULL, NULL};
         for (int side = 0; side < 2; side++)
             if (every[i][side]) frozen[side] = bits[side] = frozen_of(300, every[i][side]);
-        compare_losses(dims, sizeof dims / sizeof *dims, 300, 3);
+        compare_losses(dims, sizeof dims / sizeof *dims, 300, 4);
         for (int side = 0; side < 2; side++) free(bits[side]);
         frozen[0] = frozen[1] = NULL;
     }
