@@ -1,5 +1,5 @@
-/* learn: of learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or where blocks
- * have many contexts by a thread block. And the launch of all passes. */
+/* learn: of learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or where
+ * blocks have many contexts by a thread block. And the launch of all passes. */
 #include "learn.cuh"
 
 /* ---- sums over a group of threads ---- */
@@ -144,7 +144,8 @@ template <int WIDTH> static __device__ double learn_line(const struct loss_optio
 
 /* Squares of the block's contexts become 1 / length; each thread has those that it reads later. */
 template <int WIDTH>
-static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place) {
+static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s,
+                                      uint32_t place) {
     float *lengths = l.lengths[SIDE_CONTEXT] + place;
     uint64_t slot = l.length_slots[SIDE_CONTEXT] + place;
     for (uint32_t i = s.tid; i < s.count; i += WIDTH)
@@ -174,7 +175,8 @@ template <int WIDTH> static __device__ float finish_cosines(const struct line &s
 }
 
 /* The contexts' factors for themselves, from the products of all vectors. */
-template <int WIDTH> static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
+template <int WIDTH>
+static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         float sum = 0;
         for (uint32_t k = 0; k < vectors; k++) sum += products[(uint64_t)k * s.count + i];
@@ -191,7 +193,8 @@ struct left {
     unsigned long long terms, pairs;
 };
 
-template <int WIDTH> static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, uint32_t count, uint32_t tid) {
+template <int WIDTH>
+static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, uint32_t count, uint32_t tid) {
     float change = 0;
     for (uint32_t i = tid; i < count; i += WIDTH)
         if (ids[i] != DRAW_NONE && !row_has_bit(frozen, ids[i])) change = 1;
@@ -231,7 +234,8 @@ static __device__ bool leave_out(const struct learn_view &l, struct left &left, 
 }
 
 static __device__ void tell_left(const struct learn_view &l, const struct left &left, const struct line &s, uint32_t vectors) {
-    unsigned long long pairs = (unsigned long long)vectors * s.positives, terms = pairs + (unsigned long long)vectors * s.negatives;
+    unsigned long long pairs = (unsigned long long)vectors * s.positives;
+    unsigned long long terms = pairs + (unsigned long long)vectors * s.negatives;
     if (s.tid || (!l.frozen[SIDE_TARGET] && !l.frozen[SIDE_CONTEXT])) return;
     if (terms > left.terms) atomicAdd(&l.counts->empty_terms, terms - left.terms);
     if (pairs > left.pairs) atomicAdd(&l.counts->pairs, 0ull - (pairs - left.pairs));
@@ -316,7 +320,8 @@ static int fill_learn(struct backend *b, const struct stage *stage, const struct
     uint64_t targets = capacity->targets, contexts = capacity->contexts, span = request->target->spec.layout.span;
     int cosines = request->loss.score == SCORE_COSINE;
     struct learn_bytes bytes = learn_bytes(capacity->blocks, targets + contexts, capacity->terms, span, cosines, stage->pool.on);
-    if (gpu_grow(b, &b->scores, bytes.scores, "a batch's scores") || gpu_grow(b, &b->lengths, bytes.lengths, "a batch's lengths") ||
+    if (gpu_grow(b, &b->scores, bytes.scores, "a batch's scores") ||
+        gpu_grow(b, &b->lengths, bytes.lengths, "a batch's lengths") ||
         gpu_grow(b, &b->pooled, bytes.pooled, "a batch's pooled targets"))
         return -1;
     l->loss = request->loss;

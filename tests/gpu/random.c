@@ -162,7 +162,8 @@ static int train(struct outcome *out, const struct choice *c, const struct examp
     struct training t = {.choice = c, .machine = machine, .out = out};
     struct backend *backend = open_with_threads(ops, machine->depth, machine->threads);
     *out = (struct outcome){.loss = 0};
-    int wrong = tables_open_frozen(&t.tables, ops, backend, &c->rule.options, c->dim, c->rows, machine->placing, c->frozen_rows) ||
+    int wrong = tables_open_frozen(&t.tables, ops, backend, &c->rule.options, c->dim, c->rows, machine->placing,
+                                   c->frozen_rows) ||
                 tables_fill(&t.tables, (const char *const *)first) || ops->source(backend, s);
     pipeline_init(&t.pipeline, ops, backend, machine->depth);
     wrong = wrong || train_epochs(&t, s);

@@ -299,9 +299,11 @@ void test_late_updates(void) {
 
 enum { LOSS_CASES = 9, SOURCE_CASES = 9 };
 static const struct loss_options losses[LOSS_CASES] = {
-    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1},      {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1}, {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1},
-    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2},    {LOSS_BPR, SCORE_DOT, 1, 0, 1},             {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1},
-    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2},   {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3}, {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1}};
+    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1},
+    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2},
+    {LOSS_BPR, SCORE_DOT, 1, 0, 1},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1},
+    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3},
+    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1}};
 
 /* Blocks of several vectors and of one; means; contexts for a warp, for several (from 32 on), and for the thread block that turns
  * scores into coefficients (from 256 on). */
