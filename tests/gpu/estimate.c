@@ -160,6 +160,7 @@ static struct run run_for(uint64_t seed, int hogwild) {
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
     int pooled = run->source.mode == EXAMPLE_WINDOW && seed % 4 < 2;
+    run->source.pool = (struct example_pool){0};
     if (pooled) run->source.pool.on = 1, run->source.per_pair = 0;
     c->rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
     c->loss = (struct loss_options){0};
