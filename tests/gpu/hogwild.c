@@ -51,7 +51,7 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     shrink(records, s->rows * dim);
     char *after[2] = {need(s->rows * layout.packed), need(s->rows * layout.packed)};
     struct tables exact = {0}, loose = {0};
-    struct batch_request all = {0, 0, example_count(s), 0};
+    struct batch_request all = {0, 0, example_count(s), 0, NULL};
     struct step_request step = {.rule = &rule, .lr = 1e-3};
     struct hogwild_result result = {0};
     struct step_result done = {0};
