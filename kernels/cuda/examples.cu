@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { THREADS = 256, NEGATIVE_LANES = 8, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
+enum { THREADS = 256, NEGATIVE_LANES = 8, NEGATIVE_THREADS = 1 << 16, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
 
 struct need_sum {
     __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {
@@ -251,19 +251,19 @@ static __device__ __forceinline__ void note_empty(const struct example_request &
     atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 
-/* NEGATIVE_LANES lanes a block, each a pair of slots at a time. */
-static __global__ void fill_negatives(const struct example_request *request, struct built to) {
+/* `lanes` of them a block, each a pair of slots at a time. */
+static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lanes) {
     const struct example_request b = *request;
     uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    uint64_t number = thread / NEGATIVE_LANES;
-    uint32_t lane = (uint32_t)(thread % NEGATIVE_LANES);
+    uint64_t number = thread / lanes;
+    uint32_t lane = (uint32_t)(thread % lanes);
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
     uint64_t example = to.block_example[block];
     struct example_own own = own_rows_of(b, to, block);
-    for (uint32_t i = start + lane; i < end; i += NEGATIVE_LANES) to.context_block[i] = block;
-    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += NEGATIVE_LANES) {
+    for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
+    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += lanes) {
         struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* which most slots end with */
         for (uint32_t half = 0; half < 2; half++) {
             uint32_t slot = 2 * pair + half, id = DRAW_NONE;
@@ -435,6 +435,13 @@ static struct built built_of(struct stage *stage) {
     return to;
 }
 
+/* More where blocks are few: each may have a thousand negatives, and each of those be looked for among as many positives. */
+static uint32_t negative_lanes(uint32_t blocks) {
+    uint32_t lanes = NEGATIVE_LANES;
+    while (lanes < THREADS && (uint64_t)blocks * lanes < NEGATIVE_THREADS) lanes *= 2;
+    return lanes;
+}
+
 int cuda_examples_fill(struct stage *stage) {
     const struct example_request *request = stage->request_host;
     const struct need *starts = (const struct need *)stage->builder->scratch.offsets.data;
@@ -448,8 +455,8 @@ int cuda_examples_fill(struct stage *stage) {
         fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_distinct_negatives");
     } else {
-        fill_negatives<<<blocks_for((uint64_t)blocks * NEGATIVE_LANES, THREADS), THREADS, 0, stream>>>(stage->request,
-                                                                                                       to);
+        uint32_t lanes = negative_lanes(blocks);
+        fill_negatives<<<blocks_for((uint64_t)blocks * lanes, THREADS), THREADS, 0, stream>>>(stage->request, to, lanes);
         CK_LAUNCH("fill_negatives");
     }
     return 0;
