@@ -16,7 +16,14 @@
 
 #include <string.h>
 
-enum { THREADS = 256, NEGATIVE_LANES = 8, NEGATIVE_THREADS = 1 << 16, PADDED_A_THREAD = 8, DISTINCT_THREADS = 128, DISTINCT_SLOTS = 512 };
+enum {
+    THREADS = 256,
+    NEGATIVE_LANES = 8,         /* that draw a block's negatives, where blocks are many */
+    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, at least */
+    PADDED_A_THREAD = 8,
+    DISTINCT_THREADS = 128,
+    DISTINCT_SLOTS = 512
+};
 
 struct need_sum {
     __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {

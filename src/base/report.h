@@ -29,8 +29,8 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line of the start-up table or of what was done, on stderr, as given plus a newline. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Warnings and lines wait from now on, until they are told: for a process that may yet become another one, which finds and says the
- * same. Of the program's, by one thread. */
+/* Warnings and lines wait from now on, until they are told: for a process that may yet become another one, which finds and
+ * says the same. Of the program's, by one thread. */
 void report_hold(void);
 void report_tell(void); /* nothing where nothing is held */
 

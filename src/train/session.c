@@ -25,8 +25,8 @@ static int choose_backend(const struct config *config, const struct backend_ops 
     const char *cpu_alone = config_cpu_alone(config);
     if (session_backend(config, ops)) return -1;
     if (*ops == &backend_cuda && config_replicas(config) > 1)
-        return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would cross "
-                    "by way of the host; set train.update = batch, or device.backend = cpu");
+        return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would "
+                    "cross by way of the host; set train.update = batch, or device.backend = cpu");
     if (*ops != &backend_cuda || !cpu_alone) return 0;
     if (config->device_backend == BACKEND_CUDA)
         return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);

@@ -4,7 +4,8 @@ import json
 import pytest
 
 
-ITEMS = {"corpus": {"format": "lists"}, "examples": {"mode": "list", "positives": 3}, "negatives": {"count": 10, "law": "uniform"},
+ITEMS = {"corpus": {"format": "lists"}, "examples": {"mode": "list", "positives": 3},
+         "negatives": {"count": 10, "law": "uniform"},
          "optimizer": {"rule": "adam", "lr": 0.02}, "train": {"batch": 128, "epochs": 6}}
 LOSSES = {
     "softmax": {"loss": "softmax"},

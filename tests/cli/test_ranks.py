@@ -146,7 +146,8 @@ def test_what_reads_a_run_knows_of_no_ranks(small):
 # ---- lock-free: whole tables on every rank ----
 
 LOCK_FREE = {"model": {"dim": 50}, "train": {"update": "hogwild", "epochs": 6, "held_out": 0.1},
-             "optimizer": {"rule": "sgd", "lr": 0.1}, "device": {"backend": "cpu", "threads": 1}, "run": {"checkpoint_every": "epoch"}}
+             "optimizer": {"rule": "sgd", "lr": 0.1}, "device": {"backend": "cpu", "threads": 1},
+             "run": {"checkpoint_every": "epoch"}}
 
 
 def test_replicas_learn_what_one_learns(small):
