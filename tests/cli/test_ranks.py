@@ -449,7 +449,7 @@ def test_a_rank_that_fails_ends_all_wherever_they_are(what):
     assert said.startswith("rank 1 of 3, on ") and said.endswith(": rank 1 has had enough")
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
 def test_known_answers_of_every_rule_and_loss(ranks):
     files = sorted(map(str, (ROOT / "tests/reference").glob("data/*.txt" if ON_GPU else "*/*.txt")))
     done = subprocess.run(command(ranks, built("test_reference"), *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"),
