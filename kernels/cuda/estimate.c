@@ -120,19 +120,22 @@ static int is_cold(const struct run *run, const struct store_shape *store) {
     return store->place != PLACE_GPU && store->gpu_rows < run->rows;
 }
 
-/* Whether contexts that stand once are left out of sorting (batch.cu). */
-static int finds_repeats(const struct run *run) {
-    const struct table_shape *contexts = &run->shape[SIDE_CONTEXT];
+/* The contexts of the largest batch of which those that stand once are left out of sorting (batch.cu); 0: there is none. An
+ * epoch's last batch may be such a one where all others have too many contexts. */
+static uint64_t contexts_alone(const struct run *run) {
+    const struct table_shape *table = &run->shape[SIDE_CONTEXT];
     struct example_sizes bound;
-    for (unsigned i = 0; i < contexts->stores; i++)
-        if (is_cold(run, &contexts->store[i])) return 0;
-    return !run->request->hogwild && run->one_target && example_bound(run->source, run->source->batch, &bound) &&
-           repeats_are_few(bound.contexts, run->rows);
+    for (unsigned i = 0; i < table->stores; i++)
+        if (is_cold(run, &table->store[i])) return 0;
+    if (run->request->hogwild || !run->one_target || !example_bound(run->source, run->source->batch, &bound)) return 0;
+    uint64_t contexts = smaller(bound.contexts, run->rows / 2);
+    return repeats_are_few(contexts, run->rows) ? contexts : 0;
 }
 
 static uint64_t repeats_arrays(const struct run *run) {
-    struct repeats_bytes b = repeats_bytes(run->sizes.contexts, run->rows);
-    return finds_repeats(run) ? array(b.bits) + array(b.repeated) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
+    uint64_t contexts = contexts_alone(run);
+    struct repeats_bytes b = repeats_bytes(contexts, run->rows);
+    return contexts ? array(b.bits) + array(b.repeated) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
 }
 
 static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n) {

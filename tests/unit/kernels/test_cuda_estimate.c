@@ -1,0 +1,59 @@
+/* What the CUDA backend says that a run will take, where that hangs on how many contexts a batch has beside its rows.
+ * Whether it holds as much is asked on a GPU (tests/gpu/estimate.c). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "kernels/cuda/arrays.h"
+
+#include <cmocka.h>
+
+enum { CONTEXTS = 16, FEWEST = 1 << 18, ROUNDING = 4096 };
+
+/* Bytes of the GPU for batches of so many contexts, over tables of so many rows. */
+static uint64_t work_of(uint64_t contexts, uint64_t rows) {
+    const struct rule_options rule = {.rule = RULE_SGD};
+    const struct table_spec target = {.name = "target",
+                                      .rows = rows,
+                                      .layout = record_layout_make(&rule, 4),
+                                      .weights = PLACE_GPU,
+                                      .state = PLACE_GPU};
+    const struct example_source source = {
+        .mode = EXAMPLE_LIST, .positives = 1, .negatives = CONTEXTS - 1, .rows = rows, .batch = contexts / CONTEXTS};
+    const struct estimate_request request = {
+        .target = target, .context = target, .source = &source, .depth = 1, .threads = 1, .rule = &rule};
+    struct estimate estimate;
+    cuda_estimate(&request, &estimate);
+    return estimate.work.gpu;
+}
+
+/* What finding the repeated ones of so many contexts takes. */
+static uint64_t of_repeats(uint64_t contexts, uint64_t rows) {
+    struct repeats_bytes b = repeats_bytes(contexts, rows);
+    return b.bits + b.repeated + b.places + b.ids + b.temporary;
+}
+
+static void assert_takes(uint64_t more, uint64_t with, uint64_t without) {
+    assert_in_range(with - without, more, more + ROUNDING);
+}
+
+static void contexts_that_stand_once_are_left_out_where_they_are_many_and_fewer_than_rows(void **state) {
+    uint64_t rows = 8 * FEWEST, none = work_of(FEWEST, FEWEST), less = FEWEST - CONTEXTS;
+    assert_takes(of_repeats(FEWEST, rows), work_of(FEWEST, rows), none);
+    assert_int_equal(work_of(less, rows), work_of(less, FEWEST));
+}
+
+static void an_epochs_last_batch_may_leave_them_out_alone(void **state) {
+    uint64_t contexts = 4 * FEWEST, none = work_of(contexts, FEWEST);
+    for (uint64_t rows = 2 * FEWEST; rows <= 2 * contexts; rows += FEWEST)
+        assert_takes(of_repeats(rows / 2, rows), work_of(contexts, rows), none);
+    assert_int_equal(none, work_of(contexts, 2 * FEWEST - 2));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contexts_that_stand_once_are_left_out_where_they_are_many_and_fewer_than_rows),
+        cmocka_unit_test(an_epochs_last_batch_may_leave_them_out_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
