@@ -35,7 +35,7 @@ static __global__ void __launch_bounds__(CTA)
         read_row<G, VEC>(sum, (const char *)(work.row_sums + row * v.span), tid, v.quads);
         float squares[1] = {dot_rows<VEC>(sum, sum)};
         group_sum<G, 1>(squares); /* all have read the row's update count, too */
-        float all = lane == 0 ? exchange_collect(v.exchange, work.squares_slot + row, squares[0]) : 0;
+        float all = lane == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), squares[0]) : 0;
         all = __shfl_sync(ALL_LANES, all, 0);
         scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, all));
         update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);

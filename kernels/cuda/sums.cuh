@@ -18,7 +18,7 @@ struct work {
     enum sum_of of;
     int side;
     float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
-    uint64_t squares_slot; /* of the exchange, of the side's distinct row 0 */
+    uint64_t squares_slot; /* of the exchange, of the side's place 0 */
     const uint32_t *frozen; /* the side's rows that stay; NULL: none. This and the rest: LEARNED */
     const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors in the place of targets; NULL: target rows */
     const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
@@ -69,14 +69,20 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
     add_row<VEC>(sum, own, row);
 }
 
+/* Where ranks exchange a row's squares: by the first of its places. Its number may be another on each rank: one whose contexts
+ * all lie on the GPU does not number those that stand once (repeats.cu). */
+static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
+    return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
+}
+
 /* A row's whole gradient, kept until its squares over all ranks are known. */
 template <int G, int VEC>
-static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct work &work,
-                                                const struct step_view &v) {
+static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct live_side &side,
+                                                const struct work &work, const struct step_view &v) {
     float squares[1] = {dot_rows<VEC>(sum, sum)};
     group_sum<G, 1>(squares);
     write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
-    if (tid == 0) exchange_post(v.exchange, work.squares_slot + row, squares[0]);
+    if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares[0]);
 }
 
 template <int G, int VEC, int NS, bool LEARNED>
@@ -98,7 +104,7 @@ static __global__ void __launch_bounds__(CTA)
         if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
         if (work.row_sums && item.partial == DRAW_NONE &&
             side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
-            keep_sum<G, VEC>(sum, item.row, tid, work, v);
+            keep_sum<G, VEC>(sum, item.row, tid, side, work, v);
             continue;
         }
         end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
