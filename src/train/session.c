@@ -20,13 +20,18 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
     return 0;
 }
 
-/* The backend that trains this config: on the CPU where it alone has the loss or the examples, whatever else is there. */
+/* Of a run on GPUs. */
+static int check_replicas(const struct config *config) {
+    if (config_replicas(config) == 1) return 0;
+    return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would "
+                "cross by way of the host; set train.update = batch, or device.backend = cpu");
+}
+
+/* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     const char *cpu_alone = config_cpu_alone(config);
     if (session_backend(config, ops)) return -1;
-    if (*ops == &backend_cuda && config_replicas(config) > 1)
-        return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would "
-                    "cross by way of the host; set train.update = batch, or device.backend = cpu");
+    if (*ops == &backend_cuda && check_replicas(config)) return -1;
     if (*ops != &backend_cuda || !cpu_alone) return 0;
     if (config->device_backend == BACKEND_CUDA)
         return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
@@ -154,6 +159,7 @@ int session_plan(struct session *s, struct config *config) {
     *s = (struct session){.config = config};
     const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
     if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
+    if (config->device_backend == BACKEND_CUDA && check_replicas(config)) return -1;
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 

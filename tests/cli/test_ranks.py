@@ -181,6 +181,8 @@ def test_what_replicas_cannot_do(small):
     assert "optimizer.rule = sgd alone" in refuses(small, 2, config, "--optimizer.rule=adagrad")
     assert "corpus.order = frequency" in refuses(small, 2, config, "--corpus.order=first-seen")
     assert "over 2 ranks" in small.refuses("plan", config, "--device.gpus=2", "--optimizer.rule=adagrad")
+    not_here = ["--device.backend=cuda", "--memory.gpu_budget=1GiB", "--device.ranks=2"]
+    assert "trains on CPUs alone" in small.refuses("plan", config, *not_here)
     plans = [json.loads(small("plan", config, "--json", *more).stdout) for more in ([], ["--device.ranks=2"])]
     assert [plan["replicas"] for plan in plans] == [1, 2] and plans[0]["columns"] == plans[1]["columns"] == 50
     assert plans[1]["host_needed"] > plans[0]["host_needed"] + 2 * 200 * plans[0]["rows"]
