@@ -1,10 +1,10 @@
 /* batch: a batch built where it is used: examples (examples.cu), then both sides by row (index.cu).
  *
  * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
- * nothing. Otherwise it waits for what counting comes to, and enqueues what follows for the capacity that all batches
- * have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of a stage is captured as a graph,
- * and from then on making a batch, or what follows counting, is one launch: a small step takes less time than the host
- * needs to launch its kernels one by one.
+ * nothing (but make_repeats() for one number). Otherwise it waits for what counting comes to, and enqueues what follows
+ * for the capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of
+ * a stage (make_repeats() apart) is captured as a graph, and from then on making a batch, or what follows counting, is
+ * one launch: a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 

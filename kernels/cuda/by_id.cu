@@ -6,6 +6,7 @@
  *   fetch     rows, where they lie -> out: each of a long list crosses the link once                 by_id_rows.cu
  *   update    sums of gradients, rule, in place                                                      by_id_update.cu
  *   store     values -> rows, of those that are named twice the last                                 by_id_rows.cu
+ *   claims    a list whose rows need no order: which place moves each of them                        by_id_claims.cu
  *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                   by_id_announced.cu
  *
  * An update needs the index: it sums in the order of the ids. A fetch and a store take the fewest kernels that do

@@ -44,7 +44,7 @@ int by_id_reach(struct backend *b, struct by_id *own, const struct rows_request 
     CK(cudaEventSynchronize(given->sent));
     if (buffer_grow(b, &given->ids, &given->bytes, given_bytes(bytes))) return -1;
     memcpy(given->ids, r->ids, bytes);
-    ids->ids = given->ids; /* read over the link, once */
+    ids->ids = given->ids; /* read over the link */
     return 0;
 }
 

@@ -177,10 +177,6 @@ template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uin
 struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
 struct dot_kernels dot_kernels_post(uint32_t quads);                  /* dots_ranks.cu */
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
-
-struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
-struct dot_kernels dot_kernels_post(uint32_t quads);                  /* dots_ranks.cu */
-struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
 /* Waits for other ranks, so it is launched with as many thread blocks as the GPU holds at once. NULL: rows of more than 512
  * columns. */
 dot_kernel *dot_windows_near(uint32_t quads);

@@ -4,7 +4,7 @@
  *   take       the request from the host; counts begin at zero
  *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
- *   negatives  a few lanes a block, or (distinct) a thread block: each slot's first allowed draw
+ *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw
  *
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.

@@ -19,6 +19,8 @@
  *
  * What differs by owner:
  *
+ *   - A batch whose contexts all lie on the GPU may leave those that stand once out of all but ids and distinct, where they
+ *     have SINGLE_BIT and no number (repeats.cu).
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
  *     (rows.cu: forward). Its records go home on a stream of their own, by either way of home_order.h.
  *   - A call by id works on rows where they lie: pinned ones over the link (HOME_DIRECT as they are written), those of a
