@@ -111,8 +111,10 @@ struct nccl;
 /* *nccl stays NULL, with the reason in `why`, where it cannot be had. All ranks call it. */
 void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);
 void nccl_close(struct nccl *nccl);
-uint64_t nccl_padded(uint64_t count, unsigned ranks); /* floats that arrays of `count` parts are to have */
-/* parts[count] become sums; work: as large. Enqueued. */
+/* Floats that arrays of `count` parts are to have. Ranks have shares of one size, which together reach past what is summed, and
+ * that may be any of the parts, up to the last. */
+uint64_t nccl_padded(uint64_t count, unsigned ranks);
+/* parts[count] become sums, and what is there up to whole shares; work: as large. Enqueued. */
 int nccl_sum(struct nccl *nccl, float *parts, float *work, uint64_t count, cudaStream_t stream);
 
 #endif

@@ -98,7 +98,7 @@ static uint64_t share_of(uint64_t count, unsigned ranks) {
     return (count + ranks - 1) / ranks;
 }
 uint64_t nccl_padded(uint64_t count, unsigned ranks) {
-    return share_of(count, ranks) * ranks;
+    return count + ranks - 1;
 }
 
 /* own: this rank's share of its own parts, in the place that the sum takes; others: [ranks x share]. */
