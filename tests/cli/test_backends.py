@@ -84,3 +84,21 @@ def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows
     sptx("train", config, "--memory.context=gpu", "--memory.context_state=gpu", "--run.dir=gpu")
     sptx("train", config, "--memory.context=pinned", "--memory.context_state=pinned", "--run.dir=pinned")
     assert sptx.tables("gpu") == sptx.tables("pinned")
+
+
+# Both sides of how many blocks there are before each has fewer threads: for its contexts in a step (above 8192), and for its
+# negatives in making the batch (from 8192 on).
+@pytest.mark.parametrize("batch", [8191, 8192, 8193])
+def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
+    if "auto       cuda" not in sptx("devices").stdout:
+        pytest.skip("there is no GPU here")
+    sptx("generate", "books", "--rows=50000", "--lists=20000", "--out=books.ids")
+    config = sptx.config(corpus={"path": "books.ids", "vocab": "books.ids.vocab.tsv", "format": "lists", "order": "given",
+                                 "min_count": "0"},
+                         examples={"mode": "list", "positives": "4", "short": "repeat", "targets": "one"},
+                         negatives={"count": "64", "law": "uniform", "per": "example"}, model={"dim": "12"},
+                         optimizer={"rule": "adagrad", "lr": "0.1"}, train={"batch": str(batch), "steps": "3", "epochs": "100"})
+    for backend in ("cpu", "cuda"):
+        sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")
+    for one, other in zip(weights(sptx, "cuda"), weights(sptx, "cpu")):
+        assert numpy.linalg.norm(one - other) < 1e-4 * numpy.linalg.norm(other)
