@@ -37,7 +37,7 @@ SRC      = $(wildcard src/*/*.c)
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
            $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
-           kernels/ranks/agree.c kernels/ranks/ranks.c $(RANKS).c
+           kernels/ranks/agree.c kernels/ranks/join.c kernels/ranks/ranks.c $(RANKS).c
 LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
 LEVEL_base = -DCPU_LANES=8
 LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3

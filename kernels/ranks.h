@@ -31,9 +31,10 @@ struct ranks {
 /* Whether a launcher such as mpirun began this process. */
 int ranks_launched(void);
 
-/* Joins the ranks that mpirun began together; waits for all of them. Where there are several, only the first one speaks from
- * now on, and where they fail its sentence comes with ranks_close(). -1 after fail(). The caller closes in any case. */
-int ranks_open(struct ranks *ranks);
+/* Joins the ranks that mpirun began together, which all have come for the same: `what`, "sptx-w2v 1.2.3 train". Where one does
+ * not come for half a minute, this process ends with a sentence. Where there are several, only the first one speaks from now on,
+ * and where they fail its sentence comes with ranks_close(). -1 after fail(). The caller closes in any case. */
+int ranks_open(struct ranks *ranks, const char *what);
 void ranks_close(struct ranks *ranks);
 
 static inline unsigned ranks_count(const struct ranks *ranks) {

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "group.h"
+#include "join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,11 @@ struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number) {
 /* ---- joining and leaving ---- */
 
 int ranks_launched(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
-    for (int i = 0; i < 3; i++)
-        if (getenv(names[i])) return 1;
-    return 0;
+    return join_place().launched;
 }
 
-int ranks_open(struct ranks *ranks) {
+static int open_ranks(struct ranks *ranks, const char *what) {
     struct group_place place;
-    *ranks = (struct ranks){.count = 1, .local = 1};
     if (group_ops.open(&ranks->group, &place)) return -1;
     ranks->number = place.number;
     ranks->count = place.count;
@@ -45,7 +42,16 @@ int ranks_open(struct ranks *ranks) {
     if (!ranks_first(ranks)) report_mute();
     ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
     if (!ranks->codes) agree_on_nothing(ranks, 1); /* it cannot even agree */
-    return 0;
+    return join_alike(ranks, what);
+}
+
+int ranks_open(struct ranks *ranks, const char *what) {
+    struct join join;
+    *ranks = (struct ranks){.count = 1, .local = 1};
+    join_begin(&join, what);
+    int result = open_ranks(ranks, what);
+    join_end(&join);
+    return result;
 }
 
 /* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */

@@ -109,7 +109,7 @@ int bench_ranks(const struct bench_ranks_options *options) {
     struct bench_training training;
     struct config config = {0};
     struct ranks ranks;
-    int result = ranks_open(&ranks);
+    int result = command_ranks(&ranks, "bench ranks");
     if (!result) result = measure(options, &ranks, &config, &training);
     if (!result) result = tell(options, &ranks, &training);
     config_release(&config);

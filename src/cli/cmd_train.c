@@ -42,7 +42,7 @@ int cmd_train(int argc, char **argv) {
     struct ranks ranks;
     struct trainer_options how = {.ranks = &ranks};
     struct config config = {0};
-    int result = ranks_open(&ranks);
+    int result = command_ranks(&ranks, argv[0]);
     report_hold(); /* the ranks that this process becomes read the configuration again */
     if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
     if (!result) result = launch_gpus(&config, argv);

@@ -4,6 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@
     "                      context-context  as target, of the context rows\n"                                            \
     "                      user             its own row (examples.mode = user) against context rows, by dot product\n"   \
     "                      user-cosine      the same by cosine\n"
+
+const char command_version[] = "sptx-w2v 0.1.0";
 
 const struct command commands[] = {
     {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]",
@@ -51,7 +54,8 @@ const struct command commands[] = {
      "  --json        the same numbers as one line of JSON\n"
      "\n"
      "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, be one here or not; with\n"
-     "device.ranks = G for one of G processes that share out the columns.\n"
+     "device.ranks = G for one of G processes that share out the columns, each on a machine of its own, and with\n"
+     "device.gpus = G or under mpirun for one of those that are begun so.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
      "write the vectors in a format that other programs read",
@@ -350,6 +354,12 @@ int command_config_wanted(struct config *config, unsigned ranks, const char *com
         return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
                           command, command);
     return read_config(config, ranks, given ? paths[0] : NULL, settings, setting_count);
+}
+
+int command_ranks(struct ranks *ranks, const char *command) {
+    char what[128];
+    snprintf(what, sizeof what, "%s %s", command_version, command);
+    return ranks_open(ranks, what);
 }
 
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,

@@ -2,6 +2,7 @@
 #ifndef SPTX_COMMANDS_H
 #define SPTX_COMMANDS_H
 
+#include "kernels/ranks.h"
 #include "train/config.h"
 
 #include <stdio.h>
@@ -14,6 +15,8 @@ struct command {
     const char *help;                  /* paragraphs: every option, exit codes where they differ */
 };
 extern const struct command commands[]; /* ended by a NULL name */
+
+extern const char command_version[]; /* "sptx-w2v 1.2.3" */
 
 /* All commands with their summaries, and what holds for each: what help prints, and a call without a command. */
 void command_list(FILE *out);
@@ -70,6 +73,9 @@ int command_config_wanted(struct config *config, unsigned ranks, const char *com
 /* 0 where all settings are keys of these sections ("device, memory"); otherwise -1 after fail_usage(): what a command would
  * not look at is not taken. */
 int command_settings_of(const char *command, const char *sections, const char **settings, int setting_count);
+
+/* Joins the processes that mpirun began for this command ("bench ranks"), as ranks_open(). */
+int command_ranks(struct ranks *ranks, const char *command);
 
 /* A whole number option: -1 after fail_usage() naming the option. NULL text leaves *value. */
 int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);

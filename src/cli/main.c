@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char version[] = "sptx-w2v 0.1.0";
-
 /* A closed stdin, stdout or stderr would give its number to the next file opened, and a printed line would land in it.
  * What takes the place cannot be written, so that results for a closed stdout still fail. */
 static void keep_standard_files(void) {
@@ -50,7 +48,7 @@ static int run(int argc, char **argv) {
         return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
     if (is_first_word(argv[1], "--version", "version")) {
-        puts(version);
+        puts(command_version);
         return 0;
     }
     if (!strcmp(argv[1], "-h")) return cmd_help(1, argv);

@@ -69,6 +69,27 @@ int alike_config(const struct config *config, struct ranks *ranks) {
     return result;
 }
 
+/* ---- the device ---- */
+
+struct device {
+    int gpu, exchange;
+};
+
+static int compare_devices(const struct device *own, const struct device *first) {
+    if (own->gpu != first->gpu)
+        return fail("it trains on %s where rank 0 trains on %s: all ranks need the same device.backend",
+                    own->gpu ? "a GPU" : "the CPU", first->gpu ? "a GPU" : "the CPU");
+    if (own->exchange != first->exchange) return fail("its device.exchange is not that of rank 0: all ranks need the same");
+    return 0;
+}
+
+int alike_device(const struct config *config, int gpu, struct ranks *ranks) {
+    struct device own = {gpu, config->device_exchange}, first = own;
+    if (ranks_count(ranks) == 1) return 0;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_agree(ranks, compare_devices(&own, &first));
+}
+
 /* ---- the corpus ---- */
 
 struct numbers {

@@ -1,5 +1,6 @@
-/* alike: what all ranks must have alike, lest each of them trains another run: the keys that change the numbers, the encoded
- * corpus, the batch. Everyone compares its own with the first rank's. By all ranks together: 0, or -1 after fail() on each.
+/* alike: what all ranks must have alike, lest each of them trains another run: the keys that change the numbers, what it
+ * trains on, the encoded corpus, the batch. Everyone compares its own with the first rank's. By all ranks together: 0, or -1
+ * after fail() on each.
  */
 #ifndef SPTX_ALIKE_H
 #define SPTX_ALIKE_H
@@ -9,6 +10,9 @@
 #include "state.h"
 
 int alike_config(const struct config *config, struct ranks *ranks);
+
+/* What sums of parts are made by: gpu, whether this rank trains on one, and device.exchange. */
+int alike_device(const struct config *config, int gpu, struct ranks *ranks);
 
 int alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks);
 

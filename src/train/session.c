@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include "alike.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -41,7 +42,7 @@ static int choose_backend(const struct config *config, const struct backend_ops 
 
 static unsigned threads_of(const struct session *s) {
     unsigned threads = (unsigned)s->config->device_threads;
-    return threads || !s->ranks ? threads : s->ranks->cores;
+    return threads ? threads : s->cores;
 }
 
 /* Those that share out the columns. */
@@ -137,26 +138,37 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
-                                            .local = s->ranks ? s->ranks->local : 1,
+                                            .local = s->local,
                                             .host_available = mem_available(),
                                             .rates = find_rates(s, measure)};
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
 int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
-    *s = (struct session){.config = config, .ranks = ranks};
+    *s = (struct session){
+        .config = config, .ranks = ranks, .local = ranks ? ranks->local : 1, .cores = ranks ? ranks->cores : 0};
     if (ranks) ranks->patience = (unsigned)config->device_rank_timeout;
     if (config->device_ranks && config->device_ranks != ranks_count(ranks))
         return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
                     ", or leave the key out, which is for plan",
                     config->device_ranks, ranks_count(ranks), config->device_ranks);
-    if (choose_backend(config, &s->ops)) return -1; /* before the corpus is read, which may take an hour */
+    /* Before the corpus is read, which may take an hour. */
+    if (ranks_agree(ranks, choose_backend(config, &s->ops)) || alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
     if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
 
-int session_plan(struct session *s, struct config *config) {
+/* Those of device.gpus are all here and share the cores; of device.ranks each has a machine of its own. */
+static void plan_shares(struct session *s, const struct ranks *ranks) {
+    int here = ranks_count(ranks) == 1 && s->config->device_gpus == config_ranks(s->config);
+    s->local = ranks_count(ranks) > 1 ? ranks->local : here ? (unsigned)s->config->device_gpus : 1;
+    s->cores = ranks_count(ranks) > 1 ? ranks->cores : s->local > 1 ? pool_cores() / s->local : 0;
+    if (s->local > 1 && !s->cores) s->cores = 1;
+}
+
+int session_plan(struct session *s, struct config *config, const struct ranks *ranks) {
     *s = (struct session){.config = config};
+    plan_shares(s, ranks);
     const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
     if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
     if (config->device_backend == BACKEND_CUDA && check_replicas(config)) return -1;

@@ -11,6 +11,8 @@
 struct session {
     struct config *config;
     struct ranks *ranks; /* that share out the columns; the caller's; NULL: this process has all */
+    unsigned local;      /* of them on this machine, this one counted */
+    unsigned cores;      /* this one's share of them; 0: all */
     struct pool *pool;
     struct corpus *corpus;
     struct vocab vocab;
@@ -33,9 +35,10 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
  * may say that the run does not fit. `checkpoint`: of the run that goes on; NULL: it begins. */
 int session_open(struct session *session, struct config *config, struct ranks *ranks, const char *checkpoint);
 
-/* The same for a plan and nothing more: where device.backend = cuda and no GPU is here, one of memory.gpu_budget bytes
- * is taken for granted. */
-int session_plan(struct session *session, struct config *config);
+/* The same for a plan and nothing more, by one process: where device.backend = cuda and no GPU is here, one of
+ * memory.gpu_budget bytes is taken for granted. `ranks`: those that are planned for; one alone (or NULL): as device.gpus and
+ * device.ranks say. */
+int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
 /* What was found and planned, as train begins with it, on stderr. */
 void session_print(const struct session *session);

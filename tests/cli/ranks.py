@@ -39,6 +39,23 @@ def refuses(sptx, ranks, *arguments):
     return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
 
 
+def begin(sptx, *ranks, timeout=60):
+    """mpirun with a program and arguments of its own for each rank; what came of it."""
+    words = ["mpirun", "--oversubscribe"]
+    for number, rank in enumerate(ranks):
+        words += [":"] * (number > 0) + ["-n", "1", *map(str, rank)]
+    return subprocess.run(words, cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                          encoding="utf-8", timeout=timeout)
+
+
+def refuses_unlike(sptx, first, second, limits=("true", "true")):
+    """The one sentence of two ranks that train with other arguments, or in a shell with limits."""
+    done = begin(sptx, *(["bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
+                         for limit, arguments in zip(limits, (first, second))))
+    assert done.returncode != 0
+    return only_sentence(done.stderr)
+
+
 def only_sentence(stderr):
     said = [line for line in stderr.split("\n") if line.startswith("sptx-w2v: ") and "warning" not in line]
     assert len(said) == 1, stderr

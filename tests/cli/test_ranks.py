@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
-from ranks import ENVIRONMENT, built, command, mpi, only_sentence, refuses, small, together, train  # noqa: F401
+from ranks import ENVIRONMENT, built, command, mpi, only_sentence, refuses, refuses_unlike, small, together, train  # noqa: F401
 
 
 def arrays(sptx, run):
@@ -268,21 +268,6 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
     small("nearest", "run", "t0w0")
 
 
-@pytest.mark.parametrize("first, second", [([], ["--resume"]), (["--resume"], [])])
-def test_what_the_first_rank_was_told_holds_for_all(small, first, second):
-    """Whether a run goes on is the directory's matter, which the first rank has."""
-    config = small.config(model={"dim": 50}, train={"steps": 20})
-    train(small, 2, config)
-    arguments = [["--run.dir=other"] * (not first) + extra for extra in (first, second)]
-    one, two = (["-n", "1", PROGRAM, "train", config, *extra] for extra in arguments)
-    done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", *one, ":", *two])), cwd=small.directory, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert ("finished already" in done.stderr) == bool(first)
-    if not first:
-        assert small.tables("other") == small.tables()
-
-
 # ---- ranks that the program begins ----
 
 def test_gpus_are_processes_that_the_program_begins(small):
@@ -373,27 +358,6 @@ def test_bad_input_is_one_sentence(small):
 def test_a_run_that_diverges_says_so_once(small):
     config = small.config(train={"steps": 200}, optimizer={"rule": "sgd", "lr": "1e5", "schedule": "constant"})
     assert "the weights have diverged" in refuses(small, 3, config)
-
-
-def refuses_unlike(sptx, first, second, limits=("true", "true")):
-    """Two ranks that were begun with other arguments, or in a shell with limits."""
-    one, two = (["-n", "1", "bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
-                for limit, arguments in zip(limits, (first, second)))
-    done = subprocess.run(["mpirun", "--oversubscribe", *one, ":", *two], cwd=sptx.directory, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode != 0
-    return only_sentence(done.stderr)
-
-
-def test_a_rank_that_fails_is_named(small):
-    config = small.config(model={"dim": 50}, train={"steps": 5})
-    small.path("other.txt").write_text("a b c d\n" * 50)
-    said = refuses_unlike(small, [config], ["nothing.ini"])
-    assert said.startswith("rank 1 of 2, on ") and "cannot open 'nothing.ini'" in said
-    said = refuses_unlike(small, [config], [config, "--train.batch=32"])
-    assert said.startswith("rank 1 of 2, on ") and "'batch = 32' where rank 0 has 'batch = 256'" in said
-    said = refuses_unlike(small, [config], [config, "--corpus.path=other.txt", "--corpus.cache=cache"])
-    assert said.startswith("rank 1 of 2, on ") and "its corpus has other words" in said
 
 
 @pytest.mark.long

@@ -140,7 +140,7 @@ static int run(struct ranks *ranks, const char *what) {
 int main(int argc, char **argv) {
     struct ranks ranks;
     if (argc != 2) return 2;
-    int result = ranks_open(&ranks) || run(&ranks, argv[1]);
+    int result = ranks_open(&ranks, argv[1]) || run(&ranks, argv[1]);
     int first = ranks_first(&ranks);
     if (result && ranks.count == 1) report_last();
     ranks_close(&ranks);

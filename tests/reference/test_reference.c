@@ -412,7 +412,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: test_reference FILE...\n");
         return 2;
     }
-    if (ranks_open(&ranks) || ranks.count > RANKS) {
+    if (ranks_open(&ranks, "test_reference") || ranks.count > RANKS) {
         fprintf(stderr, "%s\n", report_exit_code() ? report_sentence() : "too many ranks");
         return 1;
     }
