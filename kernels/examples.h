@@ -57,13 +57,19 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1. So it is of lists
  *            that have rows: a list's own row, then its items.
  *
+ * Split:     with pool.on, a list or line is split into positives and a pool, whose rows are targets beside its own: a drawn
+ *            order of the m - 1 others (shuffle over them, keys DRAW_POSITIVE, example, index 0) has the P positives first
+ *            (positives == 0: half of the others, rounded up) and then the pool, at most `pooled` of them (0: all). T = 1 +
+ *            the pool, the own row first; with pool.own == 0 the pool alone, and the own row where nothing is left for a
+ *            pool. Positives with replacement leave no pool.
+ *
  * Positives: positives == 0 takes all others in order. With replacement, slot j takes draw_below(pair j, m - 1) over
  * the m - 1 others, skipping the target's place. Without, Floyd's sample: for j = 0..P-1, i = (m - 1 - P) + j, take r =
  * draw_below(pair j, i + 1) or, where r is taken already, i. Words of slot j: half j % 2 of index j / 2. A row with
  * fewer than P others is left out (short_repeat = 0) or drawn with replacement; with none it is left out. Negatives:
  * slot s at attempt a takes half s % 2 of index s / 2 + (a << 20); a draw that is excluded or (distinct) repeats an
  * earlier slot of the same block goes to the next attempt; after DRAW_ATTEMPTS the slot is left out of the block. A
- * window's excluded row is its middle word; otherwise the target and all positives. Shuffle: example e of the epoch's
+ * window's excluded row is its middle word; otherwise all targets and positives. Shuffle: example e of the epoch's
  * order is shuffle_at(e), keys draw_at(seed, DRAW_SHUFFLE, 0, epoch, 0). Held out: example e (before shuffling, its own
  * number) is held out where draw_word(seed, DRAW_HELD_OUT, e, 0) is below held_out; a batch holds either only those or
  * none of them.
@@ -83,6 +89,7 @@ struct example_source {
     int targets_all, replacement, short_repeat;
     const uint32_t *known; /* LIST with targets_all: a bit a row, whose positions make no examples; NULL: all do */
     struct example_pool pool;
+    uint32_t pooled; /* lists and lines: most rows of a pool; 0: no bound */
     uint32_t negatives;
     int per_pair, exclude, distinct;
     enum noise_distribution noise;
@@ -198,14 +205,25 @@ FN uint32_t example_window(const struct example_source *s, uint32_t drawn) {
 struct example_row {
     uint64_t start, count, target; /* items[target] against the others */
     uint64_t wanted, negatives;    /* positives and slots of negatives; wanted 0: no example comes of it */
-    int replacement;
+    uint64_t targets, pooled;      /* target rows: the pool's, and where there is one more, in front, the row's own */
+    int replacement, split;        /* split: positives and pool by one drawn order of the others */
 };
+
+/* Positives of a row with so many others. */
+FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
+    if (s->positives) return s->positives;
+    return s->pool.on ? others - others / 2 : others;
+}
 
 /* What comes of a list or line of row->count items. */
 FN void example_row_sizes(const struct example_source *s, struct example_row *row) {
     uint64_t others = row->count ? row->count - 1 : 0;
-    row->wanted = s->positives ? s->positives : others;
+    row->wanted = example_wanted(s, others);
     row->replacement = s->replacement || others < row->wanted;
+    row->split = s->pool.on && !row->replacement;
+    row->pooled = row->split ? others - row->wanted : 0;
+    if (s->pooled && row->pooled > s->pooled) row->pooled = s->pooled;
+    row->targets = row->pooled + (s->pool.own > 0 || !row->pooled);
     if (!others || (others < row->wanted && !s->short_repeat)) row->wanted = 0;
     row->negatives = s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
@@ -214,7 +232,8 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
-    return row->wanted <= EXAMPLE_MOST_POSITIVES && row->negatives <= EXAMPLE_MOST_NEGATIVES;
+    return row->wanted <= EXAMPLE_MOST_POSITIVES && row->pooled <= EXAMPLE_MOST_POSITIVES &&
+           row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
 /* The example of list or line `number`, which for examples that are positions is its sentence. */
@@ -245,14 +264,30 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
+/* The drawn order of the others of a row that is split; and the rows that it makes positives and targets. */
+FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
+                                uint32_t epoch) {
+    return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
+}
+FN uint32_t example_split_positive(const struct example_source *s, const struct example_row *row, const struct shuffle *order,
+                                   uint64_t j) {
+    return example_other(s, row, shuffle_at(order, j));
+}
+FN uint32_t example_split_target(const struct example_source *s, const struct example_row *row, const struct shuffle *order,
+                                 uint64_t i) {
+    uint64_t own = row->targets - row->pooled;
+    if (i < own) return portable_load32(s->ids + row->start + row->target);
+    return example_other(s, row, shuffle_at(order, row->wanted + i - own));
+}
+
 FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (ids[i] == id) return 1;
     return 0;
 }
 
-/* All positives of a row, by one thread. They are places until all are drawn, which fit where a row has fewer than 2^32
- * items. */
+/* All positives of a row that is not split, by one thread. They are places until all are drawn, which fit where a row has
+ * fewer than 2^32 items. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -294,20 +329,25 @@ FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uin
 
 /* A block's own rows, which its negatives may not be: none where the source does not exclude. */
 struct example_own {
-    const uint32_t *positives;
-    uint32_t count, target; /* target: DRAW_NONE in window mode */
+    const uint32_t *positives, *others; /* others: all targets but the first */
+    uint32_t count, others_count;
+    uint32_t target; /* the first; DRAW_NONE in window mode */
 };
 
 FN struct example_own example_own(const struct example_source *s, const uint32_t *positives, uint32_t count,
-                                  uint32_t target) {
+                                  const uint32_t *targets, uint32_t target_count) {
     struct example_own own;
+    int rows = s->exclude && s->mode != EXAMPLE_WINDOW;
     own.positives = positives;
     own.count = s->exclude ? count : 0;
-    own.target = s->exclude && s->mode != EXAMPLE_WINDOW ? target : DRAW_NONE;
+    own.others = targets + 1;
+    own.others_count = rows && target_count ? target_count - 1 : 0;
+    own.target = rows && target_count ? targets[0] : DRAW_NONE;
     return own;
 }
 FN int example_excludes(const struct example_own *own, uint32_t id) {
-    return id == own->target || example_among(id, own->positives, own->count);
+    return id == own->target || example_among(id, own->positives, own->count) ||
+           example_among(id, own->others, own->others_count);
 }
 
 /* ---- bounds ---- */
@@ -317,26 +357,36 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 /* The most that one example makes. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
-    uint64_t negatives = s->negatives, positives = s->positives ? s->positives : s->longest ? s->longest - 1 : 0;
+    uint64_t negatives = s->negatives, positives;
+    struct example_row row;
     if (s->mode == EXAMPLE_WINDOW) {
         most.targets = 2 * (uint64_t)s->window;
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (1 + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (1 + negatives);
     } else {
-        most.blocks = most.targets = 1;
+        row.count = s->longest;
+        example_row_sizes(s, &row);
+        positives = example_wanted(s, s->longest ? s->longest - 1 : 0);
+        most.blocks = 1;
+        most.targets = row.targets;
         most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
     }
     return most;
 }
 
+/* Whether every block has one target. */
+FN int example_one_target(const struct example_source *s) {
+    return s->mode == EXAMPLE_WINDOW ? s->per_pair : !s->pool.on;
+}
+
 /* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
- * GPU is better sized for it than counted; otherwise 0. */
+ * GPU is better sized for it than counted; otherwise 0. Pools are as long as lists are, so they are never. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;
     uint64_t whole = s->batch > count ? s->batch : count, limit = window ? EXAMPLE_MOST_PADDED : ((uint64_t)1 << 31) - 1;
-    if (!window && (!s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
+    if (!window && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
     if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
     most->blocks = one.blocks * count;
     most->targets = one.targets * count;

@@ -99,12 +99,13 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
 
 struct cpu_sizes cpu_sizes(const struct example_source *source) {
     struct cpu_sizes sizes = {.example = example_most(source),
-                              .alike = source->mode == EXAMPLE_WINDOW || source->positives,
+                              .alike = source->mode == EXAMPLE_WINDOW || (source->positives && !source->pool.on),
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
                               .piece = CPU_PIECE,
                               .window = source->mode == EXAMPLE_WINDOW ? source->window : 0};
-    if (!sizes.alike && sizes.example.contexts > CPU_PIECE_CONTEXTS / CPU_PIECE) {
-        sizes.piece = CPU_PIECE_CONTEXTS / sizes.example.contexts;
+    uint64_t most = sizes.example.contexts > sizes.example.targets ? sizes.example.contexts : sizes.example.targets;
+    if (!sizes.alike && most > CPU_PIECE_CONTEXTS / CPU_PIECE) {
+        sizes.piece = CPU_PIECE_CONTEXTS / most;
         if (!sizes.piece) sizes.piece = 1;
     }
     if (source->capacity.blocks)

@@ -49,10 +49,11 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
     return &b->block[b->count];
 }
 
-static void end_block(struct cpu_blocks *b, struct cpu_block *block) {
+static void end_block(const struct build *build, struct cpu_block *block) {
+    struct cpu_blocks *b = build->blocks;
     b->targets += block->t;
     b->contexts += block->c;
-    b->logits += (uint64_t)block->t * block->c;
+    b->logits += (uint64_t)example_vectors(&build->source->pool, block->t) * block->c;
     b->count++;
 }
 
@@ -63,7 +64,7 @@ static void add_negatives(const struct build *build, struct cpu_block *block, ui
                           uint32_t count) {
     const struct example_source *s = build->source;
     uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c;
-    struct example_own own = example_own(s, contexts, positives, build->blocks->target[block->targets]);
+    struct example_own own = example_own(s, contexts, positives, build->blocks->target + block->targets, block->t);
     struct draw4 drawn = {{0}};
     uint32_t drawn_index = UINT32_MAX;
     for (uint32_t i = slot; i < slot + count; i++) {
@@ -140,7 +141,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
         b->context[block->contexts] = p->id[middle];
         block->c = block->positives = 1;
         add_negatives(build, block, p->at[middle], i * s->negatives, s->negatives);
-        end_block(b, block);
+        end_block(build, block);
     }
     return 0;
 }
@@ -163,6 +164,15 @@ static int add_windows(const struct build *build, uint64_t number, uint64_t firs
 
 /* ---- lists and adjacency ---- */
 
+static void add_split(const struct build *build, const struct example_row *row, uint64_t example,
+                      const struct cpu_block *block) {
+    const struct example_source *s = build->source;
+    uint32_t *targets = build->blocks->target + block->targets, *contexts = build->blocks->context + block->contexts;
+    const struct shuffle order = example_split(s, row, example, build->epoch);
+    for (uint64_t i = 0; i < row->targets; i++) targets[i] = example_split_target(s, row, &order, i);
+    for (uint64_t j = 0; j < row->wanted; j++) contexts[j] = example_split_positive(s, row, &order, j);
+}
+
 static int add_row(const struct build *build, uint64_t example) {
     const struct example_source *s = build->source;
     struct cpu_blocks *b = build->blocks;
@@ -171,14 +181,18 @@ static int add_row(const struct build *build, uint64_t example) {
     struct example_row row = example_row(s, number, example, build->epoch);
     if (!row.wanted) return 0;
     if (example_check_row(&row)) return -1;
-    struct cpu_block *block = begin_block(build, example, 1, row.wanted + row.negatives);
+    struct cpu_block *block = begin_block(build, example, row.targets, row.wanted + row.negatives);
     if (!block) return -1;
-    b->target[block->targets] = s->ids[row.start + row.target];
-    block->t = 1;
-    example_positives(s, &row, example, build->epoch, b->context + block->contexts);
+    block->t = (uint32_t)row.targets;
+    if (row.split) {
+        add_split(build, &row, example, block);
+    } else {
+        b->target[block->targets] = s->ids[row.start + row.target];
+        example_positives(s, &row, example, build->epoch, b->context + block->contexts);
+    }
     block->c = block->positives = (uint32_t)row.wanted;
     add_negatives(build, block, example, 0, (uint32_t)row.negatives);
-    end_block(b, block);
+    end_block(build, block);
     return 0;
 }
 

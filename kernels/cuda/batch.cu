@@ -212,7 +212,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
                     (unsigned long long)request->count);
     if (cuda_stage_begin(b, number, &stage)) return -1;
     write_request(b, stage, request);
-    stage->one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    stage->one_target = example_one_target(s);
     use_pool(stage, &s->pool);
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     stage->repeats_alone = 0;

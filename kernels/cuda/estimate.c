@@ -60,7 +60,7 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = request->depth > 1 && in_turn ? BATCH_BUILDERS : 1;
-    run.one_target = s->mode != EXAMPLE_WINDOW || s->per_pair;
+    run.one_target = example_one_target(s);
     run.one_vector = run.one_target || s->pool.on;
     run.learned = !loss_is_plain(&request->loss) || s->pool.on ||
                   (!request->hogwild && (request->frozen_targets || request->frozen_contexts));

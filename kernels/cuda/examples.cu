@@ -4,6 +4,7 @@
  *   take       the request from the host; counts begin at zero
  *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
+ *   split      a warp a block: of lists that are split into positives and a pool, both
  *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw
  *
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
@@ -111,7 +112,8 @@ static __device__ struct need count_row(const struct example_request &b, uint64_
         atomicMax(too_long, (uint32_t)(row.wanted < UINT32_MAX ? row.wanted : UINT32_MAX));
         return need;
     }
-    need.blocks = need.targets = 1;
+    need.blocks = 1;
+    need.targets = (uint32_t)row.targets;
     need.contexts = need.terms = row.wanted + row.negatives;
     return need;
 }
@@ -199,14 +201,15 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
                                 const struct need &at) {
     const struct example_source &s = b.source;
     struct example_row row = row_at(s, example, b.epoch);
-    to.target_ids[at.targets] = s.ids[row.start + row.target];
-    to.target_block[at.targets] = at.blocks;
     to.target_starts[at.blocks] = at.targets;
     to.context_starts[at.blocks] = (uint32_t)at.contexts;
     to.term_starts[at.blocks] = (uint32_t)at.terms;
     to.positives[at.blocks] = (uint32_t)row.wanted;
     to.block_example[at.blocks] = example;
     to.block_slot[at.blocks] = 0;
+    if (row.split) return; /* fill_split */
+    to.target_ids[at.targets] = s.ids[row.start + row.target];
+    to.target_block[at.targets] = at.blocks;
     example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts);
 }
 
@@ -235,6 +238,24 @@ static __global__ void fill(const struct example_request *request, struct built 
         fill_row(b, to, example, at);
 }
 
+/* Lists are long, and any place of a drawn order is found by itself: a warp a block. */
+static __global__ void fill_split(const struct example_request *request, struct built to) {
+    const struct example_request b = *request;
+    const struct example_source &s = b.source;
+    uint64_t block = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (block >= to.counts->blocks) return;
+    uint64_t example = to.block_example[block];
+    struct example_row row = row_at(s, example, b.epoch);
+    if (!row.split) return;
+    struct shuffle order = example_split(&s, &row, example, b.epoch);
+    uint32_t lane = threadIdx.x % 32, target = to.target_starts[block], context = to.context_starts[block];
+    for (uint32_t i = lane; i < row.targets; i += 32) {
+        to.target_ids[target + i] = example_split_target(&s, &row, &order, i);
+        to.target_block[target + i] = (uint32_t)block;
+    }
+    for (uint32_t j = lane; j < row.wanted; j += 32) to.context_ids[context + j] = example_split_positive(&s, &row, &order, j);
+}
+
 /* ---- negatives ---- */
 
 /* The draws of a slot and its neighbour at an attempt; and a slot's row of them. */
@@ -249,8 +270,8 @@ static __device__ __forceinline__ uint32_t row_of(const struct example_request &
 
 static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to,
                                                  uint32_t block) {
-    uint32_t target = b.source.mode == EXAMPLE_WINDOW ? DRAW_NONE : to.target_ids[to.target_starts[block]];
-    return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], target);
+    uint32_t first = to.target_starts[block], targets = to.target_starts[block + 1] - first;
+    return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
@@ -458,6 +479,10 @@ int cuda_examples_fill(struct stage *stage) {
     if (!blocks) return 0;
     fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, to, starts);
     CK_LAUNCH("fill");
+    if (request->source.pool.on && request->source.mode != EXAMPLE_WINDOW) {
+        fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
+        CK_LAUNCH("fill_split");
+    }
     if (request->source.distinct) {
         fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_distinct_negatives");

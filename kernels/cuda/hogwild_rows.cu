@@ -38,7 +38,7 @@ struct block {
 /* ---- negatives ---- */
 
 __device__ struct example_own own_of(const hogwild_job &job, const block &b) {
-    return example_own(&job.source, b.contexts, b.positives, b.targets[0]);
+    return example_own(&job.source, b.contexts, b.positives, b.targets, b.t);
 }
 
 /* A slot a lane; those that stay empty are left out. */
@@ -354,22 +354,32 @@ __device__ void add_positives(const hogwild_job &job, block &b, const struct exa
     for (uint32_t j = lane_number(); j < b.positives; j += 32) b.contexts[j] = example_other(&s, &row, b.contexts[j]);
 }
 
-/* Lists the target and the positives of a list or an adjacency line; returns how many targets there are: 1 or 0. */
+/* Targets and positives of a row that is split. */
+__device__ void add_split(const hogwild_job &job, block &b, const struct example_row &row) {
+    const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
+    for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
+    for (uint32_t j = lane_number(); j < b.positives; j += 32)
+        b.contexts[j] = example_split_positive(&job.source, &row, &order, j);
+}
+
+/* Lists the targets and the positives of a list or an adjacency line; returns how many targets there are, or 0. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;
     struct example_row row = example_row(&s, number, b.example, job.epoch);
     if (!row.wanted) return 0;
-    b.t = 1;
+    b.t = (uint32_t)row.targets;
     b.positives = (uint32_t)row.wanted;
     b.negatives = (uint32_t)row.negatives;
-    if (lane_number() == 0) b.targets[0] = portable_load32(s.ids + row.start + row.target);
-    if (s.positives)
+    if (lane_number() == 0 && !row.split) b.targets[0] = portable_load32(s.ids + row.start + row.target);
+    if (row.split)
+        add_split(job, b, row);
+    else if (s.positives)
         add_positives(job, b, row);
     else
         for (uint32_t i = lane_number(); i < b.positives; i += 32) b.contexts[i] = example_other(&s, &row, i);
     __syncwarp();
-    return 1;
+    return b.t;
 }
 
 /* ---- all ---- */

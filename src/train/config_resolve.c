@@ -22,6 +22,8 @@ unsigned config_replicas(const struct config *c) {
 
 /* ---- "auto" ---- */
 
+enum { POOLED_ITEMS = 100 }; /* of a list's mean, as SimpleX has it */
+
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
 }
@@ -58,6 +60,7 @@ static void resolve_examples(struct config *c) {
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
+    choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
     choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
@@ -133,6 +136,16 @@ static int check_examples(const struct config *c) {
                     "negatives.per = example");
     if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW)
         return fail("examples.pooled_gradient = whole works with examples.mode = cbow only, and it is %s", mode);
+    if (c->examples_own < 1 && c->examples_mode != MODE_USER)
+        return fail("examples.own = %g weighs a list's own row: it works with examples.mode = user only, and it is %s",
+                    c->examples_own, mode);
+    if (c->examples_own < 1 && c->examples_replacement)
+        return fail("examples.own = %g splits a list into positives and the items of a mean, and examples.replacement = yes "
+                    "draws positives that leave no such rest; set one of the two",
+                    c->examples_own);
+    if (c->examples_own == 1 && c->examples_pooled)
+        return fail("examples.pooled = %" PRIu64 " bounds a mean of items, and examples.own = 1 has none; set that below 1",
+                    c->examples_pooled);
     if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
                     "set corpus.format = adjacency, or examples.mode = window");

@@ -140,7 +140,7 @@ static uint64_t drawable_rows(const struct example_source *source, const struct 
 
 static int check_negatives(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
     uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
-    uint64_t positives = source->positives ? source->positives : longest - 1;
+    uint64_t positives = example_wanted(source, longest - 1);
     if (source->negatives == 0) return 0;
     if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->lists < 3)
         return fail(
@@ -184,7 +184,9 @@ static enum example_mode mode_of(const struct config *config) {
 
 static void take_keys(struct example_source *source, const struct config *config) {
     source->mode = mode_of(config);
-    source->pool.on = config->examples_mode == MODE_CBOW;
+    source->pool.on = config->examples_mode == MODE_CBOW || config->examples_own < 1;
+    source->pool.own = config->examples_own < 1 ? (float)config->examples_own : 0;
+    source->pooled = (uint32_t)config->examples_pooled;
     source->pool.whole = config->examples_pooled_gradient == POOLED_WHOLE;
     source->window = (uint32_t)config->examples_window;
     source->shrink = config->examples_shrink;
@@ -316,11 +318,12 @@ static void add_windows(const struct example_source *source, const uint32_t *ids
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
     double times = source->mode == EXAMPLE_LIST && source->targets_all ? (double)length : 1;
     sums->examples += times;
-    if (length < 2) return;
-    uint64_t positives = source->positives ? source->positives : length - 1;
-    if (length - 1 < positives && !source->short_repeat) return;
-    double pairs = (double)positives, contexts = pairs + (double)source->negatives * (source->per_pair ? pairs : 1);
-    const double made[KINDS] = {[BLOCKS] = 1, [TARGETS] = 1, [CONTEXTS] = contexts, [TERMS] = contexts, [PAIRS] = pairs};
+    struct example_row row = {.count = length};
+    example_row_sizes(source, &row);
+    if (!row.wanted) return;
+    double pairs = (double)row.wanted, contexts = pairs + (double)row.negatives;
+    const double made[KINDS] = {
+        [BLOCKS] = 1, [TARGETS] = (double)row.targets, [CONTEXTS] = contexts, [TERMS] = contexts, [PAIRS] = pairs};
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 

@@ -87,11 +87,14 @@ static double line_missed(const struct touches *t, double draws) {
     return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
 }
 
-static double distinct_targets(const struct touches *t, const struct touch_pools *pools, double draws) {
-    double sum = 0;
+/* Lines' own rows by line_draws, all others by the corpus. */
+static double distinct_targets(const struct touches *t, const struct touch_pools *pools, const struct batch_touches *batch) {
+    double sum = 0, others = batch->target_draws - batch->line_draws;
     for (int i = 0; i < TOUCH_POOLS; i++) {
-        if (pools->rows[i] == 0 || (t->examples->source.lists && i)) continue; /* lists have counts of 0 */
-        sum += pools->rows[i] * (1 - (t->lines > 0 ? line_missed(t, draws) : corpus_missed(t, pools, i, draws)));
+        if (pools->rows[i] == 0) continue;
+        int own = t->lines > 0 && !(t->examples->source.lists && i); /* lists have counts of 0 */
+        double left = corpus_missed(t, pools, i, others) * (own ? line_missed(t, batch->line_draws) : 1);
+        sum += pools->rows[i] * (1 - left);
     }
     return sum;
 }
@@ -107,7 +110,7 @@ static double distinct_contexts(const struct touches *t, const struct touch_pool
 
 static struct distinct_rows distinct(const struct touches *t, const struct touch_pools *pools,
                                      const struct batch_touches *batch) {
-    return (struct distinct_rows){distinct_targets(t, pools, batch->target_draws),
+    return (struct distinct_rows){distinct_targets(t, pools, batch),
                                   distinct_contexts(t, pools, batch->positive_draws, batch->negatives)};
 }
 
@@ -119,6 +122,13 @@ struct distinct_rows touches_from(const struct touches *t, const struct batch_to
 
 /* ---- a batch ---- */
 
+/* Of a block's targets, those that are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
+static double own_targets(const struct touches *t) {
+    const struct example_pool *pool = &t->examples->source.pool;
+    if (!(t->lines > 0)) return 0;
+    return pool->on ? pool->own > 0 : t->expected.targets;
+}
+
 struct batch_touches touches_of_batch(const struct touches *t, uint64_t examples) {
     const struct examples_expected *e = &t->expected;
     int window = t->examples->source.mode == EXAMPLE_WINDOW;
@@ -129,6 +139,7 @@ struct batch_touches touches_of_batch(const struct touches *t, uint64_t examples
     batch.positives = batch.blocks * positives;
     batch.negatives = batch.blocks * fmax(0, e->contexts - positives);
     batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
+    batch.line_draws = batch.blocks * own_targets(t);
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
     struct distinct_rows rows = distinct(t, &t->all, &batch);
     batch.distinct_targets = rows.targets;
@@ -136,22 +147,29 @@ struct batch_touches touches_of_batch(const struct touches *t, uint64_t examples
     return batch;
 }
 
-double touches_below(const struct touches *t, uint64_t rows) {
+static double lines_below(const struct touches *t, uint64_t rows) {
     const struct example_source *source = &t->examples->source;
-    double below = 0, all = 0;
     uint64_t stride = source->sentences / 65536 + 1;
-    if (rows == 0) return 0;
-    if (source->mode == EXAMPLE_ADJACENCY) {
-        for (uint64_t i = 0; i < source->sentences; i += stride) {
-            all++;
-            below += source->ids[source->starts[i]] < rows;
-        }
-        return all > 0 ? below / all : 0;
+    double below = 0, all = 0;
+    for (uint64_t i = 0; i < source->sentences; i += stride) {
+        all++;
+        below += source->ids[source->starts[i]] < rows;
     }
+    return all > 0 ? below / all : 0;
+}
+
+static double corpus_below(const struct touches *t, uint64_t rows) {
+    double below = 0, all = 0;
     for (uint64_t row = 0; row < t->vocab->size; row++) {
-        double touched = (double)t->vocab->counts[row] * examples_kept(source, row);
+        double touched = (double)t->vocab->counts[row] * examples_kept(&t->examples->source, row);
         all += touched;
         if (row < rows) below += touched;
     }
     return all > 0 ? below / all : 0;
+}
+
+double touches_below(const struct touches *t, uint64_t rows) {
+    double own = t->expected.targets > 0 ? own_targets(t) / t->expected.targets : 0;
+    if (rows == 0) return 0;
+    return (own > 0 ? own * lines_below(t, rows) : 0) + (own < 1 ? (1 - own) * corpus_below(t, rows) : 0);
 }

@@ -21,7 +21,7 @@ struct touches {
      * count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from the noise distribution.
      */
     double places;              /* kept tokens of the corpus */
-    double lines;               /* adjacency: its targets are the first of each line */
+    double lines;               /* adjacency: its targets are the first of each line, but for those of pools */
     double chance[TOUCH_POOLS]; /* of a row of the pool to be one negative */
 };
 
@@ -34,6 +34,7 @@ struct batch_touches {
     double blocks, pairs;
     double targets, positives, negatives;
     double target_draws, positive_draws; /* independent ones: a word is the target of all windows around it */
+    double line_draws;                   /* of the target draws, lines' own rows */
     double distinct_targets, distinct_contexts;
 };
 struct batch_touches touches_of_batch(const struct touches *touches, uint64_t examples);

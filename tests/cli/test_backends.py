@@ -1,6 +1,7 @@
 """What backends promise: a run that moves to the other one in the middle ends where it would have ended, to the rounding;
 what a plan finds room for on a GPU runs there."""
 import json
+import random
 import signal
 
 import numpy
@@ -102,3 +103,25 @@ def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
         sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")
     for one, other in zip(weights(sptx, "cuda"), weights(sptx, "cpu")):
         assert numpy.linalg.norm(one - other) < 1e-4 * numpy.linalg.norm(other)
+
+
+# Lists that are means of their items: longer and shorter than what they are split into, and than what bounds a mean.
+@pytest.mark.parametrize("examples", [{"own": "0.5"}, {"own": "0", "positives": "4", "pooled": "10"}])
+@pytest.mark.parametrize("loss", ["softmax", "contrastive", "logistic"])
+def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss):
+    if "auto       cuda" not in sptx("devices").stdout:
+        pytest.skip("there is no GPU here")
+    rng = random.Random(1)
+    lists = [[f"item{int(3000 * rng.random() ** 2)}" for _ in range(1 + int(200 * rng.random() ** 4))] for _ in range(2000)]
+    sptx.path("lists.txt").write_text("".join(f"u{i} {' '.join(items)}\n" for i, items in enumerate(lists)))
+    config = sptx.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"mode": "user", "window": None, **examples},
+                         negatives={"count": "100", "law": "uniform"}, model={"dim": "20"},
+                         optimizer={"rule": "adagrad", "lr": "0.05"}, train={"batch": "129", "epochs": "2", "loss": loss},
+                         memory={"target": "pinned", "hot_rows": "500"})
+    for backend in ("cpu", "cuda"):
+        sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")
+    for one, other in zip(weights(sptx, "cuda"), weights(sptx, "cpu")):
+        assert numpy.linalg.norm(one - other) < 1e-3 * numpy.linalg.norm(other)
+    for setting in ("--memory.target=gpu", "--memory.depth=1", "--device.threads=3"):
+        sptx("train", config, "--device.backend=cuda", "--run.dir=other", "--overwrite", setting)
+        assert sptx.tables("other") == sptx.tables("cuda")

@@ -80,13 +80,14 @@ void test_batches(void) {
                     if (bits >> 4 & 1) s.shuffle_items = 1, s.targets_all = 1, s.keep = c.keep;
                     if (bits >> 5 & 1) s.shrink = 0, s.replacement = 1, s.short_repeat = 1, s.held_out = 1u << 30;
                     if (s.targets_all && mode == EXAMPLE_LIST && bits % 2) s.known = known;
-                    s.pool = (struct example_pool){.on = mode == EXAMPLE_WINDOW && bits % 5 < 2, .whole = bits % 5};
+                    s.pool = (struct example_pool){.on = bits % 5 < 2, .own = bits % 4 > 1 ? 0.5f : 0, .whole = bits % 5};
+                    s.pooled = (uint32_t)(bits / 5 % 3) * 3;
                     s.negatives = bits % 3 == 0 ? 5 : bits % 3 == 1 ? 64 : 1;
                     s.positives = bits % 7 == 0 ? 0 : bits % 7 == 1 ? 1 : 4;
                     snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
                              law, bits);
                     compare_batches(cpu, gpu, &s, name);
-                    if (mode != EXAMPLE_WINDOW) continue;
+                    if (mode != EXAMPLE_WINDOW && !s.pool.on) continue;
                     count_batches(&s, bits / 3 % 3);
                     strcat(name, ", counted");
                     compare_batches(cpu, gpu, &s, name);

@@ -235,10 +235,11 @@ static void choose_loss(struct choice *c) {
 
 static void choose_pool(struct choice *c) {
     struct example_pool *pool = &c->source.pool;
-    if (c->source.mode != EXAMPLE_WINDOW || one_in(2)) return;
+    if (c->source.mode == EXAMPLE_WINDOW ? one_in(2) : !one_in(3)) return;
     pool->on = 1;
     pool->own = one_in(3) ? 0.3f : 0;
     pool->whole = one_in(3);
+    if (c->source.mode != EXAMPLE_WINDOW) c->source.pooled = (uint32_t)below(4);
 }
 
 static void choose_frozen(struct choice *c) {

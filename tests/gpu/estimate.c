@@ -159,9 +159,8 @@ static struct run run_for(uint64_t seed, int hogwild) {
 /* What lock-free training takes: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
-    int pooled = run->source.mode == EXAMPLE_WINDOW && seed % 4 < 2;
-    run->source.pool = (struct example_pool){0};
-    if (pooled) run->source.pool.on = 1, run->source.per_pair = 0;
+    run->source.pool = (struct example_pool){.on = seed % 4 < 2};
+    if (run->source.pool.on && run->source.mode == EXAMPLE_WINDOW) run->source.per_pair = 0;
     c->rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
     c->loss = (struct loss_options){0};
     for (int side = 0; side < 2; side++) {

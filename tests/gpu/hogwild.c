@@ -164,8 +164,9 @@ static void choose_examples(struct trial *t, const struct corpus *c) {
     s->held_out = below(3) ? 0 : 1u << 30;
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
-    if (s->mode != EXAMPLE_WINDOW || below(2)) return;
-    s->per_pair = 0;
+    if (s->mode == EXAMPLE_WINDOW ? below(2) : below(3)) return;
+    if (s->mode == EXAMPLE_WINDOW) s->per_pair = 0;
+    s->pooled = (uint32_t)below(4);
     s->pool = (struct example_pool){.on = 1, .own = below(3) ? 0 : 0.3f, .whole = (int)below(2)};
 }
 

@@ -86,6 +86,10 @@ static int variants(struct example_source out[16]) {
     base.mode = EXAMPLE_ADJACENCY;
     out[n++] = base;
     out[n] = base, out[n].noise = NOISE_LOG_UNIFORM, out[n].log2_rows = 6.599912842187128, out[n++].shuffle = 1;
+    base.pool.on = 1;
+    out[n] = base, out[n].pooled = 4, out[n].shuffle = 1, out[n++].short_repeat = 1;
+    out[n] = base, out[n].pool.own = 0.5f, out[n].positives = 0, out[n++].distinct = 1;
+    out[n] = base, out[n].pool.own = 0.5f, out[n].mode = EXAMPLE_LIST, out[n].targets_all = 1, out[n++].per_pair = 1;
     return n;
 }
 

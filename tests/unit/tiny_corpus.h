@@ -62,6 +62,7 @@ __attribute__((unused)) static struct config tiny_config(int mode) {
         .examples_positives = 4,
         .examples_targets = TARGETS_ONE,
         .examples_short = SHORT_SKIP,
+        .examples_own = 1,
         .negatives_count = 5,
         .negatives_per = mode == EXAMPLE_WINDOW ? PER_PAIR : PER_EXAMPLE,
         .negatives_law = NOISE_UNIGRAM,

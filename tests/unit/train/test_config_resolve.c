@@ -307,6 +307,22 @@ static void checkpoint_times_are_taken_apart(void **state) {
     }
 }
 
+static void auto_on_means_of_items(void **state) {
+    static const struct {
+        const char *keys;
+        uint64_t pooled;
+    } all[] = {{"", 0},          {"pooled = 0", 0},           {"own = 0.5", 100},
+               {"own = 0", 100}, {"own = 0\npooled = 0", 0}, {"own = 0\npooled = 9", 9}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[examples]\n%s\n", all[i].keys);
+        RESOLVES(text);
+        assert_int_equal(config.examples_pooled, all[i].pooled);
+        assert_int_equal(config.examples_positives, 0);
+        config_release(&config);
+    }
+}
+
 static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
@@ -318,6 +334,10 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is user");
     REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
     REFUSES("[corpus]\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is text");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nmode = list\nown = 0.5\n", "examples.own = 0.5", "it is list");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
+            "replacement");
+    REFUSES("[corpus]\nformat = lists\n[examples]\npooled = 7\n", "examples.pooled = 7", "examples.own = 1");
     REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
     REFUSES("[optimizer]\nrule = adam\nbeta2 = 1\n", "beta2 = 1", "below 1");
     REFUSES("[optimizer]\nrule = sparse-adam\nweight_decay = 0.1\n", "weight_decay = 0.1", "sparse-adam");
@@ -347,6 +367,7 @@ int main(void) {
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
+                                       TEST(auto_on_means_of_items),
                                        TEST(refuses_what_cannot_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

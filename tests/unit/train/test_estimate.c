@@ -143,6 +143,7 @@ static struct config random_config(int hogwild) {
     c.examples_targets = mode == EXAMPLE_LIST && below(2) ? TARGETS_ALL : TARGETS_ONE;
     c.examples_positives = below(7);
     c.examples_replacement = (int)below(2);
+    if (mode != EXAMPLE_WINDOW && below(2)) c.examples_own = 0.5 * (double)below(2), c.examples_pooled = below(4);
     c.examples_short = ONE_OF(SHORT_SKIP, SHORT_REPEAT);
     c.negatives_count = below(30);
     c.negatives_per = cbow ? PER_EXAMPLE : ONE_OF(PER_PAIR, PER_EXAMPLE);
@@ -167,7 +168,7 @@ static void compare(struct run *run) {
     train_run(run);
     uint64_t work = held(run) - before;
     int hogwild = run->config.train_update == UPDATE_HOGWILD, held_out = run->config.train_held_out > 0;
-    int alike = config_is_window(&run->config) || run->config.examples_positives;
+    int alike = config_is_window(&run->config) || (run->config.examples_positives && run->config.examples_own == 1);
     int bounded = alike || (hogwild && !held_out);
     if (bounded ? work != said : work > said || work < said / 2)
         print_error("work takes %llu bytes and not %llu\n", (unsigned long long)work, (unsigned long long)said);

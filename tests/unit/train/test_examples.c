@@ -405,9 +405,10 @@ static void compare_with_built(struct config config, struct tiny *tiny, double w
     int bounded = example_bound(&examples.source, count, &most);
     assert_int_equal(0, cpu_build(&examples.source, &piece, &blocks, 0, 0, count, 0));
     for (uint64_t i = 0; i < blocks.count; i++) {
-        pairs += (uint64_t)blocks.block[i].t * blocks.block[i].positives;
+        pairs += (uint64_t)example_vectors(&examples.source.pool, blocks.block[i].t) * blocks.block[i].positives;
     }
-    if (examples.source.mode != EXAMPLE_WINDOW) assert_int_equal(bounded, examples.source.positives > 0);
+    if (examples.source.mode != EXAMPLE_WINDOW)
+        assert_int_equal(bounded, examples.source.positives > 0 && !examples.source.pool.on);
     if (bounded) {
         assert_true(blocks.count <= most.blocks && blocks.targets <= most.targets);
         assert_true(blocks.contexts <= most.contexts && blocks.logits <= most.terms);
@@ -454,6 +455,12 @@ static void test_expected_rows(void **state) {
         config.examples_targets = TARGETS_ALL;
         config.examples_positives = 0;
         compare_with_built(config, &tiny, 0.01);
+        for (int i = 0; i < 8; i++) {
+            config.examples_own = i % 2 ? 0.5 : 0;
+            config.examples_positives = i / 2 % 2 ? 4 : 0;
+            config.examples_pooled = i / 4 ? 2 : 0;
+            compare_with_built(config, &tiny, 0.01);
+        }
     }
     tiny_free(&tiny);
 }

@@ -52,6 +52,7 @@ static void check_capacity(const char *name, struct config config, const struct 
                   (double)most.contexts / (double)capacity.contexts, (double)most.terms / (double)capacity.terms);
     assert_true(most.blocks <= capacity.blocks && most.targets <= capacity.targets);
     assert_true(most.contexts <= capacity.contexts && most.terms <= capacity.terms);
+    if (source->pool.on) assert_true((double)most.targets >= 0.85 * (double)capacity.targets);
     assert_true((double)most.contexts >= filled * (double)capacity.contexts &&
                 (double)most.terms >= filled * (double)capacity.terms);
     cpu_blocks_release(&blocks);
@@ -93,6 +94,12 @@ static void the_largest_batch_of_lists_has_capacity(void **state) {
         config.examples_targets = variant & 2 ? TARGETS_ALL : TARGETS_ONE;
         config.examples_shuffle = (variant & 4) != 0;
         check_capacity(variant & 1 ? "adjacency" : "list", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
+        config.examples_own = variant & 2 ? 0.5 : 0;
+        config.examples_pooled = variant & 1 ? 5 : 0;
+        check_capacity("split", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
+        config.examples_positives = 3;
+        config.examples_short = SHORT_REPEAT;
+        check_capacity("split, three positives", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
     }
     tiny_free(&tiny);
 }
