@@ -10,7 +10,7 @@
 
 enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
 
-/* Items whose lists have rows of their own are contexts, and their target rows were never trained. */
+/* Items whose lists have rows of their own are contexts; their target rows were trained as parts of lists' means, or never. */
 static int view_of_run(const struct model *model) {
     return model->vocab.lists ? VIEW_CONTEXT : VIEW_TARGET;
 }

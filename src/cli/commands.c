@@ -23,7 +23,8 @@
     "                      sum              the same without unit length first\n"                                         \
     "                      context-context  as target, of the context rows\n"                                            \
     "                      user             its own row (examples.mode = user) against context rows, by dot product\n"   \
-    "                      user-cosine      the same by cosine\n"
+    "                      user-cosine      the same by cosine; with examples.own below 1 the row and the mean of its target\n" \
+    "                                       rows, as they were trained\n"
 
 const char command_version[] = "sptx-w2v 0.1.0";
 
@@ -168,7 +169,7 @@ const struct command commands[] = {
      "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"
      "                     as 10 MB hold\n"
      "  --table=TABLE      whose rows: target, context, sum or normsum; context where lists have rows of their own\n"
-     "                     (examples.mode = user), whose items are contexts alone, otherwise target\n"
+     "                     (examples.mode = user), whose items are its contexts, otherwise target\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/report.h"
 #include "checkpoint.h"
+#include "config.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,6 +31,19 @@ static int read_words(struct model *model) {
     return result;
 }
 
+/* What trained its rows, where lists have some. A run that has lost its config.ini is taken for one without means. */
+static int read_own(struct model *model) {
+    struct config config;
+    model->own = 1;
+    if (!model->vocab.lists) return 0;
+    char *path = file_join(model->directory, "config.ini");
+    int result = config_init(&config) || !path || (file_exists(path) && config_read(&config, path)) ? -1 : 0;
+    if (!result) model->own = config.examples_own;
+    config_release(&config);
+    free(path);
+    return result;
+}
+
 /* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
 static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
@@ -42,7 +56,7 @@ int model_open(struct model *model, const char *run) {
     char *checkpoint = NULL;
     int result = -1;
     *model = (struct model){.rows = 0};
-    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model)) goto out;
+    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_own(model)) goto out;
     if (open_table(&model->target, model, checkpoint, "target.npy")) goto out;
     model->dim = npy_find(&model->target, "weights")->columns;
     if (open_table(&model->context, model, checkpoint, "context.npy") || verify(model, checkpoint)) goto out;

@@ -11,6 +11,7 @@ struct model {
     struct npy target, context;
     uint64_t rows;
     uint32_t dim;
+    double own; /* examples.own: below 1 items have target rows, too, as parts of their lists' means */
     char *directory; /* the run directory, links followed */
     struct run_state state; /* of its checkpoint */
 };

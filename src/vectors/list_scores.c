@@ -79,12 +79,28 @@ struct asking {
     float *row; /* [dim] of one item */
 };
 
-/* A list's own row, or the mean of its items' rows (zeros where none is known), as the query at `place`, and the rows that
- * it may not find. */
+/* Whether lists are trained as means of their items' target rows. */
+static int lists_are_means(const struct asking *asking) {
+    return list_score_of_users(asking->scores->score) && asking->scores->model->own < 1;
+}
+
+/* A list's own row in the place of the mean of `known` items, or beside it. */
+static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, float *query) {
+    const struct model *model = asking->scores->model;
+    float own = known ? (float)model->own : 1;
+    if (model_row(model, VIEW_TARGET, row, 0, asking->row)) return -1;
+    for (uint32_t i = 0; i < model->dim; i++) query[i] = own < 1 ? own * asking->row[i] + (1 - own) * query[i] : asking->row[i];
+    return 0;
+}
+
+/* A list's own row, or the mean of its items' rows (zeros where none is known), or both, as the query at `place`, and the rows
+ * that it may not find. */
 static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
     struct search_block *block = &asking->block;
+    int means = lists_are_means(asking), unit = !means && asking->scores->search.metric == METRIC_COSINE;
+    enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
     float *query = block->queries + place * model->dim;
     uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
              own = block->banned_starts[place];
@@ -95,15 +111,13 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     for (; at < end; at++) {
         uint64_t row = question->codes[at];
         if (row >= model->rows) continue;
-        if (model_row(model, kinds[asking->scores->score].list, row, asking->scores->search.metric == METRIC_COSINE,
-                      asking->row))
-            return -1;
+        if (model_row(model, view, row, unit, asking->row)) return -1;
         for (uint32_t column = 0; column < model->dim; column++) query[column] += asking->row[column];
         block->banned[own + known++] = (uint32_t)row;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
     if (question->rows && question->rows[list] >= 0 && list_score_of_users(asking->scores->score) &&
-        model_row(model, VIEW_TARGET, (uint64_t)question->rows[list], 0, query))
+        add_own_row(asking, (uint64_t)question->rows[list], known, query))
         return -1;
     block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
     return 0;

@@ -10,7 +10,9 @@
  *   user              the list's own row        context row          dot product  what training itself compared
  *   user-cosine       the list's own row        context row          cosine       the same, of cosines
  *
- * A list that has no row of its own is the mean of its items' context rows to the last two.
+ * A list that has no row of its own is the mean of its items' context rows to the last two. In a run with examples.own below
+ * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
+ * or whichever of the two it has.
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */

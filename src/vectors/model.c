@@ -39,8 +39,9 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
                            *contexts = npy_find(&model->context, "weights");
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
         const float *target = npy_row(&model->target, targets, row), *context = npy_row(&model->context, contexts, row);
-        if (model->vocab.lists && row < model->rows - model->vocab.lists) target = context;
-        else if (model->vocab.lists) context = target;
+        int list = row >= model->rows - model->vocab.lists;
+        if (list) context = target;
+        else if (model->vocab.lists && model->own == 1) target = context;
         switch (view) {
         case VIEW_TARGET:
             memcpy(out, target, model->dim * sizeof *out);

@@ -128,3 +128,90 @@ def test_a_given_vocabulary_gets_the_lists(sptx):
     for name in ("items.tsv", "all.tsv"):
         sptx("train", config(sptx), f"--corpus.vocab={name}", f"--run.dir={name}run")
         assert rows_of(sptx, f"{name}run") == rows and sptx.tables(f"{name}run") == sptx.tables()
+
+
+# ---- examples.own below 1: a list is its own row and the mean of its other items' target rows ----
+
+def vectors_of_lists(sptx, lists, own):
+    """{list: vector} in float64, as the run was trained; a list that has no row is the mean alone."""
+    words = [word for word, _ in rows_of(sptx)]
+    target = table(sptx, "target.npy")
+
+    def vector(name, items):
+        mean = target[[words.index(item) for item in items]].mean(axis=0)
+        return own * target[words.index(f"list:{name}")] + (1 - own) * mean if f"list:{name}" in words else mean
+    return words, {name: vector(name, items) for name, items in lists.items()}
+
+
+@pytest.mark.parametrize("own", [0, 0.4])
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_lists_that_are_means_are_scored_as_they_were_trained(sptx, own, loss):
+    lists = baskets()
+    known = {name: items[:-2] for name, items in lists.items()}
+    write(sptx, {name: items for name, items in known.items() if int(name) < 290}, "corpus.txt")
+    write(sptx, known, "known.txt")  # ten of them are new
+    write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")
+    keys = {"examples": {"own": own, "pooled": 4, "positives": 2}, "train": {"loss": loss}}
+    sptx("train", config(sptx, **keys))
+    words, vectors = vectors_of_lists(sptx, known, own)
+    context = table(sptx, "context.npy")[:180]
+    if loss == "softmax":
+        context /= numpy.linalg.norm(context, axis=1, keepdims=True)
+    recall = []
+    for name, items in known.items():
+        scores = context @ vectors[name]
+        scores[[words.index(item) for item in items]] = -numpy.inf
+        best = {words[i] for i in numpy.argsort(-scores)[:10]}
+        recall.append(len(best & set(lists[name][-2:])) / 2)
+    said = sptx("evaluate", "run", "--train=known.txt", "--held-out=held.txt", "--k=10").stdout
+    score = "user-cosine" if loss == "softmax" else "user"
+    assert f"recall@10 {numpy.mean(recall):.4f} " in said and f" score {score} lists 300 unknown 0" in said
+    assert numpy.mean(recall) > 5 * 10 / 180  # five times chance
+
+    def scored(*arguments):
+        lines = [line.split("\t") for line in sptx("recommend", "run", "--k=170", *arguments).stdout.splitlines()]
+        return {item: float(score) for _, item, score in lines}
+
+    for name, said in [("7", scored("--lists=known.txt", "--name=7")), ("295", scored("--lists=known.txt", "--name=295")),
+                       ("mean", scored(f"--items={','.join(known['7'])}"))]:
+        vector = vectors_of_lists(sptx, {"mean": known["7"]}, own)[1]["mean"] if name == "mean" else vectors[name]
+        length = numpy.linalg.norm(vector) if loss == "softmax" else 1
+        assert len(said) == 170 and not any(item in known.get(name, known["7"]) for item in said)
+        assert max(abs(score - context[words.index(item)] @ vector / length) for item, score in said.items()) < 1e-4
+
+
+def test_items_of_means_have_target_rows(sptx):
+    write(sptx, baskets())
+    sptx("train", config(sptx, examples={"own": 0.5}))
+    sptx("train", config(sptx), "--run.dir=rows")
+    moved = (table(sptx, "target.npy") != table(sptx, "target.npy", "rows")).any(axis=1)
+    assert moved.all()  # where lists are rows alone, items' target rows stay as they began
+    sptx("export", "run", "--format=npy", "--table=target", "--out=target.npy")
+    assert numpy.array_equal(numpy.load(sptx.path("target.npy")).astype(float), table(sptx, "target.npy"))
+
+
+@pytest.mark.parametrize("examples", [{"own": 0.3}, {"own": 0, "positives": 3, "pooled": 2}])
+def test_threads_depth_and_a_resume_change_no_byte_of_means(sptx, examples):
+    write(sptx, baskets())
+    keys = {"examples": examples, "train": {"epochs": 4, "held_out": 0.1}}
+    ini = config(sptx, **keys)
+    sptx("train", ini, "--run.dir=one", "--device.threads=1", "--memory.depth=1")
+    sptx("train", ini, "--run.dir=many", "--device.threads=5", "--memory.depth=4")
+    assert sptx.tables("one") == sptx.tables("many")
+    sptx("train", ini, "--run.dir=half", "--train.steps=30")  # in the second epoch
+    said = sptx.refuses("train", ini, "--run.dir=half", "--examples.own=0.9", "--resume")
+    assert "another examples.own" in said
+    said = sptx.refuses("train", ini, "--run.dir=half", "--examples.pooled=3", "--resume")
+    assert "another examples.pooled" in said
+    sptx("train", ini, "--run.dir=half", "--resume")
+    assert sptx.tables("half") == sptx.tables("one")
+
+
+def test_means_without_locks(sptx):
+    lists = baskets()
+    write(sptx, {name: items[:-2] for name, items in lists.items()}, "corpus.txt")
+    write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")
+    sptx("train", config(sptx, examples={"own": 0.5}, train={"update": "hogwild", "loss": "logistic", "score": "dot"},
+                         optimizer={"rule": "adagrad", "lr": 0.1}), "--train.epochs=60")
+    said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--k=10").stdout
+    assert float(said.split()[1]) > 3 * 10 / 180  # three times chance

@@ -239,6 +239,54 @@ static void write_number(uint64_t row, float number) {
     free(path);
 }
 
+/* ---- lists that are means ---- */
+
+struct mean {
+    double own;            /* examples.own */
+    const uint64_t *codes; /* [count] the list's items */
+    uint64_t count, list;  /* list: its own row; ROWS: none */
+    enum search_metric metric;
+};
+
+/* In float64, what a list is to its own score. */
+static int hear_mean(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+    const struct mean *m = user;
+    double query[DIM] = {0}, squares = 0, known = (double)m->count, own = known > 0 ? m->own : 1;
+    for (uint64_t i = 0; i < m->count; i++)
+        for (int j = 0; j < DIM; j++) query[j] += (double)rows[0][m->codes[i] * DIM + (uint64_t)j] / known;
+    for (int j = 0; j < DIM && m->list < ROWS; j++)
+        query[j] = own * (double)rows[0][m->list * DIM + (uint64_t)j] + (1 - own) * query[j];
+    for (int j = 0; j < DIM; j++) squares += query[j] * query[j];
+    for (int i = 0; i < 20; i++) {
+        double item[DIM], score = 0;
+        unit_of(rows[1] + (uint64_t)ids[i] * DIM, m->metric == METRIC_COSINE, item);
+        for (int j = 0; j < DIM; j++) score += query[j] * item[j];
+        if (m->metric == METRIC_COSINE) score /= sqrt(squares);
+        assert_true(fabs(scores[i] - score) < 1e-5 && (!i || scores[i] <= scores[i - 1]));
+    }
+    return 0;
+}
+
+/* As a run has them that was trained with examples.own below 1: with a row of its own or none, with items or none. */
+static void lists_that_are_means(void **state) {
+    static const uint64_t codes[] = {7, 250, 11, 11};
+    static const double weights[] = {0, 0.25, 0.75};
+    for (int variant = 0; variant < 18; variant++) {
+        int cosine = variant & 1, kind = variant / 2 % 3; /* both; no own row; no item */
+        uint64_t starts[] = {0, kind == 2 ? 0 : 4};
+        int64_t row = kind == 1 ? -1 : 99;
+        struct mean m = {.own = weights[variant / 6], .codes = codes, .count = starts[1], .list = kind == 1 ? ROWS : 99};
+        struct list_question question = {.starts = starts, .codes = codes, .rows = &row, .count = 1, .k = 20};
+        struct list_scores scores;
+        m.metric = cosine ? METRIC_COSINE : METRIC_DOT;
+        model.own = m.own;
+        assert_int_equal(list_scores_open(&scores, &model, cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER, 0, NULL), 0);
+        assert_int_equal(list_scores_ask(&scores, &question, hear_mean, &m), 0);
+        list_scores_close(&scores);
+    }
+    model.own = 1;
+}
+
 /* A row that is no number is named, whether it is searched or only a list's item. */
 static void rows_that_are_no_numbers(void **state) {
     static const uint64_t starts[] = {0, 1}, codes[] = {200};
@@ -261,7 +309,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_the_definition),   cmocka_unit_test(blocks_of_lists),
         cmocka_unit_test(blocks_of_items),          cmocka_unit_test(names),
-        cmocka_unit_test(rows_that_are_no_numbers),
+        cmocka_unit_test(rows_that_are_no_numbers), cmocka_unit_test(lists_that_are_means),
     };
     return cmocka_run_group_tests_name("list_scores", tests, set_up, tear_down);
 }

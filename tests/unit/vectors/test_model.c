@@ -57,6 +57,31 @@ static void matrices(void **state) {
     model_close(&model);
 }
 
+/* Where lists have rows: an item's target row counts where its run trained it as part of lists' means. */
+static void rows_of_lists(void **state) {
+    static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n", keys[] = "[examples]\nown = 0.5\n";
+    static const char wrong[] = "[examples]\nown = 2\n";
+    for (int means = 0; means < 2; means++) {
+        struct small_run lists;
+        struct model model;
+        float row[2];
+        small_run_make(&lists, vocabulary, 3, 2, targets, contexts);
+        if (means) small_write(lists.directory, "config.ini", keys, sizeof keys - 1);
+        assert_int_equal(model_open(&model, lists.directory), 0);
+        assert_true(model.own == (means ? 0.5 : 1));
+        for (uint64_t i = 0; i < 3; i++) {
+            model_rows(&model, VIEW_TARGET, i, 1, row);
+            assert_memory_equal(row, (i == 2 || means ? targets : contexts) + 2 * i, sizeof row);
+            model_rows(&model, VIEW_CONTEXT, i, 1, row);
+            assert_memory_equal(row, (i == 2 ? targets : contexts) + 2 * i, sizeof row);
+        }
+        model_close(&model);
+        small_write(lists.directory, "config.ini", wrong, sizeof wrong - 1);
+        refused(lists.directory, "examples.own");
+        small_run_remove(&lists);
+    }
+}
+
 static void names(void **state) {
     struct model model;
     assert_int_equal(model_open(&model, run.directory), 0);
@@ -149,6 +174,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(views, set_up, tear_down),
         cmocka_unit_test_setup_teardown(matrices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names, set_up, tear_down),
+        cmocka_unit_test(rows_of_lists),
         cmocka_unit_test(not_a_number),
         cmocka_unit_test_setup_teardown(nothing_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_vocabulary, set_up, tear_down),
