@@ -340,6 +340,17 @@ def test_steps_over_ranks_are_measured(small):
     assert " 0.0%" in alone.split("\n")[-2]  # nobody is waited for
 
 
+def test_the_largest_model_is_planned_and_trained(small):
+    """Too small for the plan's 5%, which spares some 100 MB for what the program itself takes; the table is told."""
+    tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 3,
+             "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
+    done = subprocess.run([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100)
+    assert "3000 rows x 24 columns over 2 ranks, 12 columns on the widest" in done.stdout, done.stderr
+    assert "; 3 steps in " in done.stdout and "\nrank 1, host, at its peak " in done.stdout
+    assert done.returncode == ("more than 5% beside the plan" in done.stdout)
+
+
 # ---- what is refused ----
 
 def test_bad_input_is_one_sentence(small):
