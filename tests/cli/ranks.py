@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 
+import numpy
 import pytest
 
 from conftest import PROGRAM, ROOT
@@ -26,11 +27,11 @@ def mpi():
 
 
 def train(sptx, ranks, *arguments, expect=0):
-    """Trains with so many ranks; 0 is the program without mpirun."""
+    """Trains with so many ranks; 0 is the program without mpirun. expect: 0, or 1 where it must fail; None: whatever comes."""
     words = [PROGRAM, "train", *arguments]
     done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
-    assert (done.returncode != 0) == (expect != 0), done.stderr[-3000:]
+    assert expect is None or (done.returncode != 0) == (expect != 0), done.stderr[-3000:]
     return done
 
 
@@ -60,6 +61,23 @@ def only_sentence(stderr):
     said = [line for line in stderr.split("\n") if line.startswith("sptx-w2v: ") and "warning" not in line]
     assert len(said) == 1, stderr
     return said[0][len("sptx-w2v: "):]
+
+
+def arrays(sptx, run):
+    return [numpy.load(sptx.checkpoint(run) / name) for name in ("target.npy", "context.npy")]
+
+
+def difference(sptx, one, other):
+    """The largest difference of a weight or of state, by the largest number of its array."""
+    worst = 0
+    for a, b in zip(arrays(sptx, one), arrays(sptx, other)):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        for field in a.dtype.names:
+            if field == "updates":
+                assert (a[field] == b[field]).all()
+            else:
+                worst = max(worst, abs(a[field] - b[field]).max() / max(abs(a[field]).max(), 1e-30))
+    return worst
 
 
 @pytest.fixture

@@ -14,25 +14,8 @@ import numpy
 import pytest
 
 from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
-from ranks import ENVIRONMENT, built, command, mpi, only_sentence, refuses, refuses_unlike, small, together, train  # noqa: F401
-
-
-def arrays(sptx, run):
-    return [numpy.load(sptx.checkpoint(run) / name) for name in ("target.npy", "context.npy")]
-
-
-def difference(sptx, one, other):
-    """The largest difference of a weight or of state, by the largest number of its array."""
-    worst = 0
-    for a, b in zip(arrays(sptx, one), arrays(sptx, other)):
-        assert a.dtype == b.dtype and a.shape == b.shape
-        for field in a.dtype.names:
-            if field == "updates":
-                assert (a[field] == b[field]).all()
-            else:
-                worst = max(worst, abs(a[field] - b[field]).max() / max(abs(a[field]).max(), 1e-30))
-    return worst
-
+from ranks import (ENVIRONMENT, arrays, built, command, difference, mpi, only_sentence, refuses, refuses_unlike,  # noqa: F401
+                   small, together, train)
 
 # Few steps, so that roundings have no time to grow.
 ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
@@ -291,37 +274,7 @@ def test_gpus_without_mpirun_say_what_is_missing(small):
     assert not small.path("run").exists()
 
 
-# ---- GPUs ----
-
-def exchange_ways():
-    """What there is on this machine, as device.exchange has it."""
-    if not ON_GPU:
-        pytest.skip("the tests run on the CPU")
-    gpus = subprocess.run([PROGRAM, "devices"], capture_output=True, text=True).stdout.count("\ngpu ")
-    return ["host", "nccl"] if gpus > 1 else ["host"]
-
-
-GPU_RUNS = {
-    "norms": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 130}},
-    "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
-    "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
-    "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
-    "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
-    "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
-}
-
-
-@pytest.mark.parametrize("kind", GPU_RUNS)
-def test_ways_of_exchange_make_the_same_bytes(small, kind):
-    config = small.config(train={"steps": 12}, **GPU_RUNS[kind])
-    ways = exchange_ways()
-    train(small, 2, config, "--run.dir=gpu")
-    for way in ways:
-        train(small, 2, config, f"--run.dir={way}", f"--device.exchange={way}", "--memory.depth=3", "--memory.hot_rows=7")
-        assert small.tables(way) == small.tables("gpu")
-    train(small, 0, config, "--run.dir=alone")
-    assert difference(small, "alone", "gpu") < 2e-5
-
+# ---- measured ----
 
 def test_steps_over_ranks_are_measured(small):
     config = small.config(model={"dim": 50})

@@ -1,0 +1,111 @@
+"""Ranks on GPUs: the ways of summing, and ranks that keep rows in other places, make one model.
+
+Over CPUs, which know none of these ways and places, the same runs must come to the same, too.
+"""
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM
+from ranks import begin, difference, mpi, only_sentence, small, train  # noqa: F401
+
+ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
+
+
+def gpu_count():
+    return subprocess.run([PROGRAM, "devices"], capture_output=True, text=True).stdout.count("\ngpu ")
+
+
+def exchange_ways():
+    """What there is on this machine, as device.exchange has it."""
+    if not ON_GPU:
+        pytest.skip("the tests run on the CPU")
+    return ["host", "nccl"] if gpu_count() > 1 else ["host"]
+
+
+GPU_RUNS = {
+    "norms": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 130}},
+    "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
+    "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
+    "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
+    "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
+    "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
+}
+
+
+@pytest.mark.parametrize("kind", GPU_RUNS)
+def test_ways_of_exchange_make_the_same_bytes(small, kind):
+    config = small.config(train={"steps": 12}, **GPU_RUNS[kind])
+    ways = exchange_ways()
+    train(small, 2, config, "--run.dir=gpu")
+    for way in ways:
+        train(small, 2, config, f"--run.dir={way}", f"--device.exchange={way}", "--memory.depth=3", "--memory.hot_rows=7")
+        assert small.tables(way) == small.tables("gpu")
+    train(small, 0, config, "--run.dir=alone")
+    assert difference(small, "alone", "gpu") < 2e-5
+
+
+# ---- three ranks ----
+
+THREE = {
+    "windows, clip": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "train": {"steps": 12}},
+    "cosines, clip": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adagrad", "clip": 0.05},
+                      "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
+    "one target, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "examples": {"positives": 2, "targets": "one"},
+                            "optimizer": {"rule": "sgd", "clip": 0.05}, "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
+}
+
+
+@pytest.mark.parametrize("kind", THREE)
+@pytest.mark.parametrize("way", ["gpu", "host", "nccl"])
+def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
+    """20, 16 and 14 columns; NCCL wants a GPU for each rank."""
+    keys = {**THREE[kind], "model": {"dim": 50, "context_init": "uniform -0.1 0.1"}}
+    config = small.config(**keys)
+    done = train(small, 3, config, f"--run.dir={way}", f"--device.exchange={way}", expect=None)
+    if done.returncode and ON_GPU and way != "host" and gpu_count() < 3:
+        said = only_sentence(done.stderr)
+        assert f"device.exchange = {way}" in said
+        pytest.skip(said)
+    assert done.returncode == 0, done.stderr[-3000:]
+    train(small, 3, config, "--run.dir=other", "--device.exchange=host", "--memory.depth=1")
+    assert small.tables(way) == small.tables("other")
+    train(small, 0, config, "--run.dir=alone")
+    assert difference(small, "alone", way) < 2e-5
+
+
+# ---- ranks that keep rows in other places ----
+
+# A GPU that has all contexts sorts only those that a batch repeats, where it has 2^18 of them and no more than half of the rows.
+ROWS, CONTEXTS = 600000, 4 + 64
+PINNED = ["--memory.context=pinned", "--memory.context_state=pinned", "--memory.hot_rows=0"]
+WIDE_LOSSES = {"dots": {"loss": "logistic"}, "cosines": {"loss": "softmax", "score": "cosine"}}
+
+
+def last_loss(sptx, run):
+    lines = [json.loads(line) for line in sptx.path(run, "metrics.jsonl").read_text().splitlines()]
+    return [line["loss_pair"] for line in lines if "loss_pair" in line][-1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("batch, loss", [(4096, "dots"), (4096, "cosines"), (3800, "dots"), (4500, "dots")])
+def test_ranks_that_keep_contexts_in_other_places_make_one_model(small, batch, loss):
+    """One finds all rows of a batch by sorting, the other only those that stand twice."""
+    if not ON_GPU and (batch, loss) != (4096, "dots"):
+        pytest.skip("CPUs sort all of them")
+    assert (2 ** 18 <= batch * CONTEXTS <= ROWS / 2) == (batch == 4096)
+    small("generate", "books", f"--rows={ROWS}", "--lists=40000", "--out=wide.ids")
+    config = small.config(corpus={"path": "wide.ids", "format": "lists"}, model={"dim": 8, "context_init": "uniform -0.1 0.1"},
+                          examples={"window": None, "targets": "one", "positives": 4, "short": "repeat"},
+                          negatives={"count": 64, "per": "example", "law": "uniform"},
+                          optimizer={"rule": "adagrad", "lr": 0.05, "clip": 0.5}, memory={"context": "gpu", "context_state": "gpu"},
+                          train={"batch": batch, "epochs": 0, "steps": 5, **WIDE_LOSSES[loss]})
+    small("plan", config, "--run.dir=alike")
+    whole = [PROGRAM, "train", config]
+    for run, ranks in {"alike": (whole, whole), "first": (whole + PINNED, whole), "second": (whole, whole + PINNED)}.items():
+        done = begin(small, *(words + [f"--run.dir={run}", "--corpus.cache=cache"] for words in ranks))
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert difference(small, "alike", run) < 2e-5
+        assert last_loss(small, run) == pytest.approx(last_loss(small, "alike"), rel=1e-5)
