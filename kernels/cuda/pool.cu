@@ -1,21 +1,36 @@
 /* pool: of learn.cuh, what pooled targets take before and after the other passes: a warp a block. */
 #include "learn.cuh"
 
-/* A block's vector: the weighted sum of its rows, in their order. */
+enum { AT_ONCE = 8 }; /* rows on their way: a window has ten, a list a hundred */
+
+/* A block's vector: the weighted sum of its rows, in their order. Each lane finds the place of one of 32 rows. */
 static __global__ void __launch_bounds__(CTA)
     pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
     if (block >= v.counts->blocks) return;
-    uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first;
+    uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
+    float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float4 *out = (float4 *)(l.pooled + (uint64_t)block * v.span);
-    for (uint32_t q = threadIdx.x & 31; q < v.quads; q += 32) {
+    for (uint32_t q = lane; q - lane < v.quads; q += 32) {
+        uint32_t column = q < v.quads ? q : 0; /* all lanes stay, for what they hand to one another */
         float4 sum[1] = {make_float4(0, 0, 0, 0)};
-        for (uint32_t t = 0; t < targets; t++) {
-            uint32_t id = v.target.rows.ids[first + t], distinct = v.target.rows.distinct[first + t] & ~SINGLE_BIT;
-            float4 row[1] = {((const float4 *)live_row(v.target.weights, id, distinct, cold_first))[q]};
-            add_row<1>(sum, example_pool_weight(&l.pool, targets, t), row);
+        for (uint32_t base = 0; base < targets; base += 32) {
+            uint32_t count = targets - base < 32 ? targets - base : 32, at = first + base + (lane < count ? lane : 0);
+            uint32_t distinct = v.target.rows.distinct[at] & ~SINGLE_BIT;
+            auto found = (unsigned long long)(uintptr_t)live_row(v.target.weights, v.target.rows.ids[at], distinct, cold_first);
+            for (uint32_t t = 0; t < count; t += AT_ONCE) {
+                float4 row[AT_ONCE][1];
+#pragma unroll
+                for (uint32_t u = 0; u < AT_ONCE; u++) {
+                    auto weights = (const float4 *)(uintptr_t)__shfl_sync(ALL_LANES, found, (int)(t + u < count ? t + u : t));
+                    row[u][0] = weights[column];
+                }
+#pragma unroll
+                for (uint32_t u = 0; u < AT_ONCE; u++)
+                    if (t + u < count) add_row<1>(sum, base + t + u ? other : own, row[u]);
+            }
         }
-        out[q] = sum[0];
+        if (q < v.quads) out[q] = sum[0];
     }
 }
 
