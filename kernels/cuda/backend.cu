@@ -142,7 +142,7 @@ static int open_stage(struct backend *b, struct stage *stage) {
         buffer_take(b, (void **)&stage->result, sizeof *stage->result))
         return -1;
     memset(stage->request_host, 0, sizeof *stage->request_host);
-    CK(cudaMemset(stage->both_counts, 0, 2 * sizeof *stage->counts));
+    if (gpu_fill(stage->both_counts, NULL, 2 * sizeof *stage->counts)) return -1;
     stage->builder = b->builders;
     memset(stage->result, 0, sizeof *stage->result);
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));

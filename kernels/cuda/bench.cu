@@ -183,7 +183,7 @@ int open_way(transfer *t, int which) {
     w->stream = which ? b->out : b->in;
     CK(cudaHostAlloc((void **)&w->host_ids, list, cudaHostAllocDefault));
     if (gpu_grow(b, &w->ids, list, what) || gpu_grow(b, &w->dense, t->rows * stride, what)) return -1;
-    CK(cudaMemset(w->dense.data, 0, t->rows * stride));
+    if (gpu_fill(w->dense.data, NULL, t->rows * stride)) return -1;
     if (t->order == BENCH_SORTING) {
         size_t bytes = 0;
         if (gpu_grow(b, &w->places, list, what) || gpu_grow(b, &w->sorted_ids, list, what) ||

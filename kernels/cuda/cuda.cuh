@@ -253,6 +253,8 @@ void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* At least `bytes`; the contents are lost when it grows. Waits for the GPU when it grows. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
+/* Memory of the GPU from the host's, or NULL: zeros. Any stream may read it from then on. */
+int gpu_fill(void *to, const void *from, uint64_t bytes);
 /* Host memory in huge pages, zeroed by all threads, mapped into the GPU: for rows. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);

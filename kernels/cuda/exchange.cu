@@ -72,16 +72,10 @@ static uint64_t near_bytes(const struct exchange *x, uint64_t slots) {
     return exchange_box_bytes(slots, x->ranks->count);
 }
 
-static int clear_box(const struct exchange *x) {
-    CK(cudaMemset(x->box.data, 0, x->box.bytes));
-    CK(cudaDeviceSynchronize()); /* before another rank knows of it */
-    return 0;
-}
-
 static int grow_near(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     int result = gpu_grow(b, &x->box, near_bytes(x, slots), "words from other ranks");
-    if (!result) result = clear_box(x);
+    if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* before another rank knows of it */
     if (ranks_agree(x->ranks, result)) return -1;
     x->near_by = map_peers(x);
     if (!x->near_by && x->asked == EXCHANGE_GPU)
@@ -205,8 +199,7 @@ int exchange_open(struct backend *b, const struct backend_options *options) {
         gpu_take(b, (void **)&x->gave_up, sizeof *x->gave_up, "an exchange with other ranks"))
         return -1;
     *x->missing = 0;
-    CK(cudaMemset(x->gave_up, 0, sizeof *x->gave_up));
-    return 0;
+    return gpu_fill(x->gave_up, NULL, sizeof *x->gave_up);
 }
 
 void exchange_close(struct backend *b) {

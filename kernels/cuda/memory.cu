@@ -70,6 +70,15 @@ void gpu_drop(struct backend *b, struct gpu_array *array) {
     array->bytes = 0;
 }
 
+/* A copy from memory that is not pinned, and zeros, are still on their way when their calls return, and the streams here wait
+ * for nothing of the default one. */
+int gpu_fill(void *to, const void *from, uint64_t bytes) {
+    if (!bytes) return 0;
+    CK(from ? cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice) : cudaMemset(to, 0, bytes));
+    CK(cudaStreamSynchronize(cudaStreamLegacy));
+    return 0;
+}
+
 /* ---- pinned host memory ---- */
 
 /* The node of host memory that is near the GPU. */
@@ -229,7 +238,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
                     (unsigned long long)store->stride);
     store->bytes = (spec->rows - store->gpu_rows) * store->stride;
     if (gpu_take(b, (void **)&store->gpu, store->gpu_rows * store->stride, what)) return -1;
-    if (store->gpu) CK(cudaMemset(store->gpu, 0, store->gpu_rows * store->stride));
+    if (gpu_fill(store->gpu, NULL, store->gpu_rows * store->stride)) return -1;
     if (!store->bytes) return 0;
     if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, store->bytes);
     return pinned_take(b, &store->host, &store->host_device, store->bytes, what);
@@ -252,8 +261,7 @@ static int copy_frozen(struct backend *b, struct backend_table *table) {
     uint64_t bytes = known_bytes(table->spec.rows);
     if (!table->spec.frozen) return 0;
     if (gpu_take(b, (void **)&table->frozen, bytes, "which rows are frozen")) return -1;
-    CK(cudaMemcpy(table->frozen, table->spec.frozen, bytes, cudaMemcpyHostToDevice));
-    return 0;
+    return gpu_fill(table->frozen, table->spec.frozen, bytes);
 }
 
 int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
@@ -323,8 +331,7 @@ static int rows_on_host(const struct store *store, uint64_t first, uint64_t coun
 
 static int rows_from_host(const struct store *store, uint64_t first, uint64_t count, const char *transfer) {
     if (first >= store->gpu_rows) return 0;
-    CK(cudaMemcpy(store->gpu + first * store->stride, transfer, count * store->stride, cudaMemcpyHostToDevice));
-    return 0;
+    return gpu_fill(store->gpu + first * store->stride, transfer, count * store->stride);
 }
 
 /* Rows of one transfer, none of which straddles a store's end of GPU rows. */

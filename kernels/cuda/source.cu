@@ -10,8 +10,7 @@ static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, c
                        const char *what) {
     if (gpu_take(b, owned, bytes, what)) return -1;
     *owned_bytes = bytes;
-    if (bytes) CK(cudaMemcpy(*owned, from, bytes, cudaMemcpyHostToDevice));
-    return 0;
+    return gpu_fill(*owned, from, bytes);
 }
 
 /* An array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy otherwise. */
