@@ -19,7 +19,8 @@
 struct ranks {
     unsigned number, count; /* this rank's number, 0..count-1, and how many there are */
     unsigned local, place;  /* of them on this machine, this one counted; which of those this one is, from 0 */
-    unsigned patience;      /* seconds that a rank is waited for within a step or a checkpoint; 0: however long it takes */
+    unsigned patience;      /* seconds that a rank is waited for; 0: however long it takes */
+    int steps;              /* the run's steps have begun */
     unsigned cores;         /* this rank's share of the cores that they may use; 0 alone: all of them */
     int over;               /* all have agreed that they fail: nobody is waited for any more */
     int *codes;             /* [count] exit codes that ranks_agree() collects */
@@ -45,6 +46,12 @@ static inline int ranks_first(const struct ranks *ranks) {
     return !ranks || ranks->number == 0;
 }
 
+/* How long a rank is waited for from now on (device.rank_timeout; 0: however long it takes). `steps`: the run's steps begin; until
+ * then it is RANKS_START_SECONDS at least, since each rank opens devices and files in its own time. What takes longer than that
+ * is ranks_do()'s. Nothing for NULL. */
+enum { RANKS_START_SECONDS = 60 };
+void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps);
+
 /* What a rank takes for being one of several: messages on their way and the library that sends them. */
 enum { RANKS_BYTES = 32 << 20 };
 
@@ -61,8 +68,8 @@ struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number);
 /* ---- together ---- */
 
 /* Whether all go on: 0 where every rank's `result` is 0. Otherwise all get -1 after fail() with the sentence of the first rank
- * that failed, which is named in it unless it is rank 0. A rank that fails where the others do not come to agree for some
- * seconds says so itself, and ends them all. */
+ * that failed, which is named in it unless it is rank 0. A rank that is not there within `patience` is named and ends all. A rank
+ * that fails where the others do not come to agree for some seconds says so itself, and ends them all. */
 int ranks_agree(struct ranks *ranks, int result);
 
 /* Work of this rank alone that may take as long as a disk does: on a thread of its own, while the caller's thread says to the

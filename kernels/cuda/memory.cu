@@ -362,6 +362,7 @@ static int reserve_transfer(struct backend *b, const struct backend_table *table
 static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     uint64_t end = first + count, widest = table->stores[0].stride;
     if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
+    CK(cudaSetDevice(b->device)); /* the thread may be another one than that which opened the backend */
     if (host_check_rows(&table->spec, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
     while (first < end) {
         uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;

@@ -14,7 +14,11 @@ enum {
     CODE_BUSY = -1,  /* its work goes on */
     CODE_RESULT = 16 /* and more: a result above 0 */
 };
-enum { LOOK_NANOSECONDS = 100000 }; /* between two looks whether work is done */
+enum {
+    LOOK_NANOSECONDS = 100000, /* between two looks whether work is done */
+    TURN_SECONDS = 2,          /* by which mpirun has ended the others when one of them has spoken */
+    TURNS = 4
+};
 
 /* What a rank says when it fails, as the others get it. */
 struct last_words {
@@ -40,14 +44,24 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     group_ops.end(ranks->group, code);
 }
 
+/* All that have waited know the same: the first of them says it, and the others only where it does not. */
+static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    unsigned turn = missing ? ranks->number : ranks->number - 1;
+    double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
+    while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut it short */
+}
+
 void agree_in_time(struct ranks *ranks, int late, const char *what) {
     if (!late) return;
     unsigned r = group_ops.missing(ranks->group, PATIENCE);
+    report_clear(); /* where this rank itself has failed meanwhile, because of the one that is missing */
     if (r < ranks->count)
-        fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout): its process hangs", r,
-             ranks->count, what, ranks->patience);
+        fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout%s): its process hangs", r,
+             ranks->count, ranks->steps ? what : "the start", ranks->patience, ranks->steps ? "" : ", a minute at least");
     else
         fail("ranks waited for one another for more than %u s (device.rank_timeout)", ranks->patience);
+    wait_for_turn(ranks, r);
     agree_on_nothing(ranks, 1);
 }
 
@@ -87,7 +101,7 @@ static unsigned tell(struct ranks *ranks, int code, double seconds) {
 int ranks_agree(struct ranks *ranks, int result) {
     if (is_alone(ranks)) return result;
     if (ranks->over) return -1;
-    unsigned failed = tell(ranks, code_of(result), 0);
+    unsigned failed = tell(ranks, code_of(result), ranks->patience);
     return failed < ranks->count ? agree_on_failure(ranks, failed) : 0;
 }
 

@@ -47,11 +47,17 @@ static int open_ranks(struct ranks *ranks, const char *what) {
 
 int ranks_open(struct ranks *ranks, const char *what) {
     struct join join;
-    *ranks = (struct ranks){.count = 1, .local = 1};
+    *ranks = (struct ranks){.count = 1, .local = 1, .patience = RANKS_START_SECONDS};
     join_begin(&join, what);
     int result = open_ranks(ranks, what);
     join_end(&join);
     return result;
+}
+
+void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps) {
+    if (!ranks) return;
+    ranks->steps = steps;
+    ranks->patience = (unsigned)(seconds && !steps && seconds < RANKS_START_SECONDS ? RANKS_START_SECONDS : seconds);
 }
 
 /* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */

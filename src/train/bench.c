@@ -128,6 +128,7 @@ static int prepare(struct training *t) {
         planner_set_floor(&t->out->plan, &t->out->limits);
     }
     if (session_tables(s) || session_fill(s)) return -1;
+    ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->ops = s->ops;
     t->backend = s->backend;
     t->batch = s->plan.batch;

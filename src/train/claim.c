@@ -61,6 +61,17 @@ static int share(struct claim *claim, struct ranks *ranks) {
 
 /* ---- the whole ---- */
 
+struct claiming {
+    struct claim *claim;
+    const struct config *config;
+    const struct trainer_options *options;
+};
+
+static int take_directory(void *user) {
+    const struct claiming *c = user;
+    return run_directory_open(&c->claim->run, c->config->run_dir, c->options->resume) || find_older(c->claim, c->options) ? -1 : 0;
+}
+
 /* All work in the directory that was taken, whatever way the path to it went. */
 static int take_path(const struct claim *claim, struct config *config) {
     char *resolved = mem_text(claim->run.path, strlen(claim->run.path), "a path");
@@ -72,12 +83,10 @@ static int take_path(const struct claim *claim, struct config *config) {
 
 int claim_open(struct claim *claim, struct config *config, const struct trainer_options *options) {
     struct ranks *ranks = options->ranks;
-    int result = 0;
+    struct claiming claiming = {claim, config, options};
     *claim = (struct claim){.run = {.fd = -1}};
-    if (ranks_first(ranks))
-        result = run_directory_open(&claim->run, config->run_dir, options->resume) || find_older(claim, options) ? -1 : 0;
-    if (ranks_agree(ranks, result) || share(claim, ranks)) return -1;
-    result = take_path(claim, config) || (claim->checkpoint && resume_keys(config, claim->run.place)) ? -1 : 0;
+    if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
+    int result = take_path(claim, config) || (claim->checkpoint && resume_keys(config, claim->run.place)) ? -1 : 0;
     return ranks_agree(ranks, result);
 }
 

@@ -95,7 +95,15 @@ static void freeze_known(const struct grow *grow, struct frozen *frozen) {
     }
 }
 
-static int match(struct grow *grow, struct frozen *frozen) {
+struct matching {
+    struct grow *grow;
+    struct frozen *frozen;
+};
+
+static int match(void *user) {
+    const struct matching *matching = user;
+    struct grow *grow = matching->grow;
+    struct frozen *frozen = matching->frozen;
     grow->row = mem_alloc(grow->rows, sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
     find_rows(grow);
@@ -131,7 +139,7 @@ int grow_match(struct grow *grow, const struct vocab *vocab, struct frozen *froz
     if (!grow->kind) return 0;
     grow->vocab = vocab;
     grow->rows = vocab->size;
-    if (ranks_agree(ranks, match(grow, frozen))) return -1;
+    if (ranks_do(ranks, match, &(struct matching){grow, frozen})) return -1;
     if (check_alike(grow, ranks)) return -1;
     vocab_release(&grow->run.vocab); /* before the tables: their memory is better used there */
     vectors_file_drop_words(&grow->vectors);

@@ -92,8 +92,11 @@ static int open_corpus(struct session *s) {
     return s->corpus ? 0 : -1;
 }
 
+/* ---- what may take long, and is a ranks_do() therefore ---- */
+
 /* The encoded corpus and its vocabulary. */
-static int find_corpus(struct session *s) {
+static int find_corpus(void *session) {
+    struct session *s = session;
     const struct config *c = s->config;
     const struct corpus_options options = config_corpus(c);
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
@@ -103,9 +106,19 @@ static int find_corpus(struct session *s) {
 
 /* What the first rank encodes lies where the others look for it; a machine that does not see its files encodes its own. */
 static int read_corpus(struct session *s) {
-    int first = ranks_first(s->ranks), result = first ? find_corpus(s) : 0;
-    if (ranks_count(s->ranks) > 1) result = ranks_agree(s->ranks, result);
-    return first || result ? result : find_corpus(s);
+    int first = ranks_first(s->ranks);
+    if (ranks_do(s->ranks, first ? find_corpus : NULL, s)) return -1;
+    return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
+}
+
+static int open_source(void *session) {
+    struct session *s = session;
+    return grow_open(&s->grow, s->config);
+}
+
+static int find_examples(void *session) {
+    struct session *s = session;
+    return examples_init(&s->examples, s->config, &s->vocab, &s->stream);
 }
 
 /* Rates of the GPU's copies, for the floor of a plan: what is kept of this machine; for `measure`, what a second of
@@ -133,7 +146,7 @@ static int find_rows(struct session *s, const char *checkpoint) {
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,
                      int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        find_rows(s, checkpoint) || examples_init(&s->examples, config, &s->vocab, &s->stream) || machine(s))
+        find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -147,14 +160,14 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
     *s = (struct session){
         .config = config, .ranks = ranks, .local = ranks ? ranks->local : 1, .cores = ranks ? ranks->cores : 0};
-    if (ranks) ranks->patience = (unsigned)config->device_rank_timeout;
+    ranks_patience(ranks, config->device_rank_timeout, 0);
     if (config->device_ranks && config->device_ranks != ranks_count(ranks))
         return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
                     ", or leave the key out, which is for plan",
                     config->device_ranks, ranks_count(ranks), config->device_ranks);
     /* Before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
-    if (ranks_agree(ranks, checkpoint ? 0 : grow_open(&s->grow, config))) return -1;
+    if (ranks_do(ranks, checkpoint ? NULL : open_source, s)) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
 
@@ -213,7 +226,8 @@ static void settle_places(struct config *config, const struct plan *plan) {
         if (*wanted[i] == PLACE_AUTO) *wanted[i] = (int)settled[i];
 }
 
-int session_tables(struct session *s) {
+static int open_tables(void *session) {
+    struct session *s = session;
     struct config *c = s->config;
     uint32_t *const *frozen = s->frozen.bits;
     if (!s->plan.fits) return fail("the run does not fit: %s", s->plan.advice);
@@ -231,10 +245,19 @@ int session_tables(struct session *s) {
                : 0;
 }
 
-int session_fill(struct session *s) {
+int session_tables(struct session *s) {
+    return ranks_do(s->ranks, open_tables, s);
+}
+
+static int fill(void *session) {
+    struct session *s = session;
     int result = grow_fill(&s->grow, &s->target, s->pool) || grow_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
     grow_release(&s->grow); /* its mappings are as large as the tables */
     return result;
+}
+
+int session_fill(struct session *s) {
+    return ranks_do(s->ranks, fill, s);
 }
 
 void session_close(struct session *s) {

@@ -387,6 +387,7 @@ static int train(struct trainer *t) {
     if (start_due(t)) return -1;
     int replicas = config_replicas(t->config) > 1 && ranks_count(t->ranks) > 1;
     if (replicas && ranks_meet(t->ranks, NULL, replicas_open(&t->replicas, t->ranks, t->target, t->context))) return -1;
+    ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
@@ -436,15 +437,20 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
     return 0;
 }
 
+static int begin_directory(void *user) {
+    struct trainer *t = user;
+    uint64_t beside = t->session.vocab.words.used + 8 * t->session.vocab.size + BESIDE_BYTES;
+    int result = run_directory_begin(t->run, t->options->overwrite_now, bytes_of_checkpoint(t) + beside);
+    return result || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
 static int begin(struct trainer *t) {
-    const struct vocab *vocab = &t->session.vocab;
-    uint64_t beside = vocab->words.used + 8 * vocab->size + BESIDE_BYTES;
-    if (session_fill(&t->session)) return -1;
-    if (!writes(t)) return 0;
-    return run_directory_begin(t->run, t->options->overwrite_now, bytes_of_checkpoint(t) + beside) ||
-                   metrics_move(&t->metrics, t->run->place)
-               ? -1
-               : 0;
+    return session_fill(&t->session) || ranks_do(t->ranks, writes(t) ? begin_directory : NULL, t) ? -1 : 0;
+}
+
+static int describe(void *user) {
+    struct trainer *t = user;
+    return run_directory_describe(t->run, t->config, &t->session.vocab);
 }
 
 /* The encoded corpus may be an hour's work, and stays for the next try of a run that did not begin. */
@@ -457,8 +463,7 @@ static void note_kept(const struct trainer *t) {
 
 /* Trains, once the tables hold what training starts from. */
 static int train_to_end(struct trainer *t) {
-    int result = writes(t) ? run_directory_describe(t->run, t->config, &t->session.vocab) : 0;
-    int stopped = ranks_agree(t->ranks, result) ? -1 : train(t);
+    int stopped = ranks_do(t->ranks, writes(t) ? describe : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
     note_end(t);
     if (!t->state.pairs)

@@ -13,7 +13,7 @@ from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noq
 NUMBER, ROWS, ROWS_OF_FIRST = 5, 6, 7
 
 
-def with_fault(sptx, rank, function, number, error, *arguments, kind="write"):
+def with_fault(sptx, rank, function, number, error, *arguments, kind="write", timeout=60):
     """Three ranks, one of which fails the call of this number of a function, over a corpus that is encoded already."""
     sptx("plan", *arguments)
     fault = ["env", f"LD_PRELOAD={FAULTS}", f"FAULT_KIND={kind}", f"FAULT_FUNCTION={function}", f"FAULT_NUMBER={number}",
@@ -22,7 +22,7 @@ def with_fault(sptx, rank, function, number, error, *arguments, kind="write"):
     for r in range(3):
         words += [":"] * (r > 0) + ["-n", "1", *(fault if r == rank else []), PROGRAM, "train", *arguments]
     return subprocess.run(list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-                          capture_output=True, encoding="utf-8", timeout=60)
+                          capture_output=True, encoding="utf-8", timeout=timeout)
 
 
 BRIEF = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 30, "batch": 128}, "optimizer": {"rule": "adam"},
@@ -75,8 +75,20 @@ def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, rank, function, numb
     began = time.monotonic()
     done = with_fault(faulty, rank, function, number, "STOP", faulty.config(**BRIEF), "--device.rank_timeout=1", kind=kind)
     assert done.returncode != 0 and time.monotonic() - began < 30
-    assert f"rank {rank} of 3 did not come with its part of a step or a checkpoint within 1 s (device.rank_timeout)" in done.stderr
+    said = only_sentence(done.stderr)
+    assert f"rank {rank} of 3 did not come with its part of a step or a checkpoint within 1 s (device.rank_timeout)" in said
     goes_on_to_the_same_bytes(faulty)  # mpirun lets a stopped process go on before it ends it
+
+
+@pytest.mark.long
+def test_a_rank_that_hangs_before_the_first_step_is_named(faulty):
+    """Stopped where it maps the corpus. Each opens its devices and files in its own time, so that it has a minute whatever
+    device.rank_timeout says."""
+    began = time.monotonic()
+    done = with_fault(faulty, 2, "madvise", 1, "STOP", faulty.config(**BRIEF), "--device.rank_timeout=1", kind="map", timeout=120)
+    assert done.returncode != 0 and 60 < time.monotonic() - began < 90
+    said = only_sentence(done.stderr)
+    assert "rank 2 of 3 did not come with its part of the start within 60 s (device.rank_timeout, a minute at least)" in said
 
 
 def test_a_slow_disk_is_no_rank_that_hangs(faulty):
