@@ -1,9 +1,11 @@
 """bench: what it counts must be true and its lines must be JSON; how fast is no test's business."""
 import json
+import subprocess
+import sys
 
 import pytest
 
-from conftest import KEYS
+from conftest import KEYS, ROOT
 
 CUDA = KEYS["device"]["backend"] == "cuda"
 EXAMPLES = {"window": "3", "subsample": "0"}  # every word is kept: its pairs can be counted
@@ -94,3 +96,17 @@ def test_transfer_wants_a_gpu(sptx):
 def test_wrong_calls(sptx, arguments, said):
     sptx.config()
     assert said in sptx.refuses("bench", *arguments, code=2)
+
+
+def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():
+    """And no network makes two ranks faster than they are in one machine."""
+    told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "1", "2", "64"], capture_output=True, text=True, check=True)
+    rates = {}
+    for line in told.stdout.splitlines():
+        if line and line[0] != "|":
+            of_way = rates[line] = []
+        elif line[2:3].isdigit():
+            of_way.append(float(line.split("|")[5]))
+    near, far = rates["14,886,544 x 188, SGD; near: NVLink of one machine"], rates["14,886,544 x 188, SGD; far: 200 Gb/s a GPU"]
+    assert near[0] == far[0] == 109 and len(near) == 2 and len(far) == 3
+    assert near[1] > far[1]
