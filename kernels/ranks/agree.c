@@ -44,10 +44,11 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     group_ops.end(ranks->group, code);
 }
 
-/* All that have waited know the same: the first of them says it, and the others only where it does not. */
+/* All that have waited know the same: the first of them says it, and the others only where it does not. None missing: that is
+ * what a rank finds that has stood still itself, and goes on while mpirun ends it. */
 static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
-    unsigned turn = missing ? ranks->number : ranks->number - 1;
+    unsigned turn = !missing ? ranks->number - 1 : missing < ranks->count ? ranks->number : ranks->number + 1;
     double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
     while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut it short */
 }
