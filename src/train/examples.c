@@ -172,6 +172,18 @@ static int check_lists(const struct config *config, const struct vocab *vocab) {
                 "names");
 }
 
+/* Lists whose items are all positives train rows of their own alone, and would be scored by means that nothing trained. */
+static int check_means(const struct config *config, const struct example_source *source) {
+    struct example_row row = {.count = source->longest};
+    if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;
+    example_row_sizes(source, &row);
+    if (row.pooled) return 0;
+    return fail("examples.own = %g needs a list of %" PRIu64 " items, of which its positives leave one for a mean, and the "
+                "longest has %" PRIu64 "; %s",
+                config->examples_own, source->positives ? (uint64_t)source->positives + 1 : 2, source->longest - 1,
+                source->longest > 2 ? "lower examples.positives" : "set examples.own = 1");
+}
+
 /* ---- the source ---- */
 
 static uint32_t share_threshold(double share) {
@@ -234,7 +246,7 @@ int examples_init(struct examples *examples, const struct config *config, const 
     take_keys(source, config);
     uint64_t longest = source->longest = longest_sentence(source);
     if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, longest) ||
-        check_negatives(source, vocab, longest) ||
+        check_means(config, source) || check_negatives(source, vocab, longest) ||
         make_tables(examples, config, vocab)) {
         examples_release(examples);
         return -1;

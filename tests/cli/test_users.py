@@ -215,3 +215,17 @@ def test_means_without_locks(sptx):
                          optimizer={"rule": "adagrad", "lr": 0.1}), "--train.epochs=60")
     said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--k=10").stdout
     assert float(said.split()[1]) > 3 * 10 / 180  # three times chance
+
+
+def test_lists_that_are_all_positives_have_no_mean(sptx):
+    """A run of such lists alone would score them by rows that it never trained. The longest here has eleven items."""
+    write(sptx, baskets())
+    for own in ("0", "0.5"):
+        said = sptx.refuses("train", config(sptx), f"--examples.own={own}", "--examples.positives=11")
+        assert said == (f"examples.own = {own} needs a list of 12 items, of which its positives leave one for a mean, and the "
+                        "longest has 11; lower examples.positives")
+    assert not sptx.path("run", "latest").exists()
+    sptx("train", config(sptx), "--examples.own=0", "--examples.positives=10", "--train.epochs=1")
+    write(sptx, {"a": ["x"], "b": ["y"], "c": ["z"]})
+    said = sptx.refuses("train", config(sptx), "--examples.own=0", "--negatives.count=1", "--run.dir=ones")
+    assert "needs a list of 2 items" in said and said.endswith("the longest has 1; set examples.own = 1")
