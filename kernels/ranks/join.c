@@ -3,6 +3,7 @@
 #include "base/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,13 +57,14 @@ static void *watch(void *context) {
 void join_begin(struct join *join, const char *what) {
     struct join_place place = join_place();
     char host[256] = "", rank[64] = "a rank";
-    int seconds = JOIN_SECONDS + (int)place.count * JOIN_SECONDS_A_RANK;
-    *join = (struct join){.seconds = seconds + speaks_later * place.number};
+    uint64_t seconds = JOIN_SECONDS + (uint64_t)place.count * JOIN_SECONDS_A_RANK;
+    *join = (struct join){.seconds = (double)seconds + speaks_later * place.number};
     if (!place.launched || place.count == 1) return;
     if (gethostname(host, sizeof host - 1)) host[0] = 0;
     if (place.count) snprintf(rank, sizeof rank, "rank %u of %u", place.number, place.count);
     snprintf(join->sentence, sizeof join->sentence,
-             "%s, on %s: not all of the processes that mpirun began have joined within %d s: it must begin '%s' as each of them",
+             "%s, on %s: not all of the processes that mpirun began have joined within %" PRIu64
+             " s: it must begin '%s' as each of them",
              rank, *host ? host : "a machine without a name", seconds, what);
     pthread_mutex_init(&join->lock, NULL);
     pthread_cond_init(&join->changed, NULL);
