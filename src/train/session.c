@@ -157,14 +157,18 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
     return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
 }
 
+static int check_ranks(const struct config *config, const struct ranks *ranks) {
+    if (!config->device_ranks || config->device_ranks == ranks_count(ranks)) return 0;
+    return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
+                ", or leave the key out, which is for plan",
+                config->device_ranks, ranks_count(ranks), config->device_ranks);
+}
+
 int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
     *s = (struct session){
         .config = config, .ranks = ranks, .local = ranks ? ranks->local : 1, .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
-    if (config->device_ranks && config->device_ranks != ranks_count(ranks))
-        return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
-                    ", or leave the key out, which is for plan",
-                    config->device_ranks, ranks_count(ranks), config->device_ranks);
+    if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s)) return -1;
@@ -181,6 +185,7 @@ static void plan_shares(struct session *s, const struct ranks *ranks) {
 
 int session_plan(struct session *s, struct config *config, const struct ranks *ranks) {
     *s = (struct session){.config = config};
+    if (ranks_count(ranks) > 1 && check_ranks(config, ranks)) return -1;
     plan_shares(s, ranks);
     const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
     if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);

@@ -102,6 +102,8 @@ def test_ranks_plan_for_themselves(small):
     assert apart["host_available"] == pytest.approx(alone["host_available"], rel=0.2)
     done = begin(small, *[[PROGRAM, "plan", config, "--model.dim=2"]] * 3)
     assert done.returncode != 0 and "fewer columns" in only_sentence(done.stderr)
+    done = begin(small, *[[PROGRAM, "plan", config, "--device.ranks=5"]] * 3)
+    assert done.returncode != 0 and done.stdout == "" and "device.ranks = 5, and this run has 3" in only_sentence(done.stderr)
 
 
 # ---- many ----
