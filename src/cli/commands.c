@@ -90,7 +90,8 @@ const struct command commands[] = {
      "  --among=target      which table is searched: target or context\n"
      "  --titles=FILE       lines of id <TAB> title: titles are printed in the place of ids, and WORD may be one\n"
      "\n"
-     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
+     "A word that begins with -- is given behind a lone --. Lists with rows of their own (examples.mode = user) are words of\n"
+     "the target table: list:NAME; with examples.own = 0 they have none.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"

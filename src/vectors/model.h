@@ -18,7 +18,12 @@ float *model_matrix(const struct model *model, enum model_view view, uint64_t ro
 /* The same of rows[count]; NULL: the first `count`. */
 float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit);
 
-/* The row of a word, or -1 after fail() that names the nearest one. */
+/* How many rows, from the first on, have something of a view: lists, which come last, are no contexts, and where they are the
+ * mean of their items alone (examples.own = 0) no rows of theirs were trained. */
+uint64_t model_view_rows(const struct model *model, enum model_view view);
+/* -1 after fail() for a list that is the mean of its items alone. */
+int model_has_row(const struct model *model, uint64_t row);
+/* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none. */
 int64_t model_find(const struct model *model, const char *word);
 
 /* "target", "context", "sum", "normsum"; -1 after fail_usage() for another name. */

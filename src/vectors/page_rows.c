@@ -33,13 +33,8 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Rows that can be shown: lists with rows of their own are no contexts. */
-static uint64_t rows_of_view(const struct model *model, enum model_view view) {
-    return model->rows - (view == VIEW_CONTEXT ? model->vocab.lists : 0);
-}
-
 struct page_rows page_rows_of(const struct model *model, enum model_view view, uint64_t top, uint64_t listed) {
-    uint64_t all = rows_of_view(model, view);
+    uint64_t all = model_view_rows(model, view);
     if (listed < top) listed = top;
     return (struct page_rows){.view = view,
                               .count = listed < all ? listed : all,
@@ -67,7 +62,7 @@ static int choose_by_count(struct page_rows *rows, const uint64_t *counts, uint6
 static int choose(struct page_rows *rows, const struct model *model) {
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
-    uint64_t all = rows_of_view(model, rows->view);
+    uint64_t all = model_view_rows(model, rows->view);
     if (!is_in_order(model->vocab.counts, all)) return choose_by_count(rows, model->vocab.counts, all);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
     return 0;

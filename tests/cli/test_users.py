@@ -229,3 +229,18 @@ def test_lists_that_are_all_positives_have_no_mean(sptx):
     write(sptx, {"a": ["x"], "b": ["y"], "c": ["z"]})
     said = sptx.refuses("train", config(sptx), "--examples.own=0", "--negatives.count=1", "--run.dir=ones")
     assert "needs a list of 2 items" in said and said.endswith("the longest has 1; set examples.own = 1")
+
+
+def test_lists_that_are_means_alone_have_no_rows(sptx):
+    """What such rows began with is near nothing but by chance."""
+    write(sptx, baskets())
+    sptx("train", config(sptx, examples={"own": 0}))
+    for arguments in (["nearest", "run", "list:7"], ["analogy", "run", "1", "2", "list:7"],
+                      ["recommend", "run", "--items=list:7"], ["recommend", "run", "--items=1,list:7"]):
+        assert sptx.refuses(*arguments).startswith("'list:7' has no row in 'run': its lists are the mean of their items alone")
+    near = sptx("nearest", "run", "30", "--k=500").stdout.splitlines()
+    assert len(near) == 179 and not any(line.startswith("list:") for line in near)
+    sptx("report", "run", "--table=target", "--out=page.html")
+    assert "list:" not in sptx.path("page.html").read_text()
+    sptx("train", config(sptx, examples={"own": 0.5}), "--run.dir=both")
+    assert len(sptx("nearest", "both", "list:7", "--k=500").stdout.splitlines()) == 180 + 300 - 1

@@ -82,6 +82,27 @@ static void rows_of_lists(void **state) {
     }
 }
 
+/* examples.own = 0: what the list's row began with is not shown, asked or found. */
+static void lists_that_are_means_alone(void **state) {
+    static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n";
+    static const char *const keys[] = {"[examples]\nown = 0.001\n", "[examples]\nown = 0\n"};
+    for (int alone = 0; alone < 2; alone++) {
+        struct small_run lists;
+        struct model model;
+        small_run_make(&lists, vocabulary, 3, 2, targets, contexts);
+        small_write(lists.directory, "config.ini", keys[alone], strlen(keys[alone]));
+        assert_int_equal(model_open(&model, lists.directory), 0);
+        assert_int_equal(model_view_rows(&model, VIEW_TARGET), alone ? 2 : 3);
+        assert_int_equal(model_view_rows(&model, VIEW_NORMSUM), alone ? 2 : 3);
+        assert_int_equal(model_view_rows(&model, VIEW_CONTEXT), 2);
+        assert_int_equal(model_find(&model, "b"), 1);
+        if (alone) assert_failed_with((int)model_find(&model, "list:x"), "'list:x' has no row in");
+        else assert_int_equal(model_find(&model, "list:x"), 2);
+        model_close(&model);
+        small_run_remove(&lists);
+    }
+}
+
 static void names(void **state) {
     struct model model;
     assert_int_equal(model_open(&model, run.directory), 0);
@@ -174,7 +195,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(views, set_up, tear_down),
         cmocka_unit_test_setup_teardown(matrices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names, set_up, tear_down),
-        cmocka_unit_test(rows_of_lists),
+        cmocka_unit_test(rows_of_lists), cmocka_unit_test(lists_that_are_means_alone),
         cmocka_unit_test(not_a_number),
         cmocka_unit_test_setup_teardown(nothing_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_vocabulary, set_up, tear_down),
