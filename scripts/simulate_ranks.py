@@ -15,7 +15,7 @@ passes: far, rows are read for the parts and again for what their sums lead to; 
 what a kernel can reach (what ours does is measured in RESULTS.md). All rows are on the GPUs. A rank's gain ends where rows
 are so narrow that `fixed` is most of them, or where the sum is, which no number of ranks makes shorter.
 """
-import sys
+import argparse
 
 # One H200, measured (RESULTS.md): ms of a step with all columns and with half of them, of making its batch, and of all together.
 SHAPES = {
@@ -25,11 +25,12 @@ SHAPES = {
     "2,829,853 x 400, Adamax": {"columns": 400, "targets": 16384, "contexts": 68, "step": 2.96, "half": None, "batch": 0.12,
                                 "all": 65536 / 21.5e3, "passes": 1.2},
 }
+MOST_RANKS = 1024
 # GB/s each way of a rank, ms of latency, ms of each message.
 WAYS = {
     "near: NVLink of one machine": {"near": True, "bandwidth": 390, "latency": 0.014, "most": 8},
-    "far: 200 Gb/s a GPU": {"near": False, "bandwidth": 25, "latency": 0.035, "message": 0.001, "most": 1024},
-    "far: 400 Gb/s a GPU": {"near": False, "bandwidth": 50, "latency": 0.035, "message": 0.001, "most": 1024},
+    "far: 200 Gb/s a GPU": {"near": False, "bandwidth": 25, "latency": 0.035, "message": 0.001, "most": MOST_RANKS},
+    "far: 400 Gb/s a GPU": {"near": False, "bandwidth": 50, "latency": 0.035, "message": 0.001, "most": MOST_RANKS},
 }
 
 
@@ -58,8 +59,16 @@ def parts_of(shape, way, ranks):
     return rows, total, max(step + seen, shape["batch"])
 
 
+def count_of(text):
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of ranks from 1 to {MOST_RANKS}")
+    return int(text)
+
+
 def main():
-    counts = [int(count) for count in sys.argv[1:]] or [1, 2, 4, 8, 16, 32, 64]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ranks", metavar="RANKS", type=count_of, nargs="*")
+    counts = parser.parse_args().ranks or [1, 2, 4, 8, 16, 32, 64]
     for name, shape in SHAPES.items():
         for way_name, way in WAYS.items():
             print(f"{name}; {way_name}\n\n| ranks | rows, ms | sum, ms | all, ms | M pairs/s | times one GPU |\n|---|---|---|---|---|---|")

@@ -110,3 +110,10 @@ def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():
     near, far = rates["14,886,544 x 188, SGD; near: NVLink of one machine"], rates["14,886,544 x 188, SGD; far: 200 Gb/s a GPU"]
     assert near[0] == far[0] == 109 and len(near) == 2 and len(far) == 3
     assert near[1] > far[1]
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many", "1e3", "1025"])
+def test_the_simulation_wants_numbers_of_ranks(count):
+    told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "2", count], capture_output=True, text=True)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.endswith(f"'{count}' is not a whole number of ranks from 1 to 1024\n")

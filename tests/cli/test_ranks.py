@@ -305,6 +305,15 @@ def test_the_largest_model_is_planned_and_trained(small):
     assert done.returncode == ("more than 5% beside the plan" in done.stdout)
 
 
+@pytest.mark.parametrize("arguments", [["0"], ["-1"], ["two"], ["1.5"], ["1025"], ["2", "3"]])
+def test_the_largest_model_wants_a_number_of_gpus(small, arguments):
+    done = subprocess.run([ROOT / "scripts/largest_model.sh", *arguments], env={**ENVIRONMENT, "SPTX_WORK": str(small.path("work"))},
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100)
+    said = f"largest_model.sh: '{' '.join(arguments)}' is not one whole number of GPUs from 1 to 1024\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    assert not small.path("work").exists()
+
+
 # ---- what is refused ----
 
 def test_bad_input_is_one_sentence(small):
