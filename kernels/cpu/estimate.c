@@ -82,15 +82,16 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source yet */
-    uint64_t t = each->targets / blocks, c = each->contexts / blocks; /* of one block */
+    uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
+    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t kept = sizes->window ? (lock_free ? sizes->piece : CPU_GRAIN) + 2 * sizes->window : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
     put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
-    put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? t + 2 : 1) * span);
+    put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, span);
-    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? t * c : learn ? (t + 2) * c : 0);
+    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
 }

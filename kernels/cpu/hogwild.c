@@ -53,13 +53,12 @@ static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *b
         prefetch_row(cpu_weights(run->request->context, blocks->context[block->contexts + c]), run->dim);
 }
 
-static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t span) {
+static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span) {
     return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
                     "row pointers") ||
-                   mem_grow(&scratch->logits, &scratch->logit_capacity, (uint64_t)block->t * block->c, sizeof(float),
-                            "logits") ||
-                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, ((uint64_t)block->t + 2) * span,
-                            sizeof(float), "gradients") ||
+                   mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
+                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
+                            "gradients") ||
                    mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "gradients")
                ? -1
                : 0;
@@ -194,14 +193,14 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
     struct cpu_scratch *scratch = piece->scratch;
     struct hogwild_result *part = &scratch->part;
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
-    if (grow_scratch(scratch, block, run->span)) return -1;
+    int pool = run->backend->source.pool.on;
+    uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
+    if (grow_scratch(scratch, block, vectors, run->span)) return -1;
     float **targets = scratch->rows, **contexts = targets + block->t, *logits = scratch->logits;
     for (uint32_t t = 0; t < block->t; t++)
         targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c; c++)
         contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
-    int pool = run->backend->source.pool.on;
-    uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
     struct pooled pooled = {NULL, NULL, NULL};
     if (pool) pooled = pool_targets(run, scratch, targets, block->t);
     const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;

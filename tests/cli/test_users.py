@@ -1,4 +1,5 @@
 """examples.mode = user: lists have rows of their own, in the target table, and items are contexts."""
+import json
 import random
 
 import numpy
@@ -244,3 +245,15 @@ def test_lists_that_are_means_alone_have_no_rows(sptx):
     assert "list:" not in sptx.path("page.html").read_text()
     sptx("train", config(sptx, examples={"own": 0.5}), "--run.dir=both")
     assert len(sptx("nearest", "both", "list:7", "--k=500").stdout.splitlines()) == 180 + 300 - 1
+
+
+@pytest.mark.parametrize("update", ["batch", "hogwild"])
+def test_a_long_list_needs_memory_for_its_items_and_not_for_their_pairs(sptx, update):
+    """The 10,000 items of the mean are one vector to the 10,000 positives."""
+    write(sptx, {"long": [str(i) for i in range(20000)], "short": ["1", "2"]})
+    keys = {"examples": {"own": 0.5, "pooled": 0}, "train": {"update": update, "loss": "softmax", "epochs": 1}}
+    if update == "hogwild":
+        keys = {**keys, "train": {**keys["train"], "loss": "logistic", "score": "dot"}, "optimizer": {"rule": "adagrad"}}
+    ini = config(sptx, **keys)
+    assert json.loads(sptx("plan", ini, "--json").stdout)["host_needed"] < 60e6
+    sptx("train", ini)
