@@ -68,15 +68,18 @@ watch_memory() {
 most() { awk -v k="$1" -v r="$2" '$1 == k && $2 == r && $3 > most { most = $3 } END { printf "%.0f", most }' "$work/largest-memory"; }
 rm -f "$work"/largest-pid.*
 watch_memory >"$work/largest-memory" 2>/dev/null &
-watcher=$!
-trap 'kill $watcher 2>/dev/null || :' EXIT
+watcher=$! runner=
+trap 'kill $watcher $runner 2>/dev/null || :' EXIT
+trap 'exit 1' HUP INT TERM # mpirun and what it holds would go on without the script
 began=$(date +%s)
 mpirun --bind-to none --oversubscribe -n "$gpus" sh -c 'echo $$ >"$0.$OMPI_COMM_WORLD_RANK"; exec "$@"' "$work/largest-pid" \
-    "$program" bench ranks "$work/largest.ini" $keys --model.dim="$dim" --steps="$steps" --json >"$work/largest.json" 2>"$work/largest.log" </dev/null ||
+    "$program" bench ranks "$work/largest.ini" $keys --model.dim="$dim" --steps="$steps" --json >"$work/largest.json" 2>"$work/largest.log" </dev/null &
+runner=$!
+wait $runner ||
     { grep '^sptx-w2v: ' "$work/largest.log" >&2 || tail -n 20 "$work/largest.log" >&2; exit 1; }
 ended=$(date +%s)
 kill $watcher
-trap - EXIT
+trap - EXIT HUP INT TERM
 
 # ---- what it took ----
 

@@ -305,6 +305,25 @@ def test_the_largest_model_is_planned_and_trained(small):
     assert done.returncode == ("more than 5% beside the plan" in done.stdout)
 
 
+def test_the_largest_model_takes_its_ranks_along(small):
+    """A script that is told to end leaves no ranks behind, which hold all memory of a machine."""
+    tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 1000000,
+             "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
+    script = subprocess.Popen([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    files = [small.path("work", f"largest-pid.{rank}") for rank in range(2)]
+    try:
+        assert wait_for(lambda: all(file.exists() and file.read_text().endswith("\n") for file in files), script)
+        ranks = [pathlib.Path("/proc", file.read_text().strip()) for file in files]
+    finally:
+        script.terminate()
+    assert script.wait(30) == 1
+    until = time.monotonic() + 30
+    while any(rank.exists() for rank in ranks) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(rank.exists() for rank in ranks)
+
+
 @pytest.mark.parametrize("arguments", [["0"], ["-1"], ["two"], ["1.5"], ["1025"], ["2", "3"]])
 def test_the_largest_model_wants_a_number_of_gpus(small, arguments):
     done = subprocess.run([ROOT / "scripts/largest_model.sh", *arguments], env={**ENVIRONMENT, "SPTX_WORK": str(small.path("work"))},
