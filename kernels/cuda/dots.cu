@@ -43,9 +43,9 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
 }
 
 static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    dot_kernel *windows = stage->one_target || !exchange_is_near(b->exchange) ? NULL : dot_windows_near(v->quads);
-    if (!windows) return launch_passes(b, stage, v, slots);
-    return launch_resident(b, windows, blocks_for(stage->sizes.blocks, CTA / 32), v);
+    struct dot_kernels near = dot_kernels_near(v->quads);
+    if (stage->one_target || !exchange_is_near(b->exchange) || !near.many) return launch_passes(b, stage, v, slots);
+    return launch_resident(b, near.many, blocks_for((uint64_t)stage->sizes.blocks * near.many_threads, CTA), v);
 }
 
 int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {

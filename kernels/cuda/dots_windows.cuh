@@ -1,137 +1,183 @@
-/* dots_windows: dots.cuh for windows: blocks of several targets whose rows a warp holds; and which of all kernels rows take.
+/* dots_windows: dots.cuh for windows: blocks of several targets whose rows a warp holds, or a part of one, side by side with
+ * other blocks; and which of all kernels rows take.
  *
  * In DOTS_NEAR blocks are taken in their order by thread blocks that are resident all at once, on every rank, so that the
- * earliest block that waits is always worked on by all.
+ * earliest block that waits is always worked on by all. So are those beside it in a warp, which go on together: a rank whose
+ * rows are wider has them in warps of one thread block, which begin them together.
  */
 #ifndef SPTX_CUDA_DOTS_WINDOWS_CUH
 #define SPTX_CUDA_DOTS_WINDOWS_CUH
 
 #include "dots.cuh"
 
-/* What a warp holds of a window at a time: so many of its targets and contexts. */
+/* What G lanes hold of a window at a time: so many of its targets and contexts. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
 
-/* N rows of `found`, from lane `first` on, a lane each; zeros for those that are none. */
-template <int N, int VEC>
+/* N rows of `found`, from lane `first` of the group on, a lane each; zeros for those that are none. */
+template <int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
                                                  uint32_t quads) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const char *row = (const char *)__shfl_sync(ALL_LANES, found, first + i);
-        if (row) read_row<32, VEC>(rows[i], row, threadIdx.x & 31, quads);
+        const char *row = (const char *)__shfl_sync(ALL_LANES, found, first + i, G);
+        if (row) read_row<G, VEC>(rows[i], row, threadIdx.x % G, quads);
         else clear_row<VEC>(rows[i]);
     }
 }
 
-/* Lane j x CC + k has the dot product of target j and context k. */
-template <int TT, int CC, int VEC>
-static __device__ __forceinline__ float dot_tile(const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC]) {
-    float logits[TT * CC];
+/* Terms of a tile that a lane has: term i = j x CC + k, of target j and context k, is number i / G of lane i % G. */
+template <int G, int VEC> static constexpr int TERMS = (tile<VEC>::targets * tile<VEC>::contexts + G - 1) / G;
+
+template <int G, int TT, int CC, int VEC>
+static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC],
+                                                float (&logit)[TERMS<G, VEC>]) {
+    float products[TT * CC];
 #pragma unroll
     for (int j = 0; j < TT; j++)
 #pragma unroll
-        for (int k = 0; k < CC; k++) logits[j * CC + k] = dot_rows<VEC>(x[j], w[k]);
-    return sum_over_warp(logits);
+        for (int k = 0; k < CC; k++) products[j * CC + k] = dot_rows<VEC>(x[j], w[k]);
+    sum_over_lanes<G>(products, logit);
 }
 
-/* The gradients that the tile's `count` targets and its contexts gain, by the coefficients that lanes have as
- * dot_tile() leaves them. The targets' lie in memory, row after row; with the first tile of contexts they begin. */
-template <int TT, int CC, int VEC>
+/* The gradients that the tile's `count` targets and its contexts gain, by the lanes' coefficients. The targets' lie in memory,
+ * row after row; with the first tile of contexts they begin. */
+template <int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
                                                  const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
-                                                 float coefficient, float *gradients, uint32_t count, bool begin) {
-    uint32_t lane = threadIdx.x & 31;
+                                                 const float (&coefficient)[TERMS<G, VEC>], float *gradients, uint32_t count,
+                                                 bool begin) {
+    uint32_t tid = threadIdx.x % G, most = most_beside<G>(count);
 #pragma unroll
     for (int j = 0; j < TT; j++) {
-        if (j >= count) continue;
+        if (j >= most) continue;
         char *gradient = (char *)(gradients + (uint64_t)j * v.span);
         float4 sum[VEC];
-        if (begin) clear_row<VEC>(sum);
-        else read_row<32, VEC>(sum, gradient, lane, v.quads);
+        if (begin || j >= count) clear_row<VEC>(sum);
+        else read_row<G, VEC>(sum, gradient, tid, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) {
-            float by = __shfl_sync(ALL_LANES, coefficient, j * CC + k);
+            float by = __shfl_sync(ALL_LANES, coefficient[(j * CC + k) / G], (j * CC + k) % G, G);
             add_row<VEC>(sum, by, w[k]);
             add_row<VEC>(gained[k], by, x[j]);
         }
-        write_row<32, VEC>(sum, gradient, lane, v.quads);
+        if (j < count) write_row<G, VEC>(sum, gradient, tid, v.quads);
     }
 }
 
-/* The logit of a lane's target and context; every lane with a real one has its own slot. */
-template <int TT, int CC, int VEC, int MODE>
-static __device__ __forceinline__ float find_logit(const struct step_view &v, const float4 (&x)[TT][VEC],
-                                                   const float4 (&w)[CC][VEC], uint64_t term, bool real) {
-    float logit = 0;
-    if constexpr (MODE != DOTS_COLLECT) logit = dot_tile<TT, CC, VEC>(x, w);
-    if (MODE == DOTS_ALONE || !real) return logit;
-    if constexpr (MODE == DOTS_COLLECT) logit = exchange_kept(v.exchange, term);
-    if constexpr (MODE != DOTS_COLLECT) exchange_post(v.exchange, term, logit);
-    if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term, logit);
-    else logit = exchange_collect(v.exchange, term, logit);
-    return logit;
+/* The logits of a lane's terms; every real one has its own slot. All are posted before one is waited for. */
+template <int MODE, int N>
+static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
+                                                       const bool (&real)[N]) {
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        if (!real[n]) continue;
+        if constexpr (MODE == DOTS_COLLECT) logit[n] = exchange_kept(v.exchange, term[n]);
+        else exchange_post(v.exchange, term[n], logit[n]);
+        if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term[n], logit[n]);
+    }
+#pragma unroll
+    for (int n = 0; n < N && MODE != DOTS_POST; n++)
+        if (real[n]) logit[n] = exchange_collect(v.exchange, term[n], logit[n]);
 }
 
-/* A warp a block. A tile of contexts and what they gain stays in registers while the targets pass; where there are more
- * contexts, the targets pass again and add to their gradients. */
-template <int VEC, int MODE>
-static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block) {
-    constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts;
-    constexpr uint32_t AHEAD = 32 / TT * TT; /* targets looked up at a time, a lane each */
-    uint32_t lane = threadIdx.x & 31;
-    if (block >= v.counts->blocks) return;
-    uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1];
-    uint32_t c0 = v.context_starts[block], c1 = v.context_starts[block + 1];
-    uint32_t positives = v.positives[block], my_target = lane / CC, my_slot = lane % CC;
+/* The loss of a lane's terms, and their coefficients; `positives` of the tile's contexts are. */
+template <int G, int CC, int N>
+static __device__ __forceinline__ double coefficients_of(const struct step_view &v, const float (&logit)[N],
+                                                         const bool (&real)[N], uint32_t positives, float (&coefficient)[N]) {
     float scale = scale_of(v);
     double loss = 0;
-    for (uint32_t first = c0; first < c1; first += CC) {
-        struct found_row context = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], first + lane,
-                                            lane < CC && first + lane < c1);
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        bool positive = (n * G + threadIdx.x % G) % CC < positives;
+        coefficient[n] = real[n] ? sgns_coefficient(logit[n], positive ? 1.0f : 0.0f) * scale : 0;
+        if (real[n]) loss += (double)loss_of(logit[n], positive);
+    }
+    return loss;
+}
+
+/* Where a block's targets, contexts and terms lie; of none, no rows. */
+struct window {
+    uint32_t target, targets, context, contexts, positives, terms;
+};
+static __device__ __forceinline__ struct window window_of(const struct step_view &v, uint32_t block) {
+    if (block >= v.counts->blocks) return {};
+    uint32_t t0 = v.target_starts[block], c0 = v.context_starts[block];
+    return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
+}
+
+/* G lanes a block; the blocks of a warp, side by side, take as many rounds as the largest of them needs. A tile of contexts and
+ * what they gain stays in registers while the targets pass; where there are more contexts, the targets pass again and add to
+ * their gradients. */
+template <int G, int VEC, int MODE>
+static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block) {
+    constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
+    constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up at a time, a lane each */
+    uint32_t lane = threadIdx.x % G;
+    struct window own = window_of(v, block);
+    uint32_t most_contexts = most_beside<G>(own.contexts), most_targets = most_beside<G>(own.targets);
+    double loss = 0;
+    for (uint32_t first = 0; first < most_contexts; first += CC) {
+        struct found_row context = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], own.context + first + lane,
+                                            lane < CC && first + lane < own.contexts);
         struct found_row target = {0, 0, 0};
         float4 w[CC][VEC], gained[CC][VEC];
-        read_tile<CC, VEC>(w, context.weights, 0, v.quads);
+        read_tile<G, CC, VEC>(w, context.weights, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
-        bool real = __shfl_sync(ALL_LANES, context.weights, my_slot) && lane < TT * CC;
-        bool positive = first - c0 + my_slot < positives;
-        for (uint32_t done = 0; t0 + done < t1; done += TT) {
-            uint32_t at = t0 + done;
+        bool there[N]; /* a lane's contexts */
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            there[n] = __shfl_sync(ALL_LANES, context.weights, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
+        for (uint32_t done = 0; done < most_targets; done += TT) {
+            uint32_t left = done < own.targets ? own.targets - done : 0;
             if (done % AHEAD == 0)
-                target = find_row(v.target, v.counts->cold_first[SIDE_TARGET], at + lane, at + lane < t1);
+                target = find_row(v.target, v.counts->cold_first[SIDE_TARGET], own.target + done + lane, lane < left);
             float4 x[TT][VEC];
-            read_tile<TT, VEC>(x, target.weights, done % AHEAD, v.quads);
-            bool alive = real && at + my_target < t1;
-            uint64_t term = v.term_starts[block] + (uint64_t)(done + my_target) * (c1 - c0) + first - c0 + my_slot;
-            float logit = find_logit<TT, CC, VEC, MODE>(v, x, w, term, alive);
-            if (MODE == DOTS_POST) continue;
-            float coefficient = alive ? sgns_coefficient(logit, positive ? 1.0f : 0.0f) * scale : 0;
-            if (alive) loss += (double)loss_of(logit, positive);
-            if (v.loss_only) continue;
-            gain_tile<TT, CC, VEC>(v, x, w, gained, coefficient, v.target_gradients + (uint64_t)at * v.span, t1 - at,
-                                   first == c0);
+            float logit[N];
+            uint64_t term[N];
+            bool real[N];
+            read_tile<G, TT, VEC>(x, target.weights, done % AHEAD, v.quads);
+#pragma unroll
+            for (int n = 0; n < N; n++) {
+                uint32_t j = (n * G + lane) / CC, k = (n * G + lane) % CC;
+                real[n] = there[n] && j < left;
+                term[n] = own.terms + (uint64_t)(done + j) * own.contexts + first + k;
+            }
+            if constexpr (MODE != DOTS_COLLECT) dot_tile<G, TT, CC, VEC>(x, w, logit);
+            if constexpr (MODE != DOTS_ALONE) exchange_logits<MODE>(v, logit, term, real);
+            if constexpr (MODE != DOTS_POST) {
+                float coefficient[N], *gradients = v.target_gradients + (own.target + done) * v.span;
+                uint32_t positives = first < own.positives ? own.positives - first : 0;
+                loss += coefficients_of<G, CC>(v, logit, real, positives, coefficient);
+                if (!v.loss_only) gain_tile<G, TT, CC, VEC>(v, x, w, gained, coefficient, gradients, left, first == 0);
+            }
         }
 #pragma unroll
         for (int k = 0; k < CC && !v.loss_only && MODE != DOTS_POST; k++)
-            if (first + k < c1)
-                write_row<32, VEC>(gained[k], (char *)(v.context_gradients + (uint64_t)(first + k) * v.span), lane,
-                                   v.quads);
+            if (first + k < own.contexts)
+                write_row<G, VEC>(gained[k], (char *)(v.context_gradients + (own.context + first + k) * v.span), lane, v.quads);
     }
     if (MODE == DOTS_POST) return;
-    loss = warp_sum(loss);
-    for (uint32_t t = t0 + lane; t < t1; t += 32) v.losses[t] = t == t0 ? loss : 0; /* a loss a target is summed */
+    loss = warp_sum<G>(loss);
+    for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* a loss a target is summed */
 }
 
-template <int VEC, int MODE>
-static __global__ void __launch_bounds__(CTA) dot_windows(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t WARPS = CTA / 32;
-    uint32_t warp = threadIdx.x / 32;
+/* Thread blocks of dot_windows on a multiprocessor at least: they leave the registers that a tile of one quad a thread takes. */
+static constexpr int resident_windows(int quads, int mode) {
+    return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
+}
+
+template <int G, int VEC, int MODE>
+static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
+    dot_windows(const __grid_constant__ struct step_view v) {
+    constexpr uint32_t GROUPS = CTA / G;
+    uint32_t group = threadIdx.x / G;
     if constexpr (MODE == DOTS_NEAR)
-        for (uint32_t at = blockIdx.x; at * WARPS < v.counts->blocks; at += gridDim.x)
-            dot_window<VEC, MODE>(v, at * WARPS + warp);
-    else dot_window<VEC, MODE>(v, blockIdx.x * WARPS + warp);
+        for (uint32_t at = blockIdx.x; at * GROUPS < v.counts->blocks; at += gridDim.x)
+            dot_window<G, VEC, MODE>(v, at * GROUPS + group);
+    else dot_window<G, VEC, MODE>(v, blockIdx.x * GROUPS + group);
 }
 
 /* ---- which kernels ---- */
@@ -160,7 +206,7 @@ template <int MODE> struct of_mode {
         static struct dot_kernels get(void) {
             if constexpr (G > 32 && MODE == DOTS_NEAR) return {};
             else if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
-            else return {NULL, NULL, 0, dot_windows<VEC, MODE>, 32};
+            else return {NULL, NULL, 0, dot_windows<G, VEC, MODE>, G};
         }
     };
 };
@@ -168,7 +214,7 @@ template <int MODE> struct of_mode {
 /* slots: of the records; where no state is read, 0. */
 template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
     struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
-    struct dot_kernels many = kernels_for<of_mode<MODE>::template many>(quads, 0);
+    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
     k.many = many.many;
     k.many_threads = many.many_threads;
     return k;
@@ -177,8 +223,8 @@ template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uin
 struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
 struct dot_kernels dot_kernels_post(uint32_t quads);                  /* dots_ranks.cu */
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
-/* Waits for other ranks, so it is launched with as many thread blocks as the GPU holds at once. NULL: rows of more than 512
- * columns. */
-dot_kernel *dot_windows_near(uint32_t quads);
+/* `many` alone, which waits for other ranks, so that it is launched with as many thread blocks as the GPU holds at once. NULL:
+ * rows of more than 512 columns. */
+struct dot_kernels dot_kernels_near(uint32_t quads);
 
 #endif

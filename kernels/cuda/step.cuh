@@ -1,6 +1,6 @@
 /* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above. Where a warp meets many rows
- * with one target, narrow rows take a part of it each (kernels_for_narrow).
+ * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above. Narrow rows take a
+ * part of a warp each (kernels_for_short), narrower parts where a warp meets many rows with one target (kernels_for_narrow).
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -199,6 +199,12 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
     if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
     if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
     return kernels_by_slots<Family, 128, 8>(slots);
+}
+/* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
+template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t slots) {
+    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
+    if (quads <= 16) return kernels_by_slots<Family, 16, 1>(slots);
+    return kernels_for<Family>(quads, slots);
 }
 /* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
  * all of them at once, and each coefficient is worked out once instead of by the whole warp. */

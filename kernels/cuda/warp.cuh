@@ -1,4 +1,4 @@
-/* warp: sums over the lanes of a warp. */
+/* warp: sums over the lanes of a warp, or of groups of G lanes side by side in it. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
@@ -10,8 +10,15 @@ static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
 
-static __device__ __forceinline__ double warp_sum(double x) {
-    for (int width = 16; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width);
+/* Over groups of G lanes side by side. */
+template <int G = 32> static __device__ __forceinline__ double warp_sum(double x) {
+    for (int width = G / 2; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width);
+    return x;
+}
+
+/* The largest that a lane of the groups side by side has at this place of its group. */
+template <int G> static __device__ __forceinline__ uint32_t most_beside(uint32_t x) {
+    for (int width = G; width < 32; width *= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, width));
     return x;
 }
 
@@ -39,12 +46,35 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-template <int N> __device__ __forceinline__ float sum_over_warp(float (&v)[N]) {
+/* The same over groups of G lanes side by side, each with values of its own; N <= G. */
+template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
 #pragma unroll
-    for (int mask = M; mask < 32; mask *= 2) sum += __shfl_xor_sync(ALL_LANES, sum, mask);
+    for (int mask = M; mask < G; mask *= 2) sum += __shfl_xor_sync(ALL_LANES, sum, mask);
     return sum;
+}
+template <int N> __device__ __forceinline__ float sum_over_warp(float (&v)[N]) {
+    return sum_over_group<32>(v);
+}
+
+/* Any number of values: lane l of a group gets the sums of values l, l + G, l + 2 G .. */
+template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(float (&v)[N], float (&sums)[S]) {
+    static_assert(S == (N + G - 1) / G, "a sum for each value");
+    constexpr int whole = N / G;
+#pragma unroll
+    for (int s = 0; s < whole; s++) {
+        float part[G];
+#pragma unroll
+        for (int i = 0; i < G; i++) part[i] = v[s * G + i];
+        sums[s] = sum_over_group<G>(part);
+    }
+    if constexpr (whole < S) {
+        float rest[N - whole * G];
+#pragma unroll
+        for (int i = 0; i < N - whole * G; i++) rest[i] = v[whole * G + i];
+        sums[whole] = sum_over_group<G>(rest);
+    }
 }
 
 #endif

@@ -28,6 +28,12 @@ def exchange_ways():
 GPU_RUNS = {
     "norms": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 130}},
     "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
+    # 64 and 58 columns, 32 and 32, 36 and 30: several windows to a warp on both ranks, as many or not.
+    "halves of warps": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 122}},
+    "quarters": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5, "clip": 0.3},
+                 "model": {"dim": 64}},
+    "halves and quarters": {"negatives": {"per": "example", "count": 9}, "optimizer": {"rule": "adagrad"},
+                            "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
     "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},

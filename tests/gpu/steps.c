@@ -137,7 +137,8 @@ out:
 
 void test_steps(void) {
     static const uint32_t dims[] = {1,   31,  32,  33,  100, 128,  188,  300,  400,  496,  512, 129,
-                                    256, 257, 384, 385, 513, 1000, 1024, 1025, 2048, 2049, 4096};
+                                    60,  61,  64,  65,   68,   256,  257,  384,  385, 513, 1000, 1024,
+                                    1025, 2048, 2049, 4096};
     static const size_t often = 11; /* of the others, each with a third of the rules */
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -165,7 +166,7 @@ void test_steps(void) {
 /* Blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are left
  * out. */
 void test_wide_windows(void) {
-    static const uint32_t dims[] = {20, 128, 200, 300, 512, 600};
+    static const uint32_t dims[] = {20, 32, 33, 61, 64, 65, 128, 200, 300, 512, 600};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     struct corpus c;
@@ -188,6 +189,7 @@ void test_wide_windows(void) {
 
 /* Rows in thousands of places at once: the pieces and their sums. */
 void test_frequent_rows(void) {
+    static const uint32_t dims[] = {600, 128, 64, 20};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     struct corpus c;
@@ -200,7 +202,7 @@ void test_frequent_rows(void) {
         s.exclude = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r += 4)
-            compare_steps(cpu, gpu, &rules[r], r % 8 ? 128 : 600, 6, PLACES[(size_t)r % PLACE_PAIRS], 1, 2500, 1,
+            compare_steps(cpu, gpu, &rules[r], dims[r / 4 % 4], 6, PLACES[(size_t)r % PLACE_PAIRS], 1, 2500, 1,
                           "frequent rows");
     }
     tolerance = 3e-5;
@@ -228,6 +230,7 @@ static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n)
 
 void test_pieces(void) {
     static const uint32_t counts[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 640, 4096, 4097};
+    static const uint32_t dims[] = {20, 600, 64, 68};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     struct corpus c;
@@ -239,7 +242,7 @@ void test_pieces(void) {
         s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
-            compare_steps(cpu, gpu, &rules[r], r % 2 ? 600 : 20, c.rows, PLACES[(size_t)r % PLACE_PAIRS], 1,
+            compare_steps(cpu, gpu, &rules[r], dims[r % 4], c.rows, PLACES[(size_t)r % PLACE_PAIRS], 1,
                           example_count(&s), 1, windows ? "counted rows of windows" : "counted rows of lines");
     }
     tolerance = 3e-5;
