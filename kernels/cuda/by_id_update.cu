@@ -44,7 +44,9 @@ static __global__ void __launch_bounds__(CTA)
             read_row<G, VEC>(row, (const char *)(u.summands + place * v.span), tid, v.quads);
             add_row<VEC>(sum, 1, row);
         }
-        end_piece<G, VEC, NS>(item, u.ids.rows.distinct_starts, sum, w, held, weights, state, u.partials, tid, v);
+        group_wait<G>();
+        float squares = sum_squares<G, VEC>(sum, v);
+        end_piece<G, VEC, NS>(item, u.ids.rows.distinct_starts, sum, squares, w, held, weights, state, u.partials, tid, v);
     }
 }
 

@@ -129,25 +129,29 @@ static __device__ __forceinline__ void begin_piece(bool last, float4 (&w)[VEC], 
     read_state<G, VEC, NS>(held, state, tid, v);
 }
 
-/* The row's gradient `sum`, of so many places, shortened where the rule bounds it. */
+/* The squares of a row's gradient `sum`, where the rule bounds its norm. By all threads of a warp. */
 template <int G, int VEC>
-static __device__ __forceinline__ void clip_sum(float4 (&sum)[VEC], uint32_t places, const struct step_view &v) {
+static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
+    if (!(v.rule.constants.clip > 0)) return 0;
     float squares[1] = {dot_rows<VEC>(sum, sum)};
     group_sum<G, 1>(squares);
-    scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, squares[0]));
+    return squares[0];
 }
 
-/* The rule, or the partial sum. starts: distinct_starts of the row set. */
+/* The rule, on the gradient shortened where the rule bounds it, or the partial sum. starts: distinct_starts of the row set. All
+ * threads of the group have read the row's update count. */
 template <int G, int VEC, int NS>
 static __device__ __forceinline__ void end_piece(const struct item &item, const uint32_t *starts, float4 (&sum)[VEC],
-                                                 float4 (&w)[VEC], struct held_row<VEC, NS> &held, char *weights,
-                                                 char *state, float *partials, uint32_t tid,
+                                                 float squares, float4 (&w)[VEC], struct held_row<VEC, NS> &held,
+                                                 char *weights, char *state, float *partials, uint32_t tid,
                                                  const struct step_view &v) {
-    bool last = item.partial == DRAW_NONE;
-    group_wait<G>(); /* all have read the row's update count */
-    if (last && v.rule.constants.clip > 0) clip_sum<G, VEC>(sum, starts[item.row + 1] - starts[item.row], v);
-    if (last) update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
-    else write_row<G, VEC>(sum, (char *)(partials + item.partial * v.span), tid, v.quads);
+    if (item.partial != DRAW_NONE) {
+        write_row<G, VEC>(sum, (char *)(partials + item.partial * v.span), tid, v.quads);
+        return;
+    }
+    float clip = v.rule.constants.clip;
+    if (clip > 0) scale_row<VEC>(sum, rule_share(clip, starts[item.row + 1] - starts[item.row], squares));
+    update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
 }
 
 #endif

@@ -20,23 +20,26 @@
 template <int G, int VEC, int NS>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
-    constexpr uint32_t GROUPS = CTA / G;
+    constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, count = *work.count, cold_first = v.counts->cold_first[work.side];
-    for (uint32_t row = blockIdx.x * GROUPS + threadIdx.x / G; row < count; row += gridDim.x * GROUPS) {
+    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
+    for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
+        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* beside the last ones there is none */
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
-        if (places < 2) continue;
         uint32_t id = side.rows.distinct_ids[row];
-        if (row_has_bit(work.frozen, id)) continue; /* as in accumulate: nobody has posted its squares */
+        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* of others nobody has posted squares */
+        if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(true, w, held, weights, state, tid, v);
-        read_row<G, VEC>(sum, (const char *)(work.row_sums + row * v.span), tid, v.quads);
-        float squares[1] = {dot_rows<VEC>(sum, sum)};
-        group_sum<G, 1>(squares); /* all have read the row's update count, too */
-        float all = lane == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), squares[0]) : 0;
-        all = __shfl_sync(ALL_LANES, all, 0);
+        begin_piece<G, VEC, NS>(real, w, held, weights, state, tid, v);
+        if (real) read_row<G, VEC>(sum, (const char *)(work.row_sums + row * v.span), tid, v.quads);
+        else clear_row<VEC>(sum);
+        group_wait<G>(); /* all have read the row's update count */
+        float own = sum_squares<G, VEC>(sum, v);
+        float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), own) : 0;
+        all = __shfl_sync(ALL_LANES, all, 0, LANES);
+        if (!real) continue;
         scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, all));
         update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
     }
@@ -93,7 +96,7 @@ template <int G, int VEC, int NS> struct sum_family {
 };
 
 static struct sums sums_for(const struct record_layout *layout, int learned) {
-    struct sums k = kernels_for<sum_family>(layout->span / 4, layout->slots);
+    struct sums k = kernels_for_short<sum_family>(layout->span / 4, layout->slots);
     if (learned) k.accumulate = accumulate_learned(layout->span / 4, layout->slots);
     return k;
 }

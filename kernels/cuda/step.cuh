@@ -78,6 +78,11 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
 
 /* ---- a row in registers ---- */
 
+/* Lanes of a warp that work on one row. */
+template <int G> static constexpr __host__ __device__ int lanes_of() {
+    return G < 32 ? G : 32;
+}
+
 template <int G, int VEC>
 static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
@@ -128,20 +133,21 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane each. */
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. */
 template <int G, int VEC, int U>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
+    constexpr int LANES = lanes_of<G>();
     float4 row[U][VEC];
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) & 31);
+        const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
         if (i + u < here) read_row<G, VEC>(row[u], from, tid, quads);
         else clear_row<VEC>(row[u]);
     }
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
+        float by = __shfl_sync(ALL_LANES, factor, (i + u) % LANES, LANES);
         if (i + u < here) add_row<VEC>(sum, by, row[u]);
     }
 }
@@ -149,7 +155,7 @@ static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned lo
 /* Sums over the threads of a group, the same bits in all of them. */
 template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
 #pragma unroll
-    for (int width = (G < 32 ? G : 32) / 2; width; width /= 2)
+    for (int width = lanes_of<G>() / 2; width; width /= 2)
 #pragma unroll
         for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
     if constexpr (G > 32) {
@@ -168,8 +174,13 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
     }
 }
 
+/* The first of the groups that a warp has, or is a part of, in its thread block: what a warp's groups begin together. */
+template <int G> static __device__ __forceinline__ uint32_t first_of_warp() {
+    return threadIdx.x / 32 * 32 / G;
+}
+
 template <int G> static __device__ __forceinline__ void group_wait() {
-    if (G == 32) __syncwarp();
+    if (G <= 32) __syncwarp();
     else __syncthreads();
 }
 

@@ -39,21 +39,22 @@ static __device__ __forceinline__ const char *summand(const struct step_view &v,
                     v.counts->cold_first[SIDE_TARGET]);
 }
 
-/* The summands of a piece in their order, U rows in flight at once. */
+/* The summands of a piece in their order, U rows in flight at once. A warp's pieces take as many rounds as the longest needs. */
 template <int G, int VEC, bool LEARNED>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
                                                  const struct live_side &side, const struct work &work,
                                                  const struct item &item) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < 4 ? rows_at_once(4 * VEC, REGISTERS) : 4;
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
+    constexpr uint32_t LANES = lanes_of<G>();
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x % LANES, most = most_beside<LANES>(item.count);
     clear_row<VEC>(sum);
-    for (uint32_t base = 0; base < item.count; base += 32) {
-        uint32_t here = item.count - base < 32 ? item.count - base : 32;
+    for (uint32_t base = 0; base < most; base += LANES) {
+        uint32_t here = base < item.count ? min(item.count - base, LANES) : 0, rounds = min(most - base, LANES);
         float factor = 0;
         unsigned long long found = 0;
         if (lane < here)
             found = (unsigned long long)(uintptr_t)summand<LEARNED>(v, side, work, item.first + base + lane, &factor);
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
+        for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
     }
 }
 
@@ -61,10 +62,12 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
 template <int G, int VEC>
 static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                const struct work &work, const struct item &item, const char *weights) {
+    constexpr uint32_t LANES = lanes_of<G>();
     float own = 0;
     float4 row[VEC];
-    for (uint32_t i = threadIdx.x & 31; i < item.count; i += 32) own += work.own[side.rows.order[item.first + i]];
-    for (int width = 16; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
+    for (uint32_t i = threadIdx.x % LANES; i < item.count; i += LANES) own += work.own[side.rows.order[item.first + i]];
+    for (int width = LANES / 2; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
+    if (!item.count) return; /* none, beside one */
     read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
@@ -75,14 +78,31 @@ static __device__ __forceinline__ uint64_t squares_of(const struct live_side &si
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }
 
+/* Whether a piece that ends its row leaves the gradient to finish_rows: its squares over all ranks are wanted. */
+static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
+    return work.row_sums && item.partial == DRAW_NONE &&
+           side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
+}
+
 /* A row's whole gradient, kept until its squares over all ranks are known. */
 template <int G, int VEC>
-static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], uint32_t row, uint32_t tid, const struct live_side &side,
-                                                const struct work &work, const struct step_view &v) {
-    float squares[1] = {dot_rows<VEC>(sum, sum)};
-    group_sum<G, 1>(squares);
+static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], float squares, uint32_t row, uint32_t tid,
+                                                const struct live_side &side, const struct work &work,
+                                                const struct step_view &v) {
     write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
-    if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares[0]);
+    if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares);
+}
+
+/* The piece of work at `at` of `count`; none where there are no more, or the row stays. */
+template <bool LEARNED>
+static __device__ __forceinline__ bool take_item(const struct live_side &side, const struct work &work, uint32_t at,
+                                                 uint32_t count, struct item *item) {
+    *item = {0, 0, 0, DRAW_NONE};
+    if (at >= count) return false;
+    *item = work.items[at];
+    if (!LEARNED || !row_has_bit(work.frozen, side.rows.distinct_ids[item->row])) return true;
+    item->count = 0;
+    return false;
 }
 
 template <int G, int VEC, int NS, bool LEARNED>
@@ -91,23 +111,23 @@ static __global__ void __launch_bounds__(CTA)
     constexpr uint32_t GROUPS = CTA / G;
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
-    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
-        struct item item = work.items[at];
+    for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
+        struct item item;
+        bool real = take_item<LEARNED>(side, work, first + threadIdx.x / G, count, &item);
+        if (G >= 32 && !real) continue;
         uint32_t id = side.rows.distinct_ids[item.row];
-        if (LEARNED && row_has_bit(work.frozen, id)) continue;
         char *weights = live_row(side.weights, id, item.row, cold_first);
         char *state = live_row(side.state, id, item.row, cold_first);
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+        begin_piece<G, VEC, NS>(real && item.partial == DRAW_NONE, w, held, weights, state, tid, v);
         sum_piece<G, VEC, LEARNED>(sum, v, side, work, item);
         if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
-        if (work.row_sums && item.partial == DRAW_NONE &&
-            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1) {
-            keep_sum<G, VEC>(sum, item.row, tid, side, work, v);
-            continue;
-        }
-        end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, w, held, weights, state, v.partials, tid, v);
+        group_wait<G>(); /* all have read the row's update count */
+        float squares = sum_squares<G, VEC>(sum, v);
+        if (!real) continue;
+        if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
+        else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, v.partials, tid, v);
     }
 }
 

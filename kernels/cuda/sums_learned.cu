@@ -2,5 +2,5 @@
 #include "sums.cuh"
 
 accumulate_kernel *accumulate_learned(uint32_t quads, uint32_t slots) {
-    return kernels_for<accumulate_of<true>::family>(quads, slots);
+    return kernels_for_short<accumulate_of<true>::family>(quads, slots);
 }
