@@ -106,11 +106,15 @@ static inline uint64_t host_ids_bytes(uint64_t occurrences) {
 struct sum_bytes {
     uint64_t gradients, partials, context_gradients;
 };
+/* Pieces of rows that have several: at most twice what they fill. */
+static inline uint64_t most_partials(uint64_t occurrences) {
+    return 2 * occurrences / UPDATE_PIECE + 2;
+}
 static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span, int one_vector) {
-    uint64_t row = span * sizeof(float), most = targets > contexts ? targets : contexts;
+    uint64_t row = span * sizeof(float);
     struct sum_bytes bytes;
     bytes.gradients = targets * row;
-    bytes.partials = (2 * most / UPDATE_PIECE + 2) * row; /* rows of more than one piece: at most twice what they fill */
+    bytes.partials = (most_partials(targets) + most_partials(contexts)) * row;
     bytes.context_gradients = one_vector ? 0 : contexts * row;
     return bytes;
 }
@@ -139,7 +143,7 @@ static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {
 }
 /* Gradients of rows, summed, whose squares are on their way over the ranks. */
 static inline uint64_t row_sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span) {
-    return (targets > contexts ? targets : contexts) * span * sizeof(float);
+    return (targets + contexts) * span * sizeof(float);
 }
 
 /* The corrections of a rule by a row's updates: four floats each, behind what they are for. */

@@ -65,7 +65,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
                           cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
     struct updates k = kernels_for<update_family>(layout->span / 4, layout->slots);
-    uint64_t count = r->count, pieces = 2 * count / UPDATE_PIECE + 2;
+    uint64_t count = r->count, pieces = most_partials(count);
     struct step_view v;
     struct update u;
     memset(&v, 0, sizeof v);

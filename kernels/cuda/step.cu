@@ -3,7 +3,7 @@
  *   dots        by block     (dots.cu; learn.cuh) old rows -> dot products, loss, coefficients; gradients of target
  *                            occurrences and, unless their block has one vector, of contexts
  *   accumulate  by context   (sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
- *               by target    its occurrences' gradients; rule; in place
+ *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
  *
  * A row with many occurrences is cut into pieces whose sums are summed in order. Every sum has one order, whatever the
  * stage, the depth or the place of the rows.
@@ -19,8 +19,9 @@
 /* Rows whose sums were kept: shortened by the squares of all columns, and updated. */
 template <int G, int VEC, int NS>
 static __global__ void __launch_bounds__(CTA)
-    finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
+    const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
@@ -199,7 +200,6 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->coefficients = (float *)stage->coefficients.data;
     v->target_gradients = (float *)b->gradients.data;
     v->context_gradients = (float *)b->context_gradients.data;
-    v->partials = (float *)b->partials.data;
     v->losses = (double *)stage->losses.data;
     v->quads = layout->span / 4;
     v->dim = layout->dim;
@@ -210,49 +210,98 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     return 0;
 }
 
-/* A kernel over `most` rows or pieces at most, of which *work->count are real. */
-static int launch_work(struct backend *b, accumulate_kernel *kernel, uint32_t group, const struct step_view *v,
-                       const struct work *work, uint64_t most) {
-    uint32_t groups = CTA / group, grid = blocks_for(most, groups), widest = 16 * (uint32_t)b->processors;
+/* The work of some sides, and how many pieces each has at most. */
+struct sides {
+    struct works works;
+    uint32_t count, most[2];
+};
+
+static void add_side(struct sides *to, const struct work *work, uint32_t most) {
+    to->works.of[to->count] = *work;
+    to->most[to->count++] = most;
+}
+
+/* A kernel over the rows or pieces of some sides, of which *work->count are real. */
+static int launch_sides(struct backend *b, accumulate_kernel *kernel, uint32_t group, const struct step_view *v,
+                        const struct sides *sides) {
+    uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
+    for (uint32_t i = 0; i < sides->count; i++)
+        if (sides->most[i] > most) most = sides->most[i];
     if (!most) return 0;
-    kernel<<<grid < widest ? grid : widest, CTA, 0, b->compute>>>(*v, *work);
+    uint32_t grid = blocks_for(most, CTA / group);
+    kernel<<<dim3(grid < widest ? grid : widest, sides->count), CTA, 0, b->compute>>>(*v, sides->works);
     CK_LAUNCH("accumulate");
     return 0;
 }
 
-/* The squares of rows over all ranks, and the updates that wait for them. */
-static int finish(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                  struct work work, uint32_t pieces) {
-    if (!exchange_is_near(b->exchange) && exchange_sum(b, work.squares_slot, pieces)) return -1;
-    work.count = &stage->counts->distinct[work.side];
-    return launch_work(b, k->finish, k->group, v, &work, pieces);
+static struct sides side_of(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l,
+                            int side) {
+    const struct batch_sizes *sizes = &stage->sizes, *capacity = &stage->capacity;
+    int behind = side == SIDE_CONTEXT, norms = has_parts(v) && v->rule.constants.clip > 0;
+    struct sides alone;
+    struct work work;
+    memset(&alone, 0, sizeof alone);
+    memset(&work, 0, sizeof work);
+    work.items = (behind ? &v->context : &v->target)->rows.items;
+    work.count = &stage->counts->items[side];
+    work.buffer = behind ? v->context_gradients : v->target_gradients;
+    work.of = behind && stage->one_vector ? SUM_TARGETS : SUM_BUFFER;
+    work.side = side;
+    work.partials = (float *)b->partials.data + (behind ? most_partials(capacity->targets) * v->span : 0);
+    work.row_sums = norms ? (float *)b->row_sums.data + (behind ? capacity->targets * v->span : 0) : NULL;
+    work.squares_slot = capacity->terms + (behind ? capacity->targets : 0);
+    work.frozen = l->frozen[side];
+    work.pooled = work.of == SUM_TARGETS ? l->pooled : NULL;
+    work.own = work.of == SUM_TARGETS ? l->lengths[SIDE_CONTEXT] : NULL;
+    add_side(&alone, &work, behind ? sizes->contexts : sizes->targets);
+    return alone;
 }
 
-/* Pieces, then the rows that took several. At most `pieces` of them. */
-static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                       const struct learn_view *l, int side, enum sum_of of, uint32_t pieces) {
-    const struct live_side *live = side == SIDE_TARGET ? &v->target : &v->context;
-    int parted = has_parts(v) && v->rule.constants.clip > 0;
-    struct work work;
-    memset(&work, 0, sizeof work);
-    work.items = live->rows.items;
-    work.count = &stage->counts->items[side];
-    work.buffer = side == SIDE_TARGET ? v->target_gradients : v->context_gradients;
-    work.of = of;
-    work.side = side;
-    work.frozen = l->frozen[side];
-    work.pooled = of == SUM_TARGETS ? l->pooled : NULL;
-    work.own = of == SUM_TARGETS ? l->lengths[SIDE_CONTEXT] : NULL;
-    work.row_sums = parted ? (float *)b->row_sums.data : NULL;
-    work.squares_slot = stage->capacity.terms + (side == SIDE_CONTEXT ? stage->capacity.targets : 0);
-    if (launch_work(b, k->accumulate, k->group, v, &work, pieces)) return -1;
-    work.items = live->rows.longs;
-    work.count = &stage->counts->longs[side];
-    work.buffer = v->partials;
+/* The rows of a side that took several pieces, over the sums of these. */
+static struct work longs_of(const struct stage *stage, const struct step_view *v, const struct work *pieces) {
+    struct work work = *pieces;
+    work.items = (pieces->side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
+    work.count = &stage->counts->longs[pieces->side];
+    work.buffer = pieces->partials;
     work.of = SUM_PARTIALS;
     work.own = NULL; /* it is in the partial sums */
-    if (pieces > UPDATE_PIECE && launch_work(b, k->accumulate, k->group, v, &work, pieces / UPDATE_PIECE + 1)) return -1;
-    return parted ? finish(b, stage, k, v, work, pieces) : 0;
+    return work;
+}
+
+/* Pieces, then the rows that took several. */
+static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
+                       const struct sides *pieces) {
+    struct sides longs;
+    memset(&longs, 0, sizeof longs);
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        struct work work = longs_of(stage, v, &pieces->works.of[i]);
+        if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
+    }
+    return launch_sides(b, k->accumulate, k->group, v, pieces) || launch_sides(b, k->accumulate, k->group, v, &longs) ? -1 : 0;
+}
+
+/* The squares of all rows over all ranks, in one sum, and the updates that wait for them. */
+static int finish(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
+                  struct sides sides) {
+    uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
+    if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
+    for (uint32_t i = 0; i < sides.count; i++) sides.works.of[i].count = &stage->counts->distinct[sides.works.of[i].side];
+    return launch_sides(b, k->finish, k->group, v, &sides);
+}
+
+/* The second half: each row's sum and its update. Contexts of blocks of one vector take the targets as they stood before, and
+ * go first; otherwise both sides go at once. Squares of both are posted before any is waited for. */
+static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
+                       const struct learn_view *l) {
+    struct sides contexts = side_of(b, stage, v, l, SIDE_CONTEXT), targets = side_of(b, stage, v, l, SIDE_TARGET);
+    struct sides both = contexts;
+    add_side(&both, &targets.works.of[0], targets.most[0]);
+    if (!stage->one_vector) {
+        if (launch_sums(b, stage, k, v, &both)) return -1;
+    } else {
+        if (launch_sums(b, stage, k, v, &contexts) || launch_sums(b, stage, k, v, &targets)) return -1;
+    }
+    return both.works.of[0].row_sums ? finish(b, stage, k, v, both) : 0;
 }
 
 static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request,
@@ -283,9 +332,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
         begin_exchange(b, stage, request, &v.exchange) || launch_blocks(b, stage, request, learned, &v, &l))
         return -1;
-    if (request->loss_only) return 0;
-    if (launch_sums(b, stage, &k, &v, &l, SIDE_CONTEXT, stage->one_vector ? SUM_TARGETS : SUM_BUFFER, sizes->contexts)) return -1;
-    return launch_sums(b, stage, &k, &v, &l, SIDE_TARGET, SUM_BUFFER, sizes->targets);
+    return request->loss_only ? 0 : launch_rows(b, stage, &k, &v, &l);
 }
 
 static uint64_t cold_bytes(const struct backend_table *table) {

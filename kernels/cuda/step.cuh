@@ -46,7 +46,7 @@ struct step_view {
     struct rule_view rule;
     const struct batch_counts *counts;
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
-    float *coefficients, *target_gradients, *context_gradients, *partials;
+    float *coefficients, *target_gradients, *context_gradients;
     double *losses;
     uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
     uint64_t span;

@@ -17,11 +17,17 @@ struct work {
     const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
     enum sum_of of;
     int side;
+    float *partials;       /* rows of span floats: sums of pieces */
     float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
     uint64_t squares_slot; /* of the exchange, of the side's place 0 */
     const uint32_t *frozen; /* the side's rows that stay; NULL: none. This and the rest: LEARNED */
     const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors in the place of targets; NULL: target rows */
     const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
+};
+
+/* Of one launch: of one side or, where neither reads what the other changes, of both; blockIdx.y says which. */
+struct works {
+    struct work of[2];
 };
 
 /* The i-th summand of an order: where it lies and what it is multiplied by. */
@@ -107,8 +113,9 @@ static __device__ __forceinline__ bool take_item(const struct live_side &side, c
 
 template <int G, int VEC, int NS, bool LEARNED>
 static __global__ void __launch_bounds__(CTA)
-    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct work work) {
+    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G;
+    const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
@@ -127,11 +134,11 @@ static __global__ void __launch_bounds__(CTA)
         float squares = sum_squares<G, VEC>(sum, v);
         if (!real) continue;
         if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
-        else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, v.partials, tid, v);
+        else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
     }
 }
 
-typedef void accumulate_kernel(const struct step_view, const struct work);
+typedef void accumulate_kernel(const struct step_view, const struct works);
 template <bool LEARNED> struct accumulate_of {
     template <int G, int VEC, int NS> struct family {
         static accumulate_kernel *get(void) {
