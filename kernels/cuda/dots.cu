@@ -24,16 +24,6 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* ---- with other ranks ---- */
 
-/* As many thread blocks as are resident at once. */
-static int launch_resident(struct backend *b, dot_kernel *kernel, uint32_t wanted, const struct step_view *v) {
-    int most = 0;
-    CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, kernel, CTA, 0));
-    uint32_t resident = (uint32_t)most * (uint32_t)b->processors;
-    kernel<<<wanted < resident ? wanted : resident, CTA, 0, b->compute>>>(*v);
-    CK_LAUNCH("dots");
-    return 0;
-}
-
 /* Parts, then what their sums lead to. */
 static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
     struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, slots);
@@ -42,14 +32,8 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
     return launch(b, stage, *v, &collect);
 }
 
-static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    struct dot_kernels near = dot_kernels_near(v->quads);
-    if (stage->one_target || !exchange_is_near(b->exchange) || !near.many) return launch_passes(b, stage, v, slots);
-    return launch_resident(b, near.many, blocks_for((uint64_t)stage->sizes.blocks * near.many_threads, CTA), v);
-}
-
 int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    if (has_parts(v)) return launch_with_ranks(b, stage, v, slots);
+    if (has_parts(v)) return launch_passes(b, stage, v, slots);
     struct dot_kernels k = dot_kernels_alone(v->quads, slots);
     return launch(b, stage, *v, &k);
 }

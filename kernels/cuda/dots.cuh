@@ -7,16 +7,16 @@
  *
  * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
  * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
- * parts may be summed in any way. Windows, whose rows come from the cache, do both in one, DOTS_NEAR, where GPUs reach each
- * other's memory (dots_windows.cuh). Blocks of one target do not: a word takes some 10 us there and back, and neither registers
- * nor shared memory hold rows for so long (two H200, 96 columns each: 1.0 to 1.5 ms for what two kernels do in 0.99).
+ * parts may be summed in any way. One kernel does not pay: a word takes some 10 us there and back, and neither registers nor
+ * shared memory hold rows for so long (two H200, 96 columns each, blocks of one target: 1.0 to 1.5 ms for what two kernels do in
+ * 0.99).
  */
 #ifndef SPTX_CUDA_DOTS_CUH
 #define SPTX_CUDA_DOTS_CUH
 
 #include "rule.cuh"
 
-enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
+enum dots_mode { DOTS_ALONE, DOTS_POST, DOTS_COLLECT };
 
 enum {
     WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */

@@ -7,6 +7,3 @@ struct dot_kernels dot_kernels_post(uint32_t quads) {
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots) {
     return dot_kernels_of<DOTS_COLLECT>(quads, slots);
 }
-struct dot_kernels dot_kernels_near(uint32_t quads) {
-    return kernels_for_short<of_mode<DOTS_NEAR>::many>(quads, 0);
-}

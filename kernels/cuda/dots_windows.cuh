@@ -1,9 +1,5 @@
 /* dots_windows: dots.cuh for windows: blocks of several targets whose rows a warp holds, or a part of one, side by side with
  * other blocks; and which of all kernels rows take.
- *
- * In DOTS_NEAR blocks are taken in their order by thread blocks that are resident all at once, on every rank, so that the
- * earliest block that waits is always worked on by all. So are those beside it in a warp, which go on together: a rank whose
- * rows are wider has them in warps of one thread block, which begin them together.
  */
 #ifndef SPTX_CUDA_DOTS_WINDOWS_CUH
 #define SPTX_CUDA_DOTS_WINDOWS_CUH
@@ -66,7 +62,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
     }
 }
 
-/* The logits of a lane's terms; every real one has its own slot. All are posted before one is waited for. */
+/* The logits of a lane's terms are given away, or taken from the sums; every real one has its own slot. */
 template <int MODE, int N>
 static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
                                                        const bool (&real)[N]) {
@@ -74,11 +70,10 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
     for (int n = 0; n < N; n++) {
         if (!real[n]) continue;
         if constexpr (MODE == DOTS_COLLECT) logit[n] = exchange_kept(v.exchange, term[n]);
-        else exchange_post(v.exchange, term[n], logit[n]);
-        if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term[n], logit[n]);
+        else exchange_post(v.exchange, term[n], logit[n]), exchange_keep(v.exchange, term[n], logit[n]);
     }
 #pragma unroll
-    for (int n = 0; n < N && MODE != DOTS_POST; n++)
+    for (int n = 0; n < N && MODE == DOTS_COLLECT; n++) /* all that was kept is on its way by now */
         if (real[n]) logit[n] = exchange_collect(v.exchange, term[n], logit[n]);
 }
 
@@ -172,12 +167,7 @@ static constexpr int resident_windows(int quads, int mode) {
 template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t GROUPS = CTA / G;
-    uint32_t group = threadIdx.x / G;
-    if constexpr (MODE == DOTS_NEAR)
-        for (uint32_t at = blockIdx.x; at * GROUPS < v.counts->blocks; at += gridDim.x)
-            dot_window<G, VEC, MODE>(v, at * GROUPS + group);
-    else dot_window<G, VEC, MODE>(v, blockIdx.x * GROUPS + group);
+    dot_window<G, VEC, MODE>(v, (blockIdx.x * CTA + threadIdx.x) / G);
 }
 
 /* ---- which kernels ---- */
@@ -204,8 +194,7 @@ template <int MODE> struct of_mode {
     };
     template <int G, int VEC, int NS> struct many {
         static struct dot_kernels get(void) {
-            if constexpr (G > 32 && MODE == DOTS_NEAR) return {};
-            else if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
+            if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
             else return {NULL, NULL, 0, dot_windows<G, VEC, MODE>, G};
         }
     };
@@ -223,8 +212,5 @@ template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uin
 struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
 struct dot_kernels dot_kernels_post(uint32_t quads);                  /* dots_ranks.cu */
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
-/* `many` alone, which waits for other ranks, so that it is launched with as many thread blocks as the GPU holds at once. NULL:
- * rows of more than 512 columns. */
-struct dot_kernels dot_kernels_near(uint32_t quads);
 
 #endif
