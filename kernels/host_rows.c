@@ -92,12 +92,25 @@ struct moving {
     unsigned threads;
 };
 
+/* Short rows at random are waited for one cache line after the other, unless they are asked for before: 16 threads put 32,768
+ * rows of 752 B into 11 GB in 0.8 ms so, and in 1.6 ms without. Long ones the processor sees coming by itself. */
+enum { ROWS_AHEAD = 4, SHORT_ROW = 1024, CACHE_LINE = 64 };
+
+static void ask_for(const char *row, uint64_t bytes, int out) {
+    for (uint64_t at = 0; at < bytes; at += CACHE_LINE)
+        if (out) __builtin_prefetch(row + at, 1);
+        else __builtin_prefetch(row + at, 0);
+}
+
 static int move_rows(void *context, unsigned worker) {
     const struct moving *m = context;
     uint64_t first, end;
+    int ahead = m->stride <= SHORT_ROW;
     pool_share(m->count, worker, m->threads, &first, &end);
-    for (uint64_t i = first; i < end; i++)
+    for (uint64_t i = first; i < end; i++) {
+        if (ahead && i + ROWS_AHEAD < end) ask_for(m->home + m->ids[i + ROWS_AHEAD] * m->stride, m->stride, m->out);
         move(m->home + m->ids[i] * m->stride, m->rows + i * m->stride, m->stride, m->out);
+    }
     return 0;
 }
 
