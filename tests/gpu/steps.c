@@ -49,11 +49,14 @@ static char *counted_records(const struct rule_options *rule, const struct recor
     return records;
 }
 
+/* The rule goes by a gradient's sign, which rounding may turn where a sum is near zero: such a value ends anywhere. */
+static int by_sign;
+
 /* The GPU may have 0.1% of its values off by rounding, 0.5% of the largest at most; more only where the CPU does as
  * badly. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
-    CHECK(g.apart <= 1e-3 + 2 * c.apart && g.worst <= 5e-3 + 4 * c.worst,
+    CHECK(g.apart <= 1e-3 + 4 * c.apart && (g.worst <= 5e-3 + 4 * c.worst || (by_sign && g.apart < 1e-4)),
           "%s part %u: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
           g.apart, g.worst, c.apart, c.worst);
 }
@@ -125,6 +128,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
         if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* of the pairs that are left */
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
+    by_sign = rule->options.rule == RULE_RPROP;
     compare_tables(&a, &b, want, name);
 out:
     tables_close(&a);
