@@ -84,19 +84,20 @@ static int grow_near(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* What sums are made with where GPUs do not see each other. */
-static int open_far(struct exchange *x) {
-    char why[256] = "";
+/* What sums are made with where GPUs do not see each other. A rank that shares its GPU is refused by NCCL, and the others would
+ * wait for it. */
+static int open_far(const struct backend *b, struct exchange *x) {
+    char why[256] = "ranks share a GPU, and NCCL wants one for each";
     if (x->opened_far) return 0;
     x->opened_far = 1;
-    if (x->asked != EXCHANGE_HOST) nccl_open(&x->nccl, x->ranks, why, sizeof why);
+    if (x->asked != EXCHANGE_HOST && !ranks_any(x->ranks, b->sharers > 1)) nccl_open(&x->nccl, x->ranks, why, sizeof why);
     if (!x->nccl && x->asked == EXCHANGE_NCCL) return fail("device.exchange = nccl: %s", why);
     return 0;
 }
 
 static int grow_far(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
-    if (open_far(x)) return -1;
+    if (open_far(b, x)) return -1;
     uint64_t bytes = nccl_padded(slots, x->ranks->count) * sizeof *x->host;
     int result = gpu_grow(b, &x->box, bytes, "parts of sums");
     if (!result)
