@@ -96,8 +96,16 @@ template <int G, int VEC, int NS> struct sum_family {
     }
 };
 
+/* Without state a row leaves registers for others beside it. */
+template <int G, int VEC, int NS> struct plain_family {
+    static struct sums get(void) {
+        return sum_family<G, VEC, 0>::get();
+    }
+};
+
 static struct sums sums_for(const struct record_layout *layout, int learned) {
-    struct sums k = kernels_for_short<sum_family>(layout->span / 4, layout->slots);
+    uint32_t quads = layout->span / 4, slots = layout->slots;
+    struct sums k = slots ? kernels_for_short<sum_family>(quads, slots) : kernels_for_narrow<plain_family>(quads, 0);
     if (learned) k.accumulate = accumulate_learned(layout->span / 4, layout->slots);
     return k;
 }
