@@ -7,16 +7,15 @@
  *
  * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
  * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
- * parts may be summed in any way. One kernel does not pay: a word takes some 10 us there and back, and neither registers nor
- * shared memory hold rows for so long (two H200, 96 columns each, blocks of one target: 1.0 to 1.5 ms for what two kernels do in
- * 0.99).
+ * parts may be summed in any way. DOTS_NEAR does both at once with rows that stay in registers (dots_held.cuh): blocks of one
+ * target with narrow rows without state, where ranks reach each other's memory.
  */
 #ifndef SPTX_CUDA_DOTS_CUH
 #define SPTX_CUDA_DOTS_CUH
 
 #include "rule.cuh"
 
-enum dots_mode { DOTS_ALONE, DOTS_POST, DOTS_COLLECT };
+enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
     WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
@@ -305,12 +304,27 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     if (!v.loss_only) add_groups<THREADS, GROUPS, VEC * G>(sums, (float4 *)(v.target_gradients + block * v.span), v.quads);
 }
 
+/* The groups' loss and gradient of a block, which one group has alone or all share. */
+template <int G, int VEC, int THREADS>
+static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
+                                                 const float4 (&gradient)[VEC]) {
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH;
+    uint32_t tid = threadIdx.x % WIDTH;
+    loss = warp_sum(loss);
+    if (v.parts == 1) {
+        if (tid == 0) v.losses[block] = loss;
+        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, (char *)(v.target_gradients + block * v.span), tid, v.quads);
+        return;
+    }
+    if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient);
+}
+
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
 template <int G, int VEC, int NS, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
-    uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
+    uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
@@ -323,13 +337,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
     double loss;
     if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, NS, true>(v, target, gradient, m);
     else loss = collect_contexts<G, VEC, NS, true>(v, target, gradient, m);
-    loss = warp_sum(loss);
-    if (v.parts == 1) {
-        if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, (char *)(v.target_gradients + block * v.span), tid, v.quads);
-        return;
-    }
-    if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient);
+    end_block<G, VEC, THREADS>(v, block, loss, gradient);
 }
 
 /* ---- blocks of several targets ---- */

@@ -181,6 +181,13 @@ struct dot_kernels {
     uint32_t many_threads;  /* on a block in `many` */
 };
 
+/* dots_held.cuh: blocks of one target over ranks. */
+struct held_kernels {
+    dot_kernel *near, *post, *collect;
+    int threads, resident; /* thread blocks on a multiprocessor */
+    uint32_t rows;         /* that a warp holds */
+};
+
 /* For blocks of one target; of several. */
 template <int MODE> struct of_mode {
     template <int G, int VEC, int NS> struct one {
@@ -201,16 +208,10 @@ template <int MODE> struct of_mode {
 };
 
 /* slots: of the records; where no state is read, 0. */
-template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
-    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
-    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
-    k.many = many.many;
-    k.many_threads = many.many_threads;
-    return k;
-}
-
 struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
-struct dot_kernels dot_kernels_post(uint32_t quads);                  /* dots_ranks.cu */
+/* dots_ranks.cu. held: near is NULL where rows are not held. */
+struct dot_kernels dot_kernels_post(uint32_t quads);
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
+struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots);
 
 #endif

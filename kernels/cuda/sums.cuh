@@ -50,7 +50,7 @@ template <int G, int VEC, bool LEARNED>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
                                                  const struct live_side &side, const struct work &work,
                                                  const struct item &item) {
-    constexpr int MOST = G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two: where rows lie beside each other, registers are for more of them */
+    constexpr int MOST = G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for rows beside each other */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x % LANES, most = most_beside<LANES>(item.count);

@@ -4,6 +4,7 @@ Over CPUs, which know none of these ways and places, the same runs must come to 
 """
 import json
 import os
+import random
 import subprocess
 
 import pytest
@@ -53,13 +54,35 @@ def test_ways_of_exchange_make_the_same_bytes(small, kind):
     assert difference(small, "alone", "gpu") < 2e-5
 
 
+# Columns of a rank, and contexts of a block, around what a warp holds of them (dots_held.cuh), with state and without.
+HELD = {32: 20, 64: 18, 128: 18, 256: 18}
+RULES = [{"rule": "sgd"}, {"rule": "adagrad"}, {"rule": "adadelta"}, {"rule": "sgd", "clip": 0.3}]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_are_held_for_other_ranks_whatever_their_number(small, seed):
+    draw = random.Random(seed)
+    columns, rows = list(HELD.items())[seed % len(HELD)]
+    contexts = rows * draw.choice([1, 4, 8]) + draw.choice([-1, 0, 1])
+    config = small.config(train={"steps": 8, "batch": draw.choice([20, 700])},
+                          model={"dim": 2 * columns + draw.choice([-6, 0, 8])}, negatives={"count": contexts - 1},
+                          optimizer=RULES[seed % 3 if seed < 9 else 3])
+    train(small, 2, config, "--run.dir=two")
+    for way in exchange_ways() if ON_GPU else []:
+        train(small, 2, config, f"--run.dir={way}", f"--device.exchange={way}", "--memory.depth=1")
+        assert small.tables(way) == small.tables("two")
+    train(small, 0, config, "--run.dir=alone")
+    assert difference(small, "alone", "two") < 2e-5
+
+
 # ---- three ranks ----
 
 THREE = {
     "windows, clip": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "train": {"steps": 12}},
     "cosines, clip": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adagrad", "clip": 0.05},
                       "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
-    "one target, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "examples": {"positives": 2, "targets": "one"},
+    "one target, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"},
+                            "examples": {"positives": 2, "targets": "one"},
                             "optimizer": {"rule": "sgd", "clip": 0.05}, "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
 }
 
@@ -106,7 +129,8 @@ def test_ranks_that_keep_contexts_in_other_places_make_one_model(small, batch, l
     config = small.config(corpus={"path": "wide.ids", "format": "lists"}, model={"dim": 8, "context_init": "uniform -0.1 0.1"},
                           examples={"window": None, "targets": "one", "positives": 4, "short": "repeat"},
                           negatives={"count": 64, "per": "example", "law": "uniform"},
-                          optimizer={"rule": "adagrad", "lr": 0.05, "clip": 0.5}, memory={"context": "gpu", "context_state": "gpu"},
+                          optimizer={"rule": "adagrad", "lr": 0.05, "clip": 0.5},
+                          memory={"context": "gpu", "context_state": "gpu"},
                           train={"batch": batch, "epochs": 0, "steps": 5, **WIDE_LOSSES[loss]})
     small("plan", config, "--run.dir=alike")
     whole = [PROGRAM, "train", config]
