@@ -12,17 +12,9 @@ struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots) {
     return quads <= 8 ? held<8>() : quads <= 16 ? held<16>() : held<32>();
 }
 
-template <int MODE> static struct dot_kernels kernels_of(uint32_t quads, uint32_t slots) {
-    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
-    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
-    k.many = many.many;
-    k.many_threads = many.many_threads;
-    return k;
-}
-
 struct dot_kernels dot_kernels_post(uint32_t quads) {
-    return kernels_of<DOTS_POST>(quads, 0);
+    return dot_kernels_of<DOTS_POST>(quads, 0);
 }
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots) {
-    return kernels_of<DOTS_COLLECT>(quads, slots);
+    return dot_kernels_of<DOTS_COLLECT>(quads, slots);
 }

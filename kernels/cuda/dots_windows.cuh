@@ -208,6 +208,14 @@ template <int MODE> struct of_mode {
 };
 
 /* slots: of the records; where no state is read, 0. */
+template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
+    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
+    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
+    k.many = many.many;
+    k.many_threads = many.many_threads;
+    return k;
+}
+
 struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
 /* dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);

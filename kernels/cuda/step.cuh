@@ -203,18 +203,14 @@ template <template <int, int, int> class Family, int G, int VEC> auto kernels_by
     default: return Family<G, VEC, 3>::get();
     }
 }
-/* Rows of more than 256 columns. */
-template <template <int, int, int> class Family> auto kernels_for_wide(uint32_t quads, uint32_t slots) {
+template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t slots) {
+    if (quads <= 32) return kernels_by_slots<Family, 32, 1>(slots);
+    if (quads <= 64) return kernels_by_slots<Family, 32, 2>(slots);
     if (quads <= 96) return kernels_by_slots<Family, 32, 3>(slots);
     if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
     if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
     if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
     return kernels_by_slots<Family, 128, 8>(slots);
-}
-template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t slots) {
-    if (quads <= 32) return kernels_by_slots<Family, 32, 1>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 32, 2>(slots);
-    return kernels_for_wide<Family>(quads, slots);
 }
 /* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
 template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t slots) {

@@ -37,6 +37,8 @@ GPU_RUNS = {
                             "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
+    # 132 columns, whose rows are read twice, and 128, whose rows are held.
+    "held by one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 260}},
     "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
     "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
 }
