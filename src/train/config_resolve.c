@@ -153,6 +153,10 @@ static int check_examples(const struct config *c) {
         return fail(
             "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
+    if (c->examples_targets == TARGETS_ALL && c->examples_mode != MODE_LIST)
+        return fail("examples.targets = all makes each item of a list a target in turn: it works with examples.mode = list only, "
+                    "and it is %s",
+                    mode);
     if (c->examples_targets == TARGETS_NEW && (c->train_freeze != FREEZE_KNOWN || c->examples_mode != MODE_LIST))
         return fail("examples.targets = new is for lists whose known items stay as they are: it needs examples.mode = list and "
                     "train.freeze = known, and they are %s and %s",

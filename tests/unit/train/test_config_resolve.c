@@ -338,6 +338,8 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
     REFUSES("[corpus]\nformat = lists\n[examples]\npooled = 7\n", "examples.pooled = 7", "examples.own = 1");
+    REFUSES("[corpus]\nformat = lists\n[examples]\nmode = user\ntargets = all\n", "examples.targets = all", "it is user");
+    REFUSES("[examples]\ntargets = all\n", "examples.targets = all", "it is window");
     REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
     REFUSES("[optimizer]\nrule = adam\nbeta2 = 1\n", "beta2 = 1", "below 1");
     REFUSES("[optimizer]\nrule = sparse-adam\nweight_decay = 0.1\n", "weight_decay = 0.1", "sparse-adam");
