@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "cpu_batches.h"
+
 enum { ROWS = 97, TOKENS = 3000, SENTENCES = 120, DIM = 20, NEGATIVES = 6 };
 
 static uint32_t ids[TOKENS];
@@ -43,21 +45,6 @@ static struct example_source corpus(void) {
                                    .exclude = 1,
                                    .noise = NOISE_UNIFORM,
                                    .seed = 11};
-}
-
-static struct backend *open_cpu(unsigned threads) {
-    struct backend *backend = NULL;
-    struct backend_options options = {.threads = threads, .depth = 3};
-    assert_int_equal(backend_cpu.open(&backend, &options), 0);
-    return backend;
-}
-
-static struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, int held_out) {
-    struct batch_request request = {epoch, first, count, held_out, NULL};
-    struct batch_view view;
-    assert_int_equal(backend_cpu.make_batch(backend, 0, &request), 0);
-    assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);
-    return view;
 }
 
 static void assert_same_blocks(const struct batch_view *a, const struct batch_view *b) {

@@ -11,7 +11,9 @@
 #include "base/report.h"
 #include "kernels/hogwild.h"
 
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+#include <cmocka.h> /* behind report.h: its macro fail() would take the function there apart */
+
+#include "cpu_batches.h"
 
 enum { MOST_ROWS = 300, MOST_DIM = 40, MOST_TOKENS = 20000 };
 
@@ -162,10 +164,8 @@ static void train64(struct rows64 *r, const struct trial *t, const struct batch_
 
 /* ---- one trial ---- */
 
-static struct backend *open_cpu(const struct trial *t, unsigned threads) {
-    struct backend *backend = NULL;
-    struct backend_options options = {.threads = threads, .depth = 1};
-    assert_int_equal(backend_cpu.open(&backend, &options), 0);
+static struct backend *open_with_source(const struct trial *t, unsigned threads) {
+    struct backend *backend = open_cpu(threads);
     assert_int_equal(backend_cpu.source(backend, &t->source), 0);
     return backend;
 }
@@ -220,7 +220,7 @@ static double distance(const struct trial *t, struct backend *backend, const str
 
 /* The blocks of each example of the request, from batches of one. */
 static uint64_t train_all64(struct trial *t, struct rows64 *r) {
-    struct backend *maker = open_cpu(t, 1);
+    struct backend *maker = open_with_source(t, 1);
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < t->request.count; i++) {
         struct batch_request one = {t->request.epoch, t->request.first + i, 1, 0, NULL};
@@ -238,7 +238,7 @@ static uint64_t train_all64(struct trial *t, struct rows64 *r) {
 
 static double run_trial(struct trial *t) {
     static struct rows64 first, want;
-    struct backend *backend = open_cpu(t, 1 + (unsigned)below(3));
+    struct backend *backend = open_with_source(t, 1 + (unsigned)below(3));
     struct hogwild_result result;
     memset(&first, 0, sizeof first);
     open_tables(t, backend, &first);
@@ -310,7 +310,7 @@ static void no_negative_is_lost(void **state) {
         struct batch_view view;
         int drawn[3] = {0, 0, 0};
         t.source.seed = seed;
-        struct backend *backend = open_cpu(&t, 1);
+        struct backend *backend = open_with_source(&t, 1);
         open_tables(&t, backend, &(struct rows64){.updates = {{0}}});
         assert_int_equal(backend_cpu.table_write(backend, t.request.target, 0, 3, packed), 0);
         memset(after, 0, sizeof after);
@@ -342,7 +342,7 @@ static void the_sample_is_of_the_request(void **state) {
         t.request = (struct hogwild_request){.rule = &t.rule, .lr_first = 1e-3, .lr_last = 1e-3};
         for (unsigned workers = 0; workers < 2; workers++) {
             static struct rows64 first;
-            struct backend *backend = open_cpu(&t, 3);
+            struct backend *backend = open_with_source(&t, 3);
             open_tables(&t, backend, &first);
             t.request.workers = workers;
             t.request.count = long_one ? HOGWILD_LOSS_OF_ALL + 100 : HOGWILD_LOSS_OF_ALL - 1;

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/backend.h"
-
 #include <cmocka.h>
+
+#include "cpu_batches.h"
 
 enum { ROWS = 97, LINES = 60, LONGEST = 12, NEGATIVES = 6 };
 
@@ -23,21 +23,6 @@ static struct example_source lines(void) {
                                    .exclude = 1,
                                    .noise = NOISE_UNIFORM,
                                    .seed = 11};
-}
-
-static struct backend *open_cpu(unsigned threads) {
-    struct backend *backend = NULL;
-    struct backend_options options = {.threads = threads, .depth = 1};
-    assert_int_equal(backend_cpu.open(&backend, &options), 0);
-    return backend;
-}
-
-static struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t count) {
-    struct batch_request request = {.epoch = epoch, .count = count};
-    struct batch_view view;
-    assert_int_equal(backend_cpu.make_batch(backend, 0, &request), 0);
-    assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);
-    return view;
 }
 
 /* Positives and targets of a line from the documentation alone; how many of both. */
@@ -104,7 +89,7 @@ static void lists_are_split(void **state) {
         for (uint64_t i = 0; i < s.tokens; i++) ids[i] = (uint32_t)(7 * i % ROWS);
         backend_cpu.source(backend, &s);
         for (uint32_t epoch = 0; epoch < 3; epoch++) {
-            struct batch_view v = make(backend, epoch, s.sentences);
+            struct batch_view v = make(backend, epoch, 0, s.sentences, 0);
             compare_lines(&s, &v, epoch);
         }
     }
@@ -123,7 +108,7 @@ static void every_item_is_a_positive_as_often(void **state) {
     for (uint32_t i = 0; i <= ITEMS; i++) ids[i] = i;
     backend_cpu.source(backend, &s);
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
-        struct batch_view v = make(backend, epoch, 1);
+        struct batch_view v = make(backend, epoch, 0, 1, 0);
         for (int j = 0; j < POSITIVES; j++) positive[v.context_ids[j]]++;
         for (int i = 1; i <= POOLED; i++) pooled[v.target_ids[i]]++;
     }
