@@ -30,7 +30,7 @@ static int find_words(struct asking *asking) {
         int64_t row = vocab_find(&asking->model.vocab, word, strlen(word));
         if (row < 0) row = titles_find(&asking->titles, &asking->model, word);
         if (row < 0) row = model_find(&asking->model, word);
-        if (row < 0 || model_has_row(&asking->model, (uint64_t)row)) return -1;
+        if (row < 0 || model_check_row(&asking->model, (uint64_t)row)) return -1;
         asking->rows[i] = (uint32_t)row;
     }
     return 0;

@@ -88,7 +88,7 @@ uint64_t model_view_rows(const struct model *model, enum model_view view) {
     return model->rows - (view == VIEW_CONTEXT || model->own == 0 ? model->vocab.lists : 0);
 }
 
-int model_has_row(const struct model *model, uint64_t row) {
+int model_check_row(const struct model *model, uint64_t row) {
     if (row < model_view_rows(model, VIEW_TARGET)) return 0;
     return fail("'%.100s' has no row in '%s': its lists are the mean of their items alone (examples.own = 0), which recommend "
                 "and evaluate take of files of lists",
@@ -97,7 +97,7 @@ int model_has_row(const struct model *model, uint64_t row) {
 
 int64_t model_find(const struct model *model, const char *word) {
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
-    if (row >= 0) return model_has_row(model, (uint64_t)row) ? -1 : row;
+    if (row >= 0) return model_check_row(model, (uint64_t)row) ? -1 : row;
     const char *near = vocab_near(&model->vocab, word);
     if (near) return fail("'%.100s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
     return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);

@@ -22,7 +22,7 @@ float *model_matrix_of(const struct model *model, enum model_view view, const ui
  * mean of their items alone (examples.own = 0) no rows of theirs were trained. */
 uint64_t model_view_rows(const struct model *model, enum model_view view);
 /* -1 after fail() for a list that is the mean of its items alone. */
-int model_has_row(const struct model *model, uint64_t row);
+int model_check_row(const struct model *model, uint64_t row);
 /* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none. */
 int64_t model_find(const struct model *model, const char *word);
 

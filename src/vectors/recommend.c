@@ -85,7 +85,7 @@ static int check_given(const struct recommending *r, const struct all_given *all
     if (!all->count) return fail_usage("--items = '%.100s' names no item", r->request->items[0]);
     for (uint64_t i = 0; i < all->count; i++)
         if (all->item[i].row < 0 ? tell_unknown(r, &all->item[i], all->known > 0)
-                                 : model_has_row(r->model, (uint64_t)all->item[i].row))
+                                 : model_check_row(r->model, (uint64_t)all->item[i].row))
             return -1;
     return 0;
 }
