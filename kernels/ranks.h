@@ -46,9 +46,9 @@ static inline int ranks_first(const struct ranks *ranks) {
     return !ranks || ranks->number == 0;
 }
 
-/* How long a rank is waited for from now on (device.rank_timeout; 0: however long it takes). `steps`: the run's steps begin; until
- * then it is RANKS_START_SECONDS at least, since each rank opens devices and files in its own time. What takes longer than that
- * is ranks_do()'s. Nothing for NULL. */
+/* How long a rank is waited for from now on (device.rank_timeout; 0: however long it takes). `steps`: the run's steps begin;
+ * until then it is RANKS_START_SECONDS at least, since each rank opens devices and files in its own time. What takes longer
+ * than that is ranks_do()'s. Nothing for NULL. */
 enum { RANKS_START_SECONDS = 60 };
 void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps);
 

@@ -69,7 +69,8 @@ struct claiming {
 
 static int take_directory(void *user) {
     const struct claiming *c = user;
-    return run_directory_open(&c->claim->run, c->config->run_dir, c->options->resume) || find_older(c->claim, c->options) ? -1 : 0;
+    if (run_directory_open(&c->claim->run, c->config->run_dir, c->options->resume)) return -1;
+    return find_older(c->claim, c->options) ? -1 : 0;
 }
 
 /* All work in the directory that was taken, whatever way the path to it went. */

@@ -43,7 +43,8 @@ int session_plan(struct session *session, struct config *config, const struct ra
 /* What was found and planned, as train begins with it, on stderr. */
 void session_print(const struct session *session);
 
-/* By all ranks, as session_fill(). Refuses a plan that does not fit; puts the settled batch and places into the config; opens both tables (not filled). */
+/* By all ranks, as session_fill(). Refuses a plan that does not fit; puts the settled batch and places into the config; opens
+ * both tables (not filled). */
 int session_tables(struct session *session);
 
 /* What the rows of a run that begins have: first values, or those of train.from. */

@@ -101,7 +101,8 @@ def test_wrong_calls(sptx, arguments, said):
 
 def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():
     """And no network makes two ranks faster than they are in one machine."""
-    told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "1", "2", "64"], capture_output=True, text=True, check=True)
+    told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "1", "2", "64"], capture_output=True, text=True,
+                          check=True)
     rates = {}
     for line in told.stdout.splitlines():
         if line and line[0] != "|":
