@@ -1,0 +1,60 @@
+/* Rows moved by the host's threads, at random places, beside memcpy: rows on both sides of the length from which they are not
+ * asked for ahead (1,024 bytes), and shares of threads with fewer rows than are asked for ahead (4) and with more. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/host_rows.h"
+
+#include <cmocka.h>
+
+enum { HOME_ROWS = 1024, MOST_ROWS = 600 };
+
+static const uint64_t strides[] = {16, 752, 1008, 1024, 1040, 4800};
+static const unsigned threads[] = {1, 3, 8, 16, 32};
+static const uint64_t counts[] = {0, 1, 4, 5, 16, 79, 80, 81, MOST_ROWS};
+
+static void fill(unsigned char *memory, uint64_t bytes, unsigned seed) {
+    uint32_t x = seed * 2654435761u + 1;
+    for (uint64_t i = 0; i < bytes; i++) memory[i] = (unsigned char)((x = x * 1664525u + 1013904223u) >> 24);
+}
+
+/* Increasing, as a batch's distinct rows are; the last row of home among them. */
+static void choose(uint32_t *ids, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) ids[i] = (uint32_t)((i + 1) * HOME_ROWS / count - 1);
+}
+
+static void check(struct pool *pool, uint64_t stride, uint64_t count) {
+    uint64_t home_bytes = HOME_ROWS * stride, row_bytes = MOST_ROWS * stride;
+    unsigned char *home = malloc(home_bytes), *wanted = malloc(home_bytes), *rows = malloc(row_bytes), *back = malloc(row_bytes);
+    uint32_t ids[MOST_ROWS];
+    fill(home, home_bytes, 1), fill(rows, row_bytes, 2), fill(back, row_bytes, 3);
+    memcpy(wanted, home, home_bytes);
+    choose(ids, count);
+    for (uint64_t i = 0; i < count; i++) memcpy(wanted + ids[i] * stride, rows + i * stride, stride);
+    assert_int_equal(host_scatter(pool, (char *)home, (char *)rows, ids, count, stride), 0);
+    assert_memory_equal(home, wanted, home_bytes);
+    unsigned char *untouched = back + count * stride;
+    assert_int_equal(host_gather(pool, (char *)back, (char *)home, ids, count, stride), 0);
+    assert_memory_equal(back, rows, count * stride);
+    fill(rows, row_bytes, 3);
+    assert_memory_equal(untouched, rows + count * stride, row_bytes - count * stride);
+    free(home), free(wanted), free(rows), free(back);
+}
+
+static void rows_go_to_their_places_and_come_back(void **state) {
+    for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+        struct pool *pool = host_pool_open(threads[t]);
+        assert_non_null(pool);
+        for (size_t s = 0; s < sizeof strides / sizeof *strides; s++)
+            for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) check(pool, strides[s], counts[c]);
+        host_pool_close(pool);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_go_to_their_places_and_come_back)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
