@@ -219,6 +219,7 @@ static inline int hogwild_in_registers(const struct example_source *s, uint64_t 
 /* What a warp of the general kernel works in. */
 struct hogwild_scratch {
     uint64_t contexts, targets; /* of one block, at most */
+    uint64_t vectors;           /* that its targets are to its contexts: as many, or one where they are pooled */
     uint64_t window_targets;    /* of all blocks of one window */
     uint64_t words;             /* 32-bit words for them, rounded up so that the next warp's gradients are aligned */
 };
@@ -227,9 +228,10 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     struct hogwild_scratch scratch;
     scratch.contexts = most.contexts / most.blocks;
     scratch.targets = most.targets / most.blocks;
+    scratch.vectors = example_vectors(&s->pool, (uint32_t)scratch.targets);
     scratch.window_targets = most.targets;
-    uint64_t gradients = 128 * (scratch.targets + HOGWILD_CONTEXTS);
-    uint64_t words = gradients + scratch.targets * (scratch.contexts + 1) + 2 * scratch.contexts + scratch.window_targets;
+    uint64_t gradients = 128 * (scratch.vectors + HOGWILD_CONTEXTS), factors = scratch.vectors * scratch.contexts;
+    uint64_t words = gradients + factors + scratch.targets + 2 * scratch.contexts + scratch.window_targets;
     scratch.words = round_up(words, 4);
     return scratch;
 }

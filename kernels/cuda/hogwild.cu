@@ -57,6 +57,7 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     job->most_contexts = (uint32_t)scratch.contexts;
     job->most_words = (uint32_t)scratch.window_targets;
     job->most_targets = (uint32_t)scratch.targets;
+    job->most_vectors = (uint32_t)scratch.vectors;
     job->scratch_words = scratch.words;
     *warps = hogwild_warps(*warps, (uint64_t)backend->processors, &scratch);
     if (gpu_grow(backend, &m->scratch, *warps * job->scratch_words * sizeof(uint32_t), "lock-free training")) return -1;

@@ -24,8 +24,8 @@ enum {
 
 /* A block in scratch. */
 struct block {
-    float4 *gradients;                   /* [(t + CONTEXTS) x 32] of the columns at hand; a lane reads what it wrote */
-    float *factors;                      /* [t x c] coefficients */
+    float4 *gradients;                   /* [(t + CONTEXTS) x 32] of the columns at hand, no pools; a lane reads what it wrote */
+    float *factors;                      /* [t x c] coefficients, of a pool [c] */
     float *rates;                        /* [c + t] of the places, contexts first, where rows count their updates */
     uint32_t *targets, *contexts;        /* ids; targets[] has those of all blocks of a window */
     uint32_t t, positives, c, negatives; /* negatives: slots to be drawn */
@@ -392,8 +392,8 @@ template <bool POOLED> __global__ void __launch_bounds__(WARPS * 32) rows_kernel
         if (number >= job.count) break;
         block b = {};
         b.gradients = (float4 *)scratch;
-        b.factors = (float *)(b.gradients + 32 * ((uint64_t)job.most_targets + CONTEXTS));
-        b.rates = b.factors + (uint64_t)job.most_targets * job.most_contexts;
+        b.factors = (float *)(b.gradients + 32 * ((uint64_t)job.most_vectors + CONTEXTS));
+        b.rates = b.factors + (uint64_t)job.most_vectors * job.most_contexts;
         b.contexts = (uint32_t *)(b.rates + job.most_contexts + job.most_targets);
         b.targets = b.contexts + job.most_contexts;
         b.example = job.source.shuffle ? shuffle_at(&job.order, job.first + number) : job.first + number;

@@ -33,8 +33,8 @@ struct hogwild_job {
     uint32_t loss_mask; /* of hogwild_loss_mask() */
     uint32_t *scratch;  /* [warps x scratch_words], of the general kernel */
     uint64_t scratch_words;
-    uint32_t most_contexts, most_targets; /* of one block */
-    uint32_t most_words;                  /* of one window: its blocks' targets */
+    uint32_t most_contexts, most_targets, most_vectors; /* of one block */
+    uint32_t most_words;                                /* of one window: its blocks' targets */
     struct hogwild_totals *totals;
 };
 

@@ -50,10 +50,22 @@ static void an_epochs_last_batch_may_leave_them_out_alone(void **state) {
     assert_int_equal(none, work_of(contexts, 2 * FEWEST - 2));
 }
 
+/* Of lists of so many items, half of them positives and the others one vector. */
+static uint64_t scratch_of(uint64_t items) {
+    const struct example_source source = {
+        .mode = EXAMPLE_ADJACENCY, .pool = {.on = 1, .own = 0.5f}, .negatives = 100, .short_repeat = 1, .longest = 1 + items};
+    return hogwild_scratch(&source).words;
+}
+
+static void a_pool_meets_contexts_as_one_vector(void **state) {
+    assert_in_range(scratch_of(20000), scratch_of(10000), 2 * scratch_of(10000));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contexts_that_stand_once_are_left_out_where_they_are_many_and_fewer_than_rows),
         cmocka_unit_test(an_epochs_last_batch_may_leave_them_out_alone),
+        cmocka_unit_test(a_pool_meets_contexts_as_one_vector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
