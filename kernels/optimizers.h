@@ -183,7 +183,7 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
 
 /* What adagrad takes off a weight whose squared gradients sum up to `sum`, this one's counted. */
 FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
-    return lr * g / (sqrtf(sum) + eps);
+    return portable_divide(lr * g, portable_sqrt(sum) + eps);
 }
 
 FN void rule_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
@@ -198,7 +198,7 @@ FN void rule_adadelta(const struct rule_step *k, float g, float *w, float *s0, f
     (void)s2;
     g += k->decay * *w;
     float square = k->a * *s0 + k->one_minus_a * g * g;
-    float delta = sqrtf(*s1 + k->eps) / sqrtf(square + k->eps) * g;
+    float delta = portable_divide(portable_sqrt(*s1 + k->eps), portable_sqrt(square + k->eps)) * g;
     *s0 = square;
     *s1 = k->a * *s1 + k->one_minus_a * delta * delta;
     *w -= k->lr * delta;
@@ -214,7 +214,7 @@ FN void rule_rmsprop(const struct rule_step *k, float g, float *w, float *s0, fl
         variance = square - mean * mean;
         variance = variance > 0 ? variance : 0;
     }
-    float direction = g / (sqrtf(variance) + k->eps);
+    float direction = portable_divide(g, portable_sqrt(variance) + k->eps);
     if (k->momentum != 0) {
         direction += k->momentum * *s1;
         *s1 = direction;
@@ -231,7 +231,7 @@ FN void rule_adam(const struct rule_step *k, float g, float *w, float *s0, float
         largest = *s2 > square ? *s2 : square;
         *s2 = largest;
     }
-    *w -= k->lr * mean / (sqrtf(largest) * k->correction + k->eps);
+    *w -= portable_divide(k->lr * mean, portable_sqrt(largest) * k->correction + k->eps);
 }
 
 FN void rule_adamw(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
@@ -246,7 +246,7 @@ FN void rule_sparse_adam(const struct rule_step *k, float g, float *w, float *s0
     float mean = *s0 + k->one_minus_a * (g - *s0), square = *s1 + k->one_minus_b * (g * g - *s1);
     *s0 = mean;
     *s1 = square;
-    *w -= k->lr * mean / (sqrtf(square) + k->eps);
+    *w -= portable_divide(k->lr * mean, portable_sqrt(square) + k->eps);
 }
 
 FN void rule_adamax(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
@@ -256,7 +256,7 @@ FN void rule_adamax(const struct rule_step *k, float g, float *w, float *s0, flo
     float largest = faded > size ? faded : size;
     *s0 = mean;
     *s1 = largest;
-    *w -= k->lr * mean / largest;
+    *w -= portable_divide(k->lr * mean, largest);
 }
 
 FN void rule_asgd(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
