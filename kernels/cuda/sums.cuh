@@ -30,38 +30,101 @@ struct works {
     struct work of[2];
 };
 
-/* The i-th summand of an order: where it lies and what it is multiplied by. */
-template <bool LEARNED>
-static __device__ __forceinline__ const char *summand(const struct step_view &v, const struct live_side &side,
-                                                      const struct work &work, uint32_t i, float *factor) {
-    *factor = 1;
-    if (work.of == SUM_PARTIALS) return (const char *)(work.buffer + i * v.span);
-    uint32_t occurrence = side.rows.order[i];
-    if (work.of == SUM_BUFFER) return (const char *)(work.buffer + occurrence * v.span);
-    uint32_t block = side.block_of[occurrence]; /* of one target: its number is the occurrence of the target */
-    *factor = v.coefficients[occurrence];
-    if (LEARNED && work.pooled) return (const char *)(work.pooled + block * v.span);
-    return live_row(v.target.weights, v.target.rows.ids[block], v.target.rows.distinct[block] & ~SINGLE_BIT,
-                    v.counts->cold_first[SIDE_TARGET]);
+/* A piece of work, and what has been read for it so far: each step of the way to its rows is one answer of the memory's, and
+ * pieces that come later take theirs while the one at hand is worked on. A lane has one of the first summands. */
+struct coming {
+    struct item item;
+    bool real;           /* there is a piece, and its row does not stay */
+    uint32_t id;         /* of its row */
+    uint32_t occurrence; /* the lane's: place in the batch; of SUM_PARTIALS in the sums */
+    uint32_t block;      /* SUM_TARGETS: that it stands in, with its target: */
+    uint32_t target, target_id;
+    float factor;
+};
+
+/* The piece at `at` of `count`; none where there are no more. */
+static __device__ __forceinline__ void take_item(struct coming &c, const struct work &work, uint32_t at, uint32_t count) {
+    c.item = {0, 0, 0, DRAW_NONE};
+    c.real = at < count;
+    if (c.real) c.item = work.items[at];
 }
 
-/* The summands of a piece in their order, U rows in flight at once. A warp's pieces take as many rounds as the longest needs. */
-template <int G, int VEC, bool LEARNED>
-static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v,
-                                                 const struct live_side &side, const struct work &work,
-                                                 const struct item &item) {
-    constexpr int MOST = G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for rows beside each other */
+/* Where the lane's summand stands; lane: which of the piece's. */
+static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, const struct work &work,
+                                                  uint32_t lane) {
+    c.occurrence = c.item.first + lane;
+    if (work.of != SUM_PARTIALS && lane < c.item.count) c.occurrence = side.rows.order[c.item.first + lane];
+}
+
+static __device__ __forceinline__ void take_row_and_place(struct coming &c, const struct live_side &side, const struct work &work,
+                                                          uint32_t lane) {
+    c.id = c.real ? side.rows.distinct_ids[c.item.row] : 0;
+    take_place(c, side, work, lane);
+}
+
+template <bool LEARNED>
+static __device__ __forceinline__ void take_blocks(struct coming &c, const struct step_view &v, const struct live_side &side,
+                                                   const struct work &work, uint32_t lane) {
+    c.factor = 1, c.block = 0;
+    if (LEARNED && c.real && row_has_bit(work.frozen, c.id)) c.real = false, c.item.count = 0;
+    if (work.of != SUM_TARGETS || lane >= c.item.count) return;
+    c.block = side.block_of[c.occurrence]; /* of one target: its number is the occurrence of the target */
+    c.factor = v.coefficients[c.occurrence];
+}
+
+template <bool LEARNED>
+static __device__ __forceinline__ void take_targets(struct coming &c, const struct step_view &v, const struct work &work,
+                                                    uint32_t lane) {
+    c.target = c.target_id = 0;
+    if (work.of != SUM_TARGETS || lane >= c.item.count || (LEARNED && work.pooled)) return;
+    c.target_id = v.target.rows.ids[c.block];
+    c.target = v.target.rows.distinct[c.block] & ~SINGLE_BIT;
+}
+
+/* Where the lane's summand lies. */
+template <bool LEARNED>
+static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
+                                                             const struct work &work, uint32_t cold_first) {
+    const char *row = (const char *)(work.buffer + c.occurrence * v.span);
+    if (LEARNED && work.pooled && work.of == SUM_TARGETS) row = (const char *)(work.pooled + c.block * v.span);
+    else if (work.of == SUM_TARGETS) row = live_row(v.target.weights, c.target_id, c.target, cold_first);
+    return (unsigned long long)(uintptr_t)row;
+}
+
+/* The piece's record on its way into the GPU's cache, where it will be worked on two pieces later. */
+template <int G, int NS>
+static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
+                                                   const struct live_side &side, uint32_t cold_first) {
+    constexpr uint32_t LINE = 128;
+    if (!c.real || c.item.partial != DRAW_NONE) return;
+    const char *weights = live_row(side.weights, c.id, c.item.row, cold_first);
+    const char *state = live_row(side.state, c.id, c.item.row, cold_first);
+    for (uint32_t at = threadIdx.x % G * LINE; at < v.span * 4; at += G * LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(weights + at));
+    for (uint32_t at = threadIdx.x % G * LINE; NS && at < NS * v.span * 4; at += G * LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(state + at));
+}
+
+/* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
+ * as the longest needs. */
+template <int G, int VEC, int NS, bool LEARNED>
+static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
+                                                 const struct work &work, struct coming &c) {
+    constexpr int MOST = (G < 32 || NS > 0) && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x % LANES, most = most_beside<LANES>(item.count);
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
+    uint32_t cold_first = v.counts->cold_first[SIDE_TARGET];
     clear_row<VEC>(sum);
     for (uint32_t base = 0; base < most; base += LANES) {
-        uint32_t here = base < item.count ? min(item.count - base, LANES) : 0, rounds = min(most - base, LANES);
-        float factor = 0;
-        unsigned long long found = 0;
-        if (lane < here)
-            found = (unsigned long long)(uintptr_t)summand<LEARNED>(v, side, work, item.first + base + lane, &factor);
-        for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, factor, i, here, tid, v.quads);
+        uint32_t here = base < count ? min(count - base, LANES) : 0, rounds = min(most - base, LANES);
+        if (base) {
+            take_place(c, side, work, base + lane);
+            take_blocks<LEARNED>(c, v, side, work, base + lane);
+            take_targets<LEARNED>(c, v, work, base + lane);
+        }
+        unsigned long long found = summand<LEARNED>(c, v, work, cold_first);
+        for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, c.factor, i, here, tid, v.quads);
     }
 }
 
@@ -100,42 +163,53 @@ static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], float 
     if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares);
 }
 
-/* The piece of work at `at` of `count`; none where there are no more, or the row stays. */
-template <bool LEARNED>
-static __device__ __forceinline__ bool take_item(const struct live_side &side, const struct work &work, uint32_t at,
-                                                 uint32_t count, struct item *item) {
-    *item = {0, 0, 0, DRAW_NONE};
-    if (at >= count) return false;
-    *item = work.items[at];
-    if (!LEARNED || !row_has_bit(work.frozen, side.rows.distinct_ids[item->row])) return true;
-    item->count = 0;
-    return false;
+/* The piece's row: its sum, and the rule. */
+template <int G, int VEC, int NS, bool LEARNED>
+static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
+                                                const struct work &work, uint32_t cold_first) {
+    uint32_t tid = threadIdx.x % G;
+    if (G >= 32 && !c.real) return;
+    const struct item item = c.item;
+    char *weights = live_row(side.weights, c.id, item.row, cold_first);
+    char *state = live_row(side.state, c.id, item.row, cold_first);
+    struct held_row<VEC, NS> held;
+    float4 w[VEC], sum[VEC];
+    begin_piece<G, VEC, NS>(c.real && item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+    sum_piece<G, VEC, NS, LEARNED>(sum, v, side, work, c);
+    if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
+    group_wait<G>(); /* all have read the row's update count */
+    float squares = sum_squares<G, VEC>(sum, v);
+    if (!c.real) return;
+    if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
+    else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
 }
 
 template <int G, int VEC, int NS, bool LEARNED>
-static __global__ void __launch_bounds__(CTA)
+static __global__ void __launch_bounds__(CTA, VEC * (1 + NS) <= 6 ? 4 : 1)
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G;
     const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
-    uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
-    for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
-        struct item item;
-        bool real = take_item<LEARNED>(side, work, first + threadIdx.x / G, count, &item);
-        if (G >= 32 && !real) continue;
-        uint32_t id = side.rows.distinct_ids[item.row];
-        char *weights = live_row(side.weights, id, item.row, cold_first);
-        char *state = live_row(side.state, id, item.row, cold_first);
-        struct held_row<VEC, NS> held;
-        float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(real && item.partial == DRAW_NONE, w, held, weights, state, tid, v);
-        sum_piece<G, VEC, LEARNED>(sum, v, side, work, item);
-        if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
-        group_wait<G>(); /* all have read the row's update count */
-        float squares = sum_squares<G, VEC>(sum, v);
-        if (!real) continue;
-        if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
-        else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
+    uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
+    uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
+    struct coming coming[4]; /* with its item; its row and places; their blocks; their targets */
+#pragma unroll
+    for (int i = 3; i >= 0; i--) {
+        take_item(coming[i], work, at, count);
+        if (i >= 1) take_row_and_place(coming[i], side, work, lane);
+        if (i >= 2) take_blocks<LEARNED>(coming[i], v, side, work, lane);
+        if (i >= 3) take_targets<LEARNED>(coming[i], v, work, lane);
+        at += step;
+    }
+    for (; first + first_of_warp<G>() < count; first += step, at += step) {
+        struct coming now = coming[3];
+        coming[3] = coming[2], coming[2] = coming[1], coming[1] = coming[0];
+        take_targets<LEARNED>(coming[3], v, work, lane);
+        take_blocks<LEARNED>(coming[2], v, side, work, lane);
+        take_row_and_place(coming[1], side, work, lane);
+        take_item(coming[0], work, at, count);
+        ask_for_row<G, NS>(coming[2], v, side, cold_first);
+        work_off<G, VEC, NS, LEARNED>(now, v, side, work, cold_first);
     }
 }
 
