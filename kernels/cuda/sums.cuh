@@ -30,8 +30,8 @@ struct works {
     struct work of[2];
 };
 
-/* A piece of work, and what has been read for it so far: each step of the way to its rows is one answer of the memory's, and
- * pieces that come later take theirs while the one at hand is worked on. A lane has one of the first summands. */
+/* A piece of work, and what has been read for it so far. Its rows are found in four reads, each of which waits for the one
+ * before; pieces that come later take theirs while the one at hand is worked on. A lane has one of the first summands. */
 struct coming {
     struct item item;
     bool real;           /* there is a piece, and its row does not stay */

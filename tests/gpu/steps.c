@@ -256,6 +256,48 @@ void test_pieces(void) {
     free(c.starts);
 }
 
+/* Groups of threads that work on pieces at once (step.cu: 16 thread blocks of 128 threads a multiprocessor): of so many columns
+ * a group has 8 threads, or with state a warp, or all of them. */
+static uint64_t groups_at_once(uint32_t dim, uint32_t slots, unsigned processors) {
+    return 16ull * processors * (dim > 512 ? 1 : dim > 64 && slots ? 4 : 16);
+}
+
+/* As many pieces of work as there are groups of threads, one less and one more, and several for each: a group looks up what it
+ * will work on three pieces later. Every row stands in the batch twice. */
+void test_turns(void) {
+    static const uint32_t dims[] = {20, 68, 600};
+    static const struct {
+        uint64_t turns;
+        int more;
+    } sizes[] = {{1, -1}, {1, 0}, {1, 1}, {3, 1}, {5, 7}};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct backend_info info;
+    struct rule_case rules[32];
+    int count = rule_cases(rules), at = 0;
+    if (backend_cuda.info(gpu, &info)) CHECK(0, "info");
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, at += 2) {
+            const struct rule_case *rule = &rules[at % count];
+            struct record_layout layout = layout_of(&rule->options, dims[d]);
+            uint64_t n = sizes[i].turns * groups_at_once(dims[d], layout.slots, info.processors);
+            n += (uint64_t)(int64_t)sizes[i].more;
+            uint32_t *counts = need(n * sizeof *counts);
+            struct corpus c;
+            for (uint64_t k = 0; k < n; k++) counts[k] = 2;
+            corpus_of_counts(&c, counts, n);
+            struct example_source s = source_of(&c, EXAMPLE_ADJACENCY);
+            s.positives = 1, s.negatives = 0;
+            if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+            compare_steps(cpu, gpu, rule, dims[d], c.rows, PLACES[(size_t)at % PLACE_PAIRS], 1, example_count(&s), 1,
+                          "as many pieces as groups of threads");
+            free(counts);
+            free(c.ids);
+            free(c.starts);
+        }
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+}
+
 /* Whether several groups of threads share a block's contexts (from 32 on), and in which thread blocks (to 256 blocks).
  */
 void test_blocks(void) {

@@ -15,6 +15,7 @@
  *   NEGATIVE_LANES, DISTINCT_THREADS, _SLOTS   batches, bounds
  *   key bits: rows at powers of two            random (aim "small"), tests/runs
  *   UPDATE_PIECE, single rows                  pieces, frequent
+ *   pieces that a group of threads takes in turn   turns: one, two, four, and so many that what is asked for ahead has come round
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
  *   tiles of dot_windows, AHEAD                steps, wide
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
                  {"wide", test_wide_windows},
                  {"frequent", test_frequent_rows},
                  {"pieces", test_pieces},
+                 {"turns", test_turns},
                  {"blocks", test_blocks},
                  {"late", test_late_updates},
                  {"losses", test_losses},
