@@ -1,5 +1,5 @@
-/* by_id_update: gradients by id summed by row, and the rule on each row where it lies: a group of threads a row, so
- * that records cross the link both ways at once.
+/* by_id_update: gradients by id summed by row, and the rule on each row: a group of threads a row, so that records cross the link
+ * both ways at once.
  */
 #include "by_id.cuh"
 #include "rule.cuh"
@@ -21,22 +21,54 @@ struct update {
     const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
     const uint32_t *places; /* order of the gradients; NULL: partial sums lie as they are */
     float *partials;
+    uint32_t quads[2];      /* of a record's parts: weights, with their state where that lies beside them, and state */
+    uint64_t state_here;    /* bytes from a record's beginning in shared memory */
 };
 
+/* A record of the host's memory comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time from
+ * where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
+ * pieces, whose headers take its room. Copies past registers (copy_quad) come in smaller ones still: half as fast. */
+static __device__ __forceinline__ void bring_part(float4 *here, const char *home, uint32_t quads) {
+    constexpr uint32_t U = 8;
+    for (uint32_t first = threadIdx.x & 31; first < quads; first += 32 * U) {
+        float4 x[U];
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++)
+            if (first + 32 * u < quads) x[u] = ((const float4 *)home)[first + 32 * u];
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++)
+            if (first + 32 * u < quads) here[first + 32 * u] = x[u];
+    }
+}
+
+static __device__ __forceinline__ void send_part(const float4 *here, char *home, uint32_t quads) {
+    for (uint32_t q = threadIdx.x & 31; q < quads; q += 32) ((float4 *)home)[q] = here[q];
+}
+
 /* A piece of a row's gradients summed in the order of the ids; the rule, where the piece is all of it. The same sums in
- * the same order as a step's accumulate. */
-template <int G, int VEC, int NS>
+ * the same order as a step's accumulate. VISITS: records of the host's memory come to shared memory for it. */
+template <int G, int VEC, int NS, bool VISITS>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t GROUPS = CTA / G;
+    extern __shared__ float4 visited[];
     uint32_t tid = threadIdx.x % G, count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
+    float4 *here = visited + threadIdx.x / G * (u.quads[0] + u.quads[1]);
     for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
         struct item item = u.items[at];
         uint32_t id = u.ids.rows.distinct_ids[item.row];
-        char *weights = row_at(u.weights, id, item.row, cold_first), *state = row_at(u.state, id, item.row, cold_first);
+        char *home[2] = {row_at(u.weights, id, item.row, cold_first), row_at(u.state, id, item.row, cold_first)};
+        char *weights = VISITS ? (char *)here : home[0], *state = VISITS ? (char *)here + u.state_here : home[1];
+        bool last = item.partial == DRAW_NONE;
+        if (VISITS && last) {
+            __syncwarp(); /* the record before has gone home */
+            bring_part(here, home[0], u.quads[0]);
+            bring_part(here + u.quads[0], home[1], u.quads[1]);
+            __syncwarp();
+        }
         struct held_row<VEC, NS> held;
         float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(item.partial == DRAW_NONE, w, held, weights, state, tid, v);
+        begin_piece<G, VEC, NS>(last, w, held, weights, state, tid, v);
         clear_row<VEC>(sum);
         for (uint32_t i = 0; i < item.count; i++) {
             uint32_t place = u.places ? u.places[item.first + i] : item.first + i;
@@ -47,19 +79,56 @@ static __global__ void __launch_bounds__(CTA)
         group_wait<G>();
         float squares = sum_squares<G, VEC>(sum, v);
         end_piece<G, VEC, NS>(item, u.ids.rows.distinct_starts, sum, squares, w, held, weights, state, u.partials, tid, v);
+        if (VISITS && last) {
+            __syncwarp();
+            send_part(here, home[0], u.quads[0]);
+            send_part(here + u.quads[0], home[1], u.quads[1]);
+        }
     }
 }
 
 typedef void update_kernel(const struct step_view, const struct update);
 struct updates {
-    update_kernel *kernel;
+    update_kernel *kernel, *visits; /* visits: for records of the host's memory; NULL: rows too wide for a warp */
     uint32_t group;
 };
 template <int G, int VEC, int NS> struct update_family {
     static struct updates get(void) {
-        return {update_rows<G, VEC, NS>, G};
+        if constexpr (G > 32) return {update_rows<G, VEC, NS, false>, NULL, G};
+        else return {update_rows<G, VEC, NS, false>, update_rows<G, VEC, NS, true>, G};
     }
 };
+
+/* How the kernels of an update are launched. */
+struct launch {
+    update_kernel *kernel;
+    uint32_t groups, most, bytes; /* rows that a thread block works on; thread blocks at most; its shared memory */
+    cudaStream_t stream;
+};
+
+/* Over the link a few rows a multiprocessor carry as much as it can; more at once carry less. */
+static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct updates *k,
+                               const struct update *u, cudaStream_t stream) {
+    uint32_t groups = CTA / k->group, processors = (uint32_t)b->processors;
+    bool cold = cuda_is_cold(&table->stores[0]) || cuda_is_cold(&table->stores[table->parts - 1]);
+    if (!cold || !k->visits) return {k->kernel, groups, 16 * processors, 0, stream};
+    return {k->visits, groups, 4 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
+}
+
+static int launch_pieces(const struct launch *l, uint64_t pieces, const struct step_view *v, const struct update *u) {
+    l->kernel<<<std::min(blocks_for(pieces, l->groups), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
+    CK_LAUNCH("update_rows");
+    return 0;
+}
+
+/* Where the parts of a record lie beside each other while it is worked on. */
+static void set_parts(const struct backend_table *table, struct update *u) {
+    uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
+    uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;
+    u->quads[0] = blocks_for(first, sizeof(float4));
+    u->quads[1] = blocks_for(second, sizeof(float4));
+    u->state_here = table->shared ? table->state_offset : u->quads[0] * sizeof(float4);
+}
 
 static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients,
                           cudaStream_t stream) {
@@ -83,17 +152,15 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     u.summands = gradients;
     u.places = u.ids.rows.order;
     u.partials = (float *)own->partials.data;
-    uint32_t groups = CTA / k.group, most = 16 * (uint32_t)b->processors;
-    k.kernel<<<std::min(blocks_for(count, groups), most), CTA, 0, stream>>>(v, u);
-    CK_LAUNCH("update_rows");
+    set_parts(r->table, &u);
+    struct launch l = launch_of(b, r->table, &k, &u, stream);
+    if (launch_pieces(&l, count, &v, &u)) return -1;
     if (count <= UPDATE_PIECE) return 0;
     u.items = u.ids.rows.longs;
     u.item_count = &own->set.counts->longs[0];
     u.summands = u.partials;
     u.places = NULL;
-    k.kernel<<<std::min(blocks_for(count / UPDATE_PIECE + 1, groups), most), CTA, 0, stream>>>(v, u);
-    CK_LAUNCH("update_rows");
-    return 0;
+    return launch_pieces(&l, count / UPDATE_PIECE + 1, &v, &u);
 }
 
 int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,

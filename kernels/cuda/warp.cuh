@@ -1,4 +1,4 @@
-/* warp: sums over the lanes of a warp, or of groups of G lanes side by side in it. */
+/* warp: what the lanes of a warp do together: sums, or those of groups of G lanes side by side in it; copies. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
@@ -75,6 +75,19 @@ template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(fl
         for (int i = 0; i < N - whole * G; i++) rest[i] = v[whole * G + i];
         sums[whole] = sum_over_group<G>(rest);
     }
+}
+
+/* ---- shared memory ---- */
+
+/* 16 bytes of a row on their way, past registers. */
+static __device__ __forceinline__ void copy_quad(float4 *to, const float4 *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
+/* All that the warp's lanes have on their way is there, for all of them. */
+static __device__ __forceinline__ void wait_for_copies(void) {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
 }
 
 #endif
