@@ -1,8 +1,10 @@
-/* dots: which kernels a batch's blocks take (dots.cuh and dots_windows.cuh have them), and their launch. */
+/* dots: which kernels a batch's blocks take (dots.cuh, dots_windows.cuh and dots_held.cuh have them), and their launch. */
+#include "dots_held.cuh"
 #include "dots_windows.cuh"
 
 enum {
-    LONGEST_RUN = 8,     /* blocks that a group of dots_held.cuh works on: each run's first has to be waited for */
+    RESIDENT = 4,        /* thread blocks of dots_held.cuh on a multiprocessor, about */
+    LONGEST_RUN = 4,     /* blocks that a group of dots_held.cuh works on: each run's first has to be waited for */
     SHARED_BLOCKS = 8192 /* up to so many blocks of one target, groups of a thread block share the contexts of each */
 };
 
@@ -33,11 +35,20 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
     return launch(b, stage, *v, &collect);
 }
 
+/* Rows that a warp holds: as many as its share of a block has, or where they do not fit, in rounds of as many each. */
+static uint32_t held_rows_of(uint32_t contexts, uint32_t parts, uint32_t quads) {
+    uint32_t share = blocks_for(contexts, parts), fit = HELD_BYTES / (HELD_WARPS * quads * (uint32_t)sizeof(float4));
+    if (fit > HELD_MOST) fit = HELD_MOST;
+    return blocks_for(share, blocks_for(share, fit));
+}
+
 /* Thread blocks with runs of blocks: some begin while others end, as long as there are many. */
-static int launch_runs(struct backend *b, dot_kernel *kernel, const struct held_kernels *k, uint32_t wanted, struct step_view v) {
-    uint32_t turns = wanted / (2 * (uint32_t)(b->processors * k->resident));
+static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
+    uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
+    uint32_t bytes = HELD_WARPS * v.held * v.quads * (uint32_t)sizeof(float4);
     v.run = turns < 1 ? 1 : turns > LONGEST_RUN ? (uint32_t)LONGEST_RUN : turns;
-    kernel<<<blocks_for(wanted, v.run), k->threads, 0, b->compute>>>(v);
+    CK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, HELD_BYTES));
+    kernel<<<blocks_for(wanted, v.run), HELD_THREADS, bytes, b->compute>>>(v);
     CK_LAUNCH("dots");
     return 0;
 }
@@ -45,12 +56,14 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, const struct held_
 /* The same in one, where ranks reach each other; in two, the same sums in the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
-    uint32_t warps = (uint32_t)k->threads / 32;
-    v.parts = sizes->contexts / k->rows >= sizes->blocks ? warps : 1;
-    uint32_t wanted = blocks_for(sizes->blocks, warps / v.parts);
-    if (exchange_is_near(b->exchange)) return launch_runs(b, k->near, k, wanted, v);
-    if (launch_runs(b, k->post, k, wanted, v) || exchange_sum(b, 0, sizes->terms)) return -1;
-    return launch_runs(b, k->collect, k, wanted, v);
+    uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */
+    if (!contexts) contexts = 1;
+    v.parts = contexts >= HELD_SHARED_FROM ? HELD_WARPS : 1;
+    v.held = held_rows_of(contexts, v.parts, v.quads);
+    uint32_t wanted = blocks_for(sizes->blocks, HELD_WARPS / v.parts);
+    if (exchange_is_near(b->exchange)) return launch_runs(b, k->near, wanted, v);
+    if (launch_runs(b, k->post, wanted, v) || exchange_sum(b, 0, sizes->terms)) return -1;
+    return launch_runs(b, k->collect, wanted, v);
 }
 
 static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {

@@ -7,8 +7,8 @@
  *
  * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
  * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
- * parts may be summed in any way. DOTS_NEAR does both at once with rows that stay in registers (dots_held.cuh): blocks of one
- * target with narrow rows without state, where ranks reach each other's memory.
+ * parts may be summed in any way. DOTS_NEAR does both at once with rows that wait in shared memory (dots_held.cuh): blocks of
+ * one target with rows of up to 256 columns, where ranks reach each other's memory.
  */
 #ifndef SPTX_CUDA_DOTS_CUH
 #define SPTX_CUDA_DOTS_CUH
@@ -263,20 +263,6 @@ static constexpr int resident_blocks(int group, int slots, int threads) {
     return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
 }
 
-/* The groups' gradients, added in the groups' order by all threads. */
-template <int THREADS, uint32_t GROUPS, int QUADS>
-static __device__ __forceinline__ void add_groups(const float4 (&sums)[GROUPS][QUADS], float4 *out, uint32_t quads) {
-    for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
-        float4 sum = sums[0][q];
-#pragma unroll
-        for (uint32_t p = 1; p < GROUPS; p++) {
-            float4 more = sums[p][q];
-            sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-        }
-        out[q] = sum;
-    }
-}
-
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
 static __device__ __forceinline__ struct meeting share_of(const struct step_view &v, uint32_t block, uint32_t part) {
     uint32_t start = v.context_starts[block], end = v.context_starts[block + 1], each = (end - start + v.parts - 1) / v.parts;
@@ -284,30 +270,47 @@ static __device__ __forceinline__ struct meeting share_of(const struct step_view
     return {start, first < last ? first : last, last, v.positives[block], start};
 }
 
+/* Where the groups of a thread block put a row each, `stride` quads apart, in shared memory. */
+struct group_rows {
+    float4 *rows;
+    uint32_t stride;
+};
+
+/* The groups' gradients, added in the groups' order by all threads. */
+template <int THREADS, uint32_t GROUPS>
+static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float4 *out, uint32_t quads) {
+    for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
+        float4 sum = sums.rows[q];
+#pragma unroll
+        for (uint32_t p = 1; p < GROUPS; p++) {
+            float4 more = sums.rows[p * sums.stride + q];
+            sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+        }
+        out[q] = sum;
+    }
+}
+
 /* What the groups of a thread block have of one block: its loss and its target's gradient. */
 template <int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
-                                                    const float4 (&gradient)[VEC]) {
+                                                    const float4 (&gradient)[VEC], const struct group_rows &sums) {
     constexpr uint32_t WIDTH = THREADS / GROUPS;
-    __shared__ float4 sums[GROUPS][VEC * G];
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH;
-#pragma unroll
-    for (int i = 0; i < VEC; i++)
-        if (tid < G) sums[group][i * G + tid] = gradient[i];
+    if (tid < G) write_row<G, VEC>(gradient, (char *)(sums.rows + group * sums.stride), tid, v.quads);
     if (tid == 0) losses[group] = loss;
     __syncthreads();
     if (threadIdx.x == 0) {
         for (uint32_t p = 1; p < GROUPS; p++) loss += losses[p];
         v.losses[block] = loss;
     }
-    if (!v.loss_only) add_groups<THREADS, GROUPS, VEC * G>(sums, (float4 *)(v.target_gradients + block * v.span), v.quads);
+    if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, (float4 *)(v.target_gradients + block * v.span), v.quads);
 }
 
 /* The groups' loss and gradient of a block, which one group has alone or all share. */
 template <int G, int VEC, int THREADS>
 static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
-                                                 const float4 (&gradient)[VEC]) {
+                                                 const float4 (&gradient)[VEC], const struct group_rows &sums) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH;
     uint32_t tid = threadIdx.x % WIDTH;
     loss = warp_sum(loss);
@@ -316,7 +319,7 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
         if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, (char *)(v.target_gradients + block * v.span), tid, v.quads);
         return;
     }
-    if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient);
+    if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
@@ -324,6 +327,7 @@ template <int G, int VEC, int NS, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
+    __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
@@ -337,7 +341,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
     double loss;
     if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, NS, true>(v, target, gradient, m);
     else loss = collect_contexts<G, VEC, NS, true>(v, target, gradient, m);
-    end_block<G, VEC, THREADS>(v, block, loss, gradient);
+    end_block<G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 
 /* ---- blocks of several targets ---- */

@@ -2,14 +2,28 @@
 #include "dots_held.cuh"
 #include "dots_windows.cuh"
 
-template <int G> static struct held_kernels held(void) {
-    return {dot_held<G, DOTS_NEAR>, dot_held<G, DOTS_POST>, dot_held<G, DOTS_COLLECT>,
-            held_shape<G>::threads, held_shape<G>::resident, held_shape<G>::rows};
+template <int G, int VEC, int NS> static struct held_kernels held(void) {
+    return {dot_held<G, VEC, NS, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, NS, DOTS_COLLECT>};
 }
 
+/* Without state, rows side by side in a warp. */
+template <int G, int VEC, int NS> struct held_plain {
+    static struct held_kernels get(void) {
+        if constexpr (G == 32 || G * VEC > HELD_QUADS) return {};
+        else return held<G, VEC, 0>();
+    }
+};
+/* With state, which would not fit into so few threads' registers. */
+template <int G, int VEC, int NS> struct held_with_state {
+    static struct held_kernels get(void) {
+        if constexpr (NS == 0 || G * VEC > HELD_QUADS) return {};
+        else return held<G, VEC, NS>();
+    }
+};
+
 struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots) {
-    if (slots || quads > 32) return {};
-    return quads <= 8 ? held<8>() : quads <= 16 ? held<16>() : held<32>();
+    if (slots) return kernels_for_short<held_with_state>(quads, slots);
+    return kernels_for_narrow<held_plain>(quads, 0);
 }
 
 struct dot_kernels dot_kernels_post(uint32_t quads) {

@@ -184,8 +184,6 @@ struct dot_kernels {
 /* dots_held.cuh: blocks of one target over ranks. */
 struct held_kernels {
     dot_kernel *near, *post, *collect;
-    int threads, resident; /* thread blocks on a multiprocessor */
-    uint32_t rows;         /* that a warp holds */
 };
 
 /* For blocks of one target; of several. */

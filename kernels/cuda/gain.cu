@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
         for (int i = 0; i < VEC; i++)
             if (tid < G) sums[s.group][i * G + tid] = gradient[i];
         __syncthreads();
-        if (s.targets) add_groups<THREADS, GROUPS, VEC * G>(sums, (float4 *)out, v.quads);
+        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, (float4 *)out, v.quads);
     }
 }
 

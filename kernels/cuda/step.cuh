@@ -49,7 +49,8 @@ struct step_view {
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
     uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
-    uint32_t run;               /* of a thread block: blocks that a group works on, one after the other */
+    uint32_t run;               /* dots_held.cuh: blocks that a group works on, one after the other */
+    uint32_t held;              /* the same: rows that a warp holds */
     uint64_t span;
     int mean, loss_only;
     struct exchange_view exchange; /* with other ranks; of one alone all zeros */
@@ -65,16 +66,22 @@ struct found_row {
     int single;
 };
 
-static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
-                                                            uint32_t occurrence, bool real) {
-    struct found_row found = {0, 0, 0};
-    uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
-    if (distinct == DRAW_NONE) return found;
-    uint32_t id = side.rows.ids[occurrence], row = distinct & ~SINGLE_BIT;
+/* Of a slot of the batch: its place among the distinct rows and its id. */
+static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
+                                                             uint32_t id) {
+    uint32_t row = distinct & ~SINGLE_BIT;
+    struct found_row found;
     found.single = (distinct & SINGLE_BIT) != 0;
     found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
     found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);
     return found;
+}
+
+static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
+                                                            uint32_t occurrence, bool real) {
+    uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
+    if (distinct == DRAW_NONE) return {0, 0, 0};
+    return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
 /* ---- a row in registers ---- */
