@@ -112,7 +112,7 @@ static struct launch launch_of(const struct backend *b, const struct backend_tab
     uint32_t groups = CTA / k->group, processors = (uint32_t)b->processors;
     bool cold = cuda_is_cold(&table->stores[0]) || cuda_is_cold(&table->stores[table->parts - 1]);
     if (!cold || !k->visits) return {k->kernel, groups, 16 * processors, 0, stream};
-    return {k->visits, groups, 4 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
+    return {k->visits, groups, 2 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
 }
 
 static int launch_pieces(const struct launch *l, uint64_t pieces, const struct step_view *v, const struct update *u) {
