@@ -11,8 +11,8 @@ One step of a batch, in ms, where each of G ranks has C / G columns:
     step      rows + sum (far: one after the other); the larger of both + latency (near)
     all       the larger of step + seen, and batch; batch: making it, on every rank; seen: what of that shows beside the step
 
-passes: far, rows are read for the parts and again for what their sums lead to; near, they stay in registers in between, which is
-what a kernel can reach (what ours does is measured in RESULTS.md). All rows are on the GPUs. A rank's gain ends where rows
+passes: far, rows are read for the parts and again for what their sums lead to; near, they wait on the multiprocessor in between,
+which is what a kernel can reach (what ours does is measured in RESULTS.md). All rows are on the GPUs. A rank's gain ends where rows
 are so narrow that `fixed` is most of them, or where the sum is, which no number of ranks makes shorter.
 """
 import argparse
