@@ -25,8 +25,8 @@ struct update {
     uint64_t state_here;    /* bytes from a record's beginning in shared memory */
 };
 
-/* A record of the host's memory comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time from
- * where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
+/* Of a table in host memory, a record comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time
+ * from where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
  * pieces, whose headers take its room. Copies past registers (copy_quad) come in smaller ones still: half as fast. */
 static __device__ __forceinline__ void bring_part(float4 *here, const char *home, uint32_t quads) {
     constexpr uint32_t U = 8;
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void send_part(const float4 *here, char *home,
 }
 
 /* A piece of a row's gradients summed in the order of the ids; the rule, where the piece is all of it. The same sums in
- * the same order as a step's accumulate. VISITS: records of the host's memory come to shared memory for it. */
+ * the same order as a step's accumulate. VISITS: the record comes to shared memory for it. */
 template <int G, int VEC, int NS, bool VISITS>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(CTA)
 
 typedef void update_kernel(const struct step_view, const struct update);
 struct updates {
-    update_kernel *kernel, *visits; /* visits: for records of the host's memory; NULL: rows too wide for a warp */
+    update_kernel *kernel, *visits; /* visits: for tables in host memory; NULL: rows too wide for a warp */
     uint32_t group;
 };
 template <int G, int VEC, int NS> struct update_family {
@@ -106,13 +106,17 @@ struct launch {
     cudaStream_t stream;
 };
 
-/* Over the link a few rows a multiprocessor carry as much as it can; more at once carry less. */
+/* Whether the host's memory has half of a part of the table's records or more. */
+static bool is_mostly_cold(const struct backend_table *table) {
+    return cuda_hot_rows(table) <= table->spec.rows / 2;
+}
+
+/* Over the link a few rows a multiprocessor carry as much as it can. */
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct updates *k,
                                const struct update *u, cudaStream_t stream) {
     uint32_t groups = CTA / k->group, processors = (uint32_t)b->processors;
-    bool cold = cuda_is_cold(&table->stores[0]) || cuda_is_cold(&table->stores[table->parts - 1]);
-    if (!cold || !k->visits) return {k->kernel, groups, 16 * processors, 0, stream};
-    return {k->visits, groups, 2 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
+    if (!k->visits || !is_mostly_cold(table)) return {k->kernel, groups, 16 * processors, 0, stream};
+    return {k->visits, groups, 4 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
 }
 
 static int launch_pieces(const struct launch *l, uint64_t pieces, const struct step_view *v, const struct update *u) {

@@ -36,7 +36,7 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
 }
 
 /* Rows that a warp holds: as many as its share of a block has, or where they do not fit, in rounds of as many each. */
-static uint32_t held_rows_of(uint32_t contexts, uint32_t parts, uint32_t quads) {
+static uint32_t rows_of_a_warp(uint32_t contexts, uint32_t parts, uint32_t quads) {
     uint32_t share = blocks_for(contexts, parts), fit = HELD_BYTES / (HELD_WARPS * quads * (uint32_t)sizeof(float4));
     if (fit > HELD_MOST) fit = HELD_MOST;
     return blocks_for(share, blocks_for(share, fit));
@@ -59,7 +59,7 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */
     if (!contexts) contexts = 1;
     v.parts = contexts >= HELD_SHARED_FROM ? HELD_WARPS : 1;
-    v.held = held_rows_of(contexts, v.parts, v.quads);
+    v.held = rows_of_a_warp(contexts, v.parts, v.quads);
     uint32_t wanted = blocks_for(sizes->blocks, HELD_WARPS / v.parts);
     if (exchange_is_near(b->exchange)) return launch_runs(b, k->near, wanted, v);
     if (launch_runs(b, k->post, wanted, v) || exchange_sum(b, 0, sizes->terms)) return -1;

@@ -1,11 +1,10 @@
-/* dots_held: blocks of one target over ranks whose GPUs reach each other: a block's rows wait in shared memory from the dot
- * products of these columns until the sums over all ranks are there, some 2 us later. A row is read once and written once, as by
- * a rank alone (dots.cuh).
+/* dots_held: blocks of one target over ranks, with rows of up to 256 columns. Where GPUs reach each other's memory, a block's
+ * rows wait in shared memory from the dot products of these columns until the sums over all ranks are there, some 2 us later:
+ * a row is read once and written once, as by a rank alone (dots.cuh). Elsewhere it is two kernels, which give the same bytes.
  *
  * Rows are held by all warps of a thread block, or where blocks have few contexts by one. What a block needs before its rows can
  * be read (where they lie) is looked up while the block before is worked on: otherwise the GPU would wait for one answer after
- * the other, with too few rows on their way. State is read when the sums are there; to ask for it before
- * gained nothing.
+ * the other, with too few rows on their way. State is read when the sums are there; to ask for it before gained nothing.
  *
  * Thread blocks take runs of blocks in their order, on every rank, so that the earliest block that waits is always worked on by
  * all. They end with their run: between them the GPU makes the next batch and moves its rows.
@@ -19,7 +18,7 @@ enum {
     HELD_WARPS = 4, /* of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
     HELD_MOST = 32,        /* rows of a warp, a lane each */
-    HELD_BYTES = 72 << 10, /* rows of a thread block: three of them fit a multiprocessor */
+    HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
     HELD_QUADS = 64,       /* of a row: of wider ones too few fit */
     HELD_SHARED_FROM = 16  /* contexts of a block from which all warps of a thread block share them */
 };
@@ -62,7 +61,7 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 /* ---- the rows of a warp ---- */
 
 /* Rows that a warp holds of a block's contexts. */
-struct held_rows {
+struct warp_rows {
     float4 *rows;           /* [here x quads], in shared memory */
     struct found_row found; /* the lane's */
     unsigned real, single;  /* a bit a row */
@@ -73,16 +72,16 @@ static __device__ __forceinline__ bool has_row(unsigned bits, uint32_t row) {
     return row < 32 && (bits >> row & 1);
 }
 
-/* This thread's part of row i of those side by side, and on. */
-template <int G> static __device__ __forceinline__ uint32_t row_beside(uint32_t i) {
+/* The row that this thread's group has of those side by side in the warp, of which the first is row i. */
+template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i) {
     return i + own_beside<G>();
 }
 
 template <int G, int VEC>
-static __device__ __forceinline__ void bring_rows(const struct held_rows &held, const struct step_view &v) {
+static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
 #pragma unroll 4
     for (uint32_t i = 0; i < held.here; i += rows_beside<G>()) {
-        uint32_t row = row_beside<G>(i);
+        uint32_t row = group_row<G>(i);
         const float4 *from = (const float4 *)__shfl_sync(ALL_LANES, held.found.weights, row & 31);
         if (!has_row(held.real, row)) continue;
 #pragma unroll
@@ -95,7 +94,7 @@ static __device__ __forceinline__ void bring_rows(const struct held_rows &held, 
 
 /* The dot products of the warp's rows, a lane each. */
 template <int G, int VEC>
-static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct held_rows &held,
+static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held,
                                                   const struct step_view &v) {
     constexpr uint32_t U = 5, R = rows_beside<G>();
     uint32_t lane = threadIdx.x & 31;
@@ -104,7 +103,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
         float part[U];
 #pragma unroll
         for (uint32_t u = 0; u < U; u++) {
-            uint32_t row = row_beside<G>(i + u * R);
+            uint32_t row = group_row<G>(i + u * R);
             float4 w[VEC];
             if (has_row(held.real, row)) read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), threadIdx.x % G, v.quads);
             else clear_row<VEC>(w);
@@ -121,7 +120,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
 /* Rows add to the target's gradient; those that stand once change. */
 template <int G, int VEC, int NS>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
-                                                   const struct held_rows &held, float coefficient, const struct step_view &v) {
+                                                   const struct warp_rows &held, float coefficient, const struct step_view &v) {
     constexpr uint32_t U = 2, R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G;
     for (uint32_t i = 0; i < held.here; i += U * R) {
@@ -130,7 +129,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
         float by[U];
 #pragma unroll
         for (uint32_t u = 0; u < U; u++) {
-            uint32_t row = row_beside<G>(i + u * R), from = row & 31;
+            uint32_t row = group_row<G>(i + u * R), from = row & 31;
             weights[u] = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
             state_at[u] = NS ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
@@ -139,7 +138,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
         if (NS) __syncwarp(); /* all have read the rows' update counts */
 #pragma unroll
         for (uint32_t u = 0; u < U; u++) {
-            uint32_t row = row_beside<G>(i + u * R);
+            uint32_t row = group_row<G>(i + u * R);
             if (!has_row(held.real, row)) continue;
             float4 w[VEC];
             read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), tid, v.quads);
@@ -159,21 +158,21 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
                                                        uint32_t cold_first, float scale, float4 *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
-    struct held_rows held = {rows, {0, 0, 0}, 0, 0, min(a.end - first, v.held)};
+    struct warp_rows held = {rows, {0, 0, 0}, 0, 0, min(a.end - first, v.held)};
     if (real) held.found = place_row(v.context, cold_first, a.context, a.context_id);
     held.real = __ballot_sync(ALL_LANES, real);
     held.single = __ballot_sync(ALL_LANES, real && held.found.single);
     bring_rows<G, VEC>(held, v);
     wait_for_copies();
-    float own = 0;
+    float own = 0; /* where it is only collected the sum has it */
     if constexpr (MODE != DOTS_COLLECT) {
         own = held_dots<G, VEC>(target, held, v);
         if (real) exchange_post(v.exchange, context, own);
-        if (MODE == DOTS_POST && real) exchange_keep(v.exchange, context, own);
-    } else if (real) {
-        own = exchange_kept(v.exchange, context);
     }
-    if constexpr (MODE == DOTS_POST) return 0;
+    if constexpr (MODE == DOTS_POST) {
+        __syncwarp(); /* the rows are read */
+        return 0;
+    }
     float logit = real ? exchange_collect(v.exchange, context, own) : 0;
     __syncwarp();
     bool positive = context - a.start < a.positives;

@@ -66,7 +66,7 @@ struct found_row {
     int single;
 };
 
-/* Of a slot of the batch: its place among the distinct rows and its id. */
+/* Where the row of a slot lies; distinct, id: the slot's place among distinct rows, with its bit, and its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
                                                              uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
