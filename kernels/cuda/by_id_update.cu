@@ -21,8 +21,8 @@ struct update {
     const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
     const uint32_t *places; /* order of the gradients; NULL: partial sums lie as they are */
     float *partials;
-    uint32_t quads[2];      /* of a record's parts: weights, with their state where that lies beside them, and state */
-    uint64_t state_here;    /* bytes from a record's beginning in shared memory */
+    uint32_t quads[2];   /* of a record's parts: weights, with their state where that lies beside them, and state */
+    uint64_t state_here; /* bytes from a record's beginning in shared memory */
 };
 
 /* Of a table in host memory, a record comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time

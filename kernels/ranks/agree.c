@@ -16,7 +16,7 @@ enum {
 };
 enum {
     LOOK_NANOSECONDS = 100000, /* between two looks whether work is done */
-    TURN_SECONDS = 2,          /* by which mpirun has ended the others when one of them has spoken */
+    TURN_SECONDS = 5,          /* by which mpirun has ended the others when one of them has spoken, on a busy machine too */
     TURNS = 4
 };
 
