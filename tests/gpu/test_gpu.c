@@ -18,6 +18,7 @@
  *   pieces that a group of threads takes in turn   turns: one, two, four, and so many that what is asked for ahead has come round
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
+ *   rows of the host that an update visits      ids: 450 and 451 rows of 901 on the GPU; 512 and 516 columns
  *   tiles of dot_windows, AHEAD                steps, wide
  *   CORRECTIONS                                late
  *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
