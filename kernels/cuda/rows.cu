@@ -15,12 +15,15 @@
  * landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
  * another.
  */
-#include "cuda.cuh"
+#include "warp.cuh"
 
 enum {
     ROW_THREADS = 256,
+    MOVE_THREADS = 128, /* of small thread blocks, which find a place among a step's sooner */
+    MOVED_ROWS = 8,     /* that a warp moves at a time, */
+    MOVED_QUADS = 8,    /* with so many quads of a lane on their way at once */
     GATHER_BLOCKS = 16,
-    SCATTER_BLOCKS = 4,
+    SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
     SLOT_BITS = 28
 };
@@ -83,28 +86,39 @@ struct record_move {
     int side;
 };
 
-/* One warp a record, 16 bytes a lane, two records at a time, so that the link always has requests waiting. */
-template <bool OUT> static __global__ void move_records(struct record_move m) {
+/* The id of the record at `row` of them, or DRAW_NONE where none is to move. */
+template <bool OUT>
+static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
+    if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
+    return m.distinct_ids[first + row];
+}
+
+/* A warp moves some neighbours at a time, as if they were one record: each lane has several quads of them on their way at once,
+ * and the ids of the next ones, so that the link always has requests waiting, however short the records are. */
+template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
-    uint32_t quads = (uint32_t)(m.stride / 16);
-    for (uint64_t row = (uint64_t)warp * 2; row < rows; row += (uint64_t)warps * 2) {
-        float4 *slot[2], *home[2];
-        bool real[2];
-        for (int i = 0; i < 2; i++) {
-            real[i] = row + i < rows && (OUT || m.forward[row + i] == DRAW_NONE);
-            uint32_t id = real[i] ? m.distinct_ids[first + row + i] : 0;
-            slot[i] = (float4 *)(m.slots + (row + i) * m.stride);
-            home[i] = (float4 *)(m.home + (real[i] ? id * m.stride : 0));
-        }
-        for (uint32_t q = lane; q < quads; q += 32) {
-            float4 value[2];
+    uint32_t quads = (uint32_t)(m.stride / 16), next = DRAW_NONE;
+    uint64_t step = (uint64_t)warps * MOVED_ROWS, row = (uint64_t)warp * MOVED_ROWS;
+    if (lane < MOVED_ROWS) next = moved_id<OUT>(m, first, row + lane, rows);
+    for (; row < rows; row += step) {
+        uint32_t ids = next;
+        if (lane < MOVED_ROWS) next = moved_id<OUT>(m, first, row + step + lane, rows);
+        for (uint32_t begin = 0; begin < MOVED_ROWS * quads; begin += 32 * MOVED_QUADS) {
+            float4 value[MOVED_QUADS], *to[MOVED_QUADS];
 #pragma unroll
-            for (int i = 0; i < 2; i++)
-                if (real[i]) value[i] = OUT ? slot[i][q] : home[i][q];
+            for (int i = 0; i < MOVED_QUADS; i++) {
+                uint32_t at = begin + i * 32 + lane, of = at / quads, q = at - of * quads;
+                uint32_t id = __shfl_sync(ALL_LANES, ids, of % MOVED_ROWS);
+                to[i] = NULL;
+                if (of >= MOVED_ROWS || id == DRAW_NONE) continue;
+                float4 *slot = (float4 *)(m.slots + (row + of) * m.stride) + q, *home = (float4 *)(m.home + id * m.stride) + q;
+                value[i] = OUT ? *slot : *home;
+                to[i] = OUT ? home : slot;
+            }
 #pragma unroll
-            for (int i = 0; i < 2; i++)
-                if (real[i]) (OUT ? home[i] : slot[i])[q] = value[i];
+            for (int i = 0; i < MOVED_QUADS; i++)
+                if (to[i]) *to[i] = value[i];
         }
     }
 }
@@ -189,6 +203,7 @@ static void choose_ways(struct backend *b, struct stage *stage, int side, uint64
         }
         struct home_load load;
         load.bytes = rows * store->stride;
+        load.stride = store->stride;
         load.threads = host_pool_threads(b->pool);
         load.in_file = store->place == PLACE_FILE;
         load.one_target = stage->one_target;
@@ -257,7 +272,7 @@ int cuda_rows_fetch(struct backend *b, struct stage *stage, int side) {
             if (fetch_file(b, stage, set, part)) return -1;
             continue;
         }
-        move_records<false><<<GATHER_BLOCKS, ROW_THREADS, 0, b->in>>>(move_of(set, part));
+        move_records<false><<<GATHER_BLOCKS, MOVE_THREADS, 0, b->in>>>(move_of(set, part));
         CK_LAUNCH("fetch");
     }
     CK(cudaEventRecord(set->ticket, b->in));
@@ -308,7 +323,7 @@ int cuda_rows_home(struct backend *b, struct stage *stage, int side) {
     for (int part = 0; part < 2; part++) {
         if (set->way[part] == HOME_STAGED && copy_to_staging(b, stage, set, part)) return -1;
         if (set->way[part] != HOME_DIRECT) continue;
-        move_records<true><<<SCATTER_BLOCKS, ROW_THREADS, 0, b->out>>>(move_of(set, part));
+        move_records<true><<<SCATTER_BLOCKS, MOVE_THREADS, 0, b->out>>>(move_of(set, part));
         CK_LAUNCH("home");
     }
     return 0;
