@@ -22,8 +22,9 @@
 #include "portable.h"
 
 /* The host answers some 30 M random rows a second, whichever way they go. Staging leaves these look-ups to the gathers,
- * but has a fixed cost: worth it for a large batch, where the host has threads to spare. */
-enum { HOME_STAGING_THREADS = 8, HOME_STAGING_BYTES = 8 << 20 };
+ * but has a fixed cost: worth it for a large batch, where the host has threads to spare. Of wide rows the link carries fewer than
+ * that, and the host's threads would take longer to put them in their places than the GPU. */
+enum { HOME_STAGING_THREADS = 8, HOME_STAGING_BYTES = 8 << 20, HOME_STAGING_STRIDE = 1024 };
 
 enum home_way {
     HOME_NOTHING, /* the batch is for its loss only, or has no rows of the store */
@@ -34,6 +35,7 @@ enum home_way {
 /* What a batch would bring home to one store. */
 struct home_load {
     uint64_t bytes;   /* at most: rows that the batch may hold x the store's stride */
+    uint64_t stride;  /* of the store, bytes */
     unsigned threads; /* of the host */
     int in_file;      /* the store is a file */
     int one_target;   /* every block has one target: nearly as many distinct rows as `bytes` says */
@@ -44,6 +46,7 @@ FN enum home_way home_wanted(const struct home_load *load) {
     if (load->bytes == 0) return HOME_NOTHING;
     if (load->in_file) return HOME_STAGED;
     if (load->threads < HOME_STAGING_THREADS || load->bytes < HOME_STAGING_BYTES) return HOME_DIRECT;
+    if (load->stride > HOME_STAGING_STRIDE) return HOME_DIRECT;
     return load->one_target ? HOME_STAGED : HOME_DIRECT;
 }
 

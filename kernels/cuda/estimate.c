@@ -186,6 +186,7 @@ static void add_cold(const struct run *run, int side, uint64_t named, struct mem
         if (!is_cold(run, store)) continue;
         most = smaller(named, run->rows - store->gpu_rows);
         struct home_load load = {.bytes = most * store->stride,
+                                 .stride = store->stride,
                                  .threads = run->request->threads,
                                  .in_file = store->place == PLACE_FILE,
                                  .one_target = run->one_target};

@@ -126,11 +126,11 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host. */
+/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host; most of them as wide as any that are staged. */
 static void aim_at_staging(struct choice *c) {
     static const uint32_t dims[] = {128, 256, 256, 257, 384, 512, 513, 1000, 1024, 1025, 2048, 4096};
     int side = one_in(3), state = 0;
-    uint64_t rows;
+    uint64_t rows, stride;
     c->aim = "staging";
     choose_examples(c, one_in(3) ? EXAMPLE_WINDOW : one_in(4) ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
     if (c->source.mode == EXAMPLE_WINDOW) c->source.per_pair = !one_in(6);
@@ -143,8 +143,9 @@ static void aim_at_staging(struct choice *c) {
         c->dim = ONE_OF(dims);
         state = one_in(2);
         if (state ? p->state == PLACE_GPU : p->weights == PLACE_GPU) p->weights = p->state = PLACE_PINNED;
-        rows = (HOME_STAGING_BYTES + stride_of(c, side, state) - 1) / stride_of(c, side, state);
-    } while (rows > 4096);
+        stride = stride_of(c, side, state);
+        rows = (HOME_STAGING_BYTES + stride - 1) / stride;
+    } while (stride < HOME_STAGING_STRIDE || (stride > HOME_STAGING_STRIDE && !one_in(4)));
     c->source.negatives = (uint32_t)between(1, 6);
     /* Rows that a batch names: around the threshold, or so many that only an epoch's last batch is below it. */
     uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: of an example, at most */

@@ -5,7 +5,7 @@
 
 #include "train/pipeline.h"
 
-enum { ROWS = 100000, LISTS = 60000, DIM = 256, EPOCHS = 3, THREADS = 16, RUNS = 4 };
+enum { ROWS = 100000, LISTS = 60000, DIM = 128, EPOCHS = 3, THREADS = 16, RUNS = 4 };
 
 static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}};
 static const unsigned DEPTHS[RUNS] = {1, 3, 5, 5};
@@ -66,7 +66,7 @@ static void check_runs(const struct example_source *source, uint64_t batch, cons
     }
 }
 
-/* Batches of 4096 records of 2 KiB are 8 MiB; an epoch's last is smaller. */
+/* Batches of 8192 records of 1 KiB, the widest that are staged, are 8 MiB; an epoch's last is smaller. */
 void test_order(void) {
     struct corpus c;
     corpus_make(&c, ROWS, LISTS, 12);
@@ -75,11 +75,11 @@ void test_order(void) {
     all = lists;
     all.positives = 0;
     windows.per_pair = 1;
-    check_runs(&lists, 4096, "lists, batches of 4096");
-    check_runs(&all, 4096, "lists, all positives");
-    check_runs(&windows, 1400, "windows, negatives by pair");
     check_runs(&lists, 8192, "lists, batches of 8192");
+    check_runs(&all, 8192, "lists, all positives");
+    check_runs(&windows, 2800, "windows, negatives by pair");
+    check_runs(&lists, 16384, "lists, batches of 16384");
     lists.targets_all = 1;
-    check_runs(&lists, 4096, "lists, all targets");
+    check_runs(&lists, 8192, "lists, all targets");
     corpus_free(&c);
 }

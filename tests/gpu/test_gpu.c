@@ -5,7 +5,8 @@
  *
  * What stands on both sides of each threshold of the kernels:
  *
- *   HOME_STAGING_BYTES, _THREADS, one target   order, random (aim "staging"); the rule: tests/unit/kernels/test_home_order
+ *   HOME_STAGING_BYTES, _THREADS, _STRIDE,     order, random (aim "staging"); the rule: tests/unit/kernels/test_home_order
+ *   one target
  *   a file's rows, hot rows, BACKEND_STAGES    depths, random
  *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
  *   EXAMPLE_MOST_NEGATIVES                     bounds

@@ -106,9 +106,15 @@ static void rows_land_in_the_order_of_their_batches(void **state) {
     assert_in_range(mixed, 10000, 1000000); /* the ways do change */
 }
 
-static void few_threads_bytes_or_distinct_rows_go_directly(void **state) {
-    struct home_load load = {.bytes = HOME_STAGING_BYTES, .threads = HOME_STAGING_THREADS, .one_target = 1}, less;
+static void few_threads_bytes_or_distinct_rows_and_wide_rows_go_directly(void **state) {
+    struct home_load load = {.bytes = HOME_STAGING_BYTES,
+                             .stride = HOME_STAGING_STRIDE,
+                             .threads = HOME_STAGING_THREADS,
+                             .one_target = 1},
+                     less;
     assert_int_equal(HOME_STAGED, home_wanted(&load));
+    less = load, less.stride++;
+    assert_int_equal(HOME_DIRECT, home_wanted(&less));
     less = load, less.bytes--;
     assert_int_equal(HOME_DIRECT, home_wanted(&less));
     less = load, less.threads--;
@@ -135,7 +141,7 @@ static void a_store_goes_on_by_staging_while_a_staged_batch_is_in_flight(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_land_in_the_order_of_their_batches),
-        cmocka_unit_test(few_threads_bytes_or_distinct_rows_go_directly),
+        cmocka_unit_test(few_threads_bytes_or_distinct_rows_and_wide_rows_go_directly),
         cmocka_unit_test(a_store_goes_on_by_staging_while_a_staged_batch_is_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
