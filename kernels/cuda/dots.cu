@@ -68,7 +68,9 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
 
 static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
     struct held_kernels held = dot_kernels_held(v->quads, slots);
+    struct dot_kernels near = dot_kernels_near(v->quads);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
+    if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
     return launch_passes(b, stage, v, slots);
 }
 

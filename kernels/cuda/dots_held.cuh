@@ -193,9 +193,7 @@ template <int G, int VEC, int NS, int MODE>
 static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
     dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
-    __shared__ uint32_t number;
-    if (threadIdx.x == 0) number = MODE == DOTS_NEAR ? atomicAdd((uint32_t *)&v.counts->runs, 1u) : blockIdx.x;
-    __syncthreads();
+    uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     uint32_t warp = threadIdx.x / 32, part = warp % v.parts, step = HELD_WARPS / v.parts;
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;

@@ -26,6 +26,17 @@ struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots) {
     return kernels_for_narrow<held_plain>(quads, 0);
 }
 
+template <int G, int VEC, int NS> struct near_windows {
+    static struct dot_kernels get(void) {
+        if constexpr (G > 32) return {};
+        else return {NULL, NULL, 0, dot_windows<G, VEC, DOTS_NEAR>, G};
+    }
+};
+
+struct dot_kernels dot_kernels_near(uint32_t quads) {
+    return kernels_for_short<near_windows>(quads, 0);
+}
+
 struct dot_kernels dot_kernels_post(uint32_t quads) {
     return dot_kernels_of<DOTS_POST>(quads, 0);
 }

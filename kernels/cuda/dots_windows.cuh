@@ -62,7 +62,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
     }
 }
 
-/* The logits of a lane's terms are given away, or taken from the sums; every real one has its own slot. */
+/* The logits of a lane's terms are given away, or taken from the sums, or both; every real one has its own slot. */
 template <int MODE, int N>
 static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
                                                        const bool (&real)[N]) {
@@ -70,10 +70,11 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
     for (int n = 0; n < N; n++) {
         if (!real[n]) continue;
         if constexpr (MODE == DOTS_COLLECT) logit[n] = exchange_kept(v.exchange, term[n]);
-        else exchange_post(v.exchange, term[n], logit[n]), exchange_keep(v.exchange, term[n], logit[n]);
+        else exchange_post(v.exchange, term[n], logit[n]);
+        if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term[n], logit[n]);
     }
 #pragma unroll
-    for (int n = 0; n < N && MODE == DOTS_COLLECT; n++) /* all that was kept is on its way by now */
+    for (int n = 0; n < N && MODE != DOTS_POST; n++) /* all that was kept or posted is on its way by now */
         if (real[n]) logit[n] = exchange_collect(v.exchange, term[n], logit[n]);
 }
 
@@ -164,10 +165,12 @@ static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
+/* Where thread blocks wait for other ranks they take their blocks in order, as those of dots_held.cuh do. */
 template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
-    dot_window<G, VEC, MODE>(v, (blockIdx.x * CTA + threadIdx.x) / G);
+    uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
+    dot_window<G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G);
 }
 
 /* ---- which kernels ---- */
@@ -218,6 +221,7 @@ struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_al
 /* dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
+struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where a warp does not hold their rows */
 struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots);
 
 #endif
