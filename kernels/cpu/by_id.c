@@ -10,12 +10,19 @@
 
 #include <string.h>
 
+enum { FEW_VALUES = 1 << 14 }; /* of a call that one worker does: waking the others would take longer */
+
 struct by_id {
     struct backend *backend;
     const struct rows_request *request;
     const uint32_t *ids;
     uint32_t dim;
+    unsigned workers;
 };
+
+static int share_out(struct by_id *call, pool_job *job) {
+    return call->workers > 1 ? pool_run(call->backend->pool, job, call) : job(call, 0);
+}
 
 /* ---- ids ---- */
 
@@ -23,7 +30,7 @@ static int narrow_ids(void *context, unsigned worker) {
     const struct by_id *call = context;
     const int64_t *wide = call->request->ids;
     uint64_t first, end;
-    pool_share(call->request->count, worker, pool_threads(call->backend->pool), &first, &end);
+    pool_share(call->request->count, worker, call->workers, &first, &end);
     for (uint64_t i = first; i < end; i++) call->backend->ids[i] = (uint32_t)wide[i];
     return 0;
 }
@@ -32,19 +39,19 @@ static int narrow_ids(void *context, unsigned worker) {
 static int take_ids(struct by_id *call) {
     struct backend *backend = call->backend;
     const struct rows_request *request = call->request;
-    call->dim = request->table->spec.layout.dim;
     call->ids = request->ids;
     if (request->id_bits == 32) return 0;
     if (mem_grow(&backend->ids, &backend->id_capacity, request->count, sizeof *backend->ids, "ids") ||
-        pool_run(backend->pool, narrow_ids, call))
+        share_out(call, narrow_ids))
         return -1;
     call->ids = backend->ids;
     return 0;
 }
 
 static int run(struct backend *backend, const struct rows_request *request, pool_job *job) {
-    struct by_id call = {.backend = backend, .request = request};
-    return take_ids(&call) || pool_run(backend->pool, job, &call) ? -1 : 0;
+    struct by_id call = {.backend = backend, .request = request, .dim = request->table->spec.layout.dim, .workers = 1};
+    if (request->count * call.dim > FEW_VALUES) call.workers = pool_threads(backend->pool);
+    return take_ids(&call) || share_out(&call, job) ? -1 : 0;
 }
 
 /* ---- fetch ---- */
@@ -54,7 +61,7 @@ enum { AHEAD = 8 }; /* rows that are asked for before they are copied: each is a
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
     uint64_t first, end, bytes = call->dim * sizeof(float);
-    pool_share(call->request->count, worker, pool_threads(call->backend->pool), &first, &end);
+    pool_share(call->request->count, worker, call->workers, &first, &end);
     for (uint64_t i = first; i < end; i++) {
         if (i + AHEAD < end) __builtin_prefetch(cpu_weights(call->request->table, call->ids[i + AHEAD]));
         memcpy(call->request->values + i * call->dim, cpu_weights(call->request->table, call->ids[i]), bytes);
@@ -69,8 +76,8 @@ int cpu_rows_fetch(struct backend *backend, const struct rows_request *request) 
 /* ---- update and store ---- */
 
 static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
-    return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker,
-                       pool_threads(call->backend->pool), call->request->table->spec.rows);
+    return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker, call->workers,
+                       call->request->table->spec.rows);
 }
 
 static int store_rows(void *context, unsigned worker) {

@@ -42,6 +42,23 @@ def test_gradients_of_a_row_are_summed(table):
     assert table.steps == 1
 
 
+@pytest.mark.parametrize("ids", [1, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("bits", ["i4", "i8"])
+def test_few_values_and_many_threads_make_the_same_rows(ids, bits):
+    """Up to 16,384 values one thread does all the work: 1,024 rows of 16 columns."""
+    random = numpy.random.default_rng(ids)
+    lists = [random.integers(0, 700, ids).astype(bits) for _ in range(3)]
+    values = random.standard_normal((3, ids, 16), numpy.float32)
+    seen = []
+    for threads in (1, 2, 5, 16):
+        with sptx.Table(700, 16, "adagrad", lr=0.1, clip=0.5, device=sptx.Context("cpu", threads=threads)) as table:
+            for which, of in zip(lists, values):
+                table.store(which, of)
+                table.update(which, of[::-1])
+                seen.append((table.fetch(which).tobytes(), table.weights[:].tobytes()))
+    assert seen == seen[:3] * 4
+
+
 def test_a_prefetch_changes_nothing(table):
     ids = numpy.array([1, 5])
     table.prefetch(ids)
