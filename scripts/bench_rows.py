@@ -204,6 +204,9 @@ def million():
     ids, values = torch.randperm(rows, device=device)[:count], torch.ones(count, dim, device=device)
     fetch = median(lambda i: table.fetch(ids, out=values))
     tell("sptx.Table, fetch and store, ids on the GPU", 1e3 * (fetch + median(lambda i: table.store(ids, values))), theirs, who)
+    host = torch.ones(count, dim, pin_memory=cuda)
+    copies = median(lambda i: values.copy_(host, non_blocking=True)) + median(lambda i: host.copy_(values, non_blocking=True))
+    tell("the link: plain copies of as many bytes, there and back", 1e3 * copies)
 
 
 def link():
