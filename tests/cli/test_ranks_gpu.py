@@ -36,6 +36,11 @@ GPU_RUNS = {
     "halves and quarters": {"negatives": {"per": "example", "count": 9}, "optimizer": {"rule": "adagrad"},
                             "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
+    # 200, 350 and 500 columns: several quads of a window's rows to a thread. 516, which are read twice, and 512, which are not.
+    "two quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 400}},
+    "three quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5}, "model": {"dim": 700}},
+    "four quads": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1000}},
+    "wide by one": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1028}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
     # 260 columns, whose rows are read twice, and 256, whose rows are held.
     "held by one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 516}},
