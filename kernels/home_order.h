@@ -21,9 +21,9 @@
 
 #include "portable.h"
 
-/* The host answers some 30 M random rows a second, whichever way they go. Staging leaves these look-ups to the gathers,
- * but has a fixed cost: worth it for a large batch, where the host has threads to spare. Of wide rows the link carries fewer than
- * that, and the host's threads would take longer to put them in their places than the GPU. */
+/* The host answers 25 to 48 M random rows a second, whichever way they go. Staging leaves these look-ups to the gathers,
+ * but has a fixed cost: worth it for a large batch, where the host has threads to spare. Rows of more than HOME_STAGING_STRIDE
+ * bytes take the host's threads longer than the link. */
 enum { HOME_STAGING_THREADS = 8, HOME_STAGING_BYTES = 8 << 20, HOME_STAGING_STRIDE = 1024 };
 
 enum home_way {

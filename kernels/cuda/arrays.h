@@ -33,7 +33,7 @@ struct batch_counts {
     uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
     uint32_t blocks, targets, contexts, terms; /* what the batch has; batch_sizes says at least as much */
     uint32_t too_long;                         /* positives of an example that is, or 0 */
-    uint32_t begun;                            /* thread blocks that work on its blocks and wait for other ranks: dots.cuh */
+    uint32_t begun;                            /* thread blocks, where they wait for other ranks: dots.cuh */
     unsigned long long pairs;
     unsigned long long empty_terms; /* terms of slots left out */
 };

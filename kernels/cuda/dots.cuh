@@ -8,7 +8,8 @@
  * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
  * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
  * parts may be summed in any way. DOTS_NEAR does both at once, where ranks reach each other's memory: blocks of one target with
- * rows of up to 256 columns, which wait in shared memory (dots_held.cuh), and of several, in registers (dots_windows.cuh).
+ * up to 256 columns, whose rows wait in shared memory (dots_held.cuh), and blocks of several with up to 512, whose rows wait in
+ * registers (dots_windows.cuh).
  */
 #ifndef SPTX_CUDA_DOTS_CUH
 #define SPTX_CUDA_DOTS_CUH
@@ -22,8 +23,8 @@ enum {
     WIDE_BLOCKS = 256 /* up to so many */
 };
 
-/* The thread block's number in the order in which they begin, on every rank: so that the earliest block that waits for other
- * ranks is always worked on by all of them. By all threads of one. */
+/* Thread blocks are numbered as they begin, so that every rank works on the earliest block that is not finished. All threads of a
+ * thread block call this. */
 static __device__ __forceinline__ uint32_t number_in_order(const struct step_view &v) {
     __shared__ uint32_t number;
     if (threadIdx.x == 0) number = atomicAdd((uint32_t *)&v.counts->begun, 1u);

@@ -33,7 +33,16 @@ template <int G, int VEC, int NS> struct near_windows {
     }
 };
 
+/* Ranks that exchange a block's terms in one pass must take as many of its contexts at a time. Some have a quad more than others:
+ * where that gives them smaller tiles they exchange in two passes, of which the first waits for nobody. */
+static bool has_smaller_tiles(uint32_t quads) {
+    constexpr uint32_t MOST = 64; /* quads of two to a thread */
+    static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts, "they differ from here on");
+    return quads == MOST + 1;
+}
+
 struct dot_kernels dot_kernels_near(uint32_t quads) {
+    if (has_smaller_tiles(quads)) return {};
     return kernels_for_short<near_windows>(quads, 0);
 }
 

@@ -6,7 +6,8 @@
 
 #include "dots.cuh"
 
-/* What G lanes hold of a window at a time: so many of its targets and contexts. */
+/* What G lanes hold of a window at a time: so many of its targets and contexts. Ranks that wait for one another within a block
+ * all hold the same number of contexts (dots_ranks.cu); numbers of targets may differ. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
@@ -74,7 +75,7 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
         if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term[n], logit[n]);
     }
 #pragma unroll
-    for (int n = 0; n < N && MODE != DOTS_POST; n++) /* all that was kept or posted is on its way by now */
+    for (int n = 0; n < N && MODE != DOTS_POST; n++) /* all that was kept is on its way by now */
         if (real[n]) logit[n] = exchange_collect(v.exchange, term[n], logit[n]);
 }
 
@@ -221,7 +222,7 @@ struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_al
 /* dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
-struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where a warp does not hold their rows */
+struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where they take two passes */
 struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots);
 
 #endif

@@ -7,7 +7,7 @@
  *   home     slots -> host, or slots -> staging                                                   out stream
  *   land     staging -> host (row_set.cu)                                                         the host's threads
  *
- * The host answers some 30 M random rows a second, whichever way they go, and a batch needs each of its rows twice.
+ * The host answers 25 to 48 M random rows a second, whichever way they go, and a batch needs each of its rows twice.
  * Which way they go home, and why a store may not change it at any time, is in kernels/home_order.h. Both ways' kernels
  * are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
@@ -19,7 +19,7 @@
 
 enum {
     ROW_THREADS = 256,
-    MOVE_THREADS = 128, /* of small thread blocks, which find a place among a step's sooner */
+    MOVE_THREADS = 128, /* small thread blocks find room beside a step's sooner */
     MOVED_ROWS = 8,     /* that a warp moves at a time, */
     MOVED_QUADS = 8,    /* with so many quads of a lane on their way at once */
     GATHER_BLOCKS = 16,

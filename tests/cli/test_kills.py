@@ -1,7 +1,7 @@
 """Runs in batch mode killed with batches in flight and resumed, until they end: in the bytes of a run that nobody touched.
 
 Here the rows of pinned and file tables are on their way between host and GPU at any moment, by every way that they can go:
-a batch of 4096 rows of 2 KiB goes home through staging, an epoch's last one directly. Without a GPU there is nothing of that
+a batch of 8192 rows of 1 KiB goes home through staging, an epoch's last one directly. Without a GPU there is nothing of that
 to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100), also for
 trying the test itself on the CPU."""
 import concurrent.futures
@@ -18,23 +18,23 @@ KILLS = int(os.environ.get("SPTX_KILLS", "100"))
 pytestmark = pytest.mark.skipif(KEYS["device"]["backend"] != "cuda" and "SPTX_KILLS" not in os.environ,
                                 reason="no GPU: scripts/check_gpu runs this")
 
-KEYS_OF_ALL = {"model": {"dim": "256"},
+KEYS_OF_ALL = {"model": {"dim": "128"},
                "optimizer": {"rule": "adagrad", "lr": "0.05"},
                "device": {"threads": "8"},
                "memory": {"hot_rows": "0", "depth": "5"},
                "train": {"report_seconds": "0.02"},
                "run": {"checkpoint_every": "60 steps"}}
 LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": "16"}, "examples": {"mode": "list", "positives": "4"},
-         "train": {"batch": "4096", "epochs": "150"}}
+         "train": {"batch": "8192", "epochs": "150"}}
 WINDOWS = {"corpus": {"format": "text"}, "negatives": {"per": "pair"}, "examples": {"subsample": "0"},
-           "train": {"batch": "1400", "epochs": "60"}}
+           "train": {"batch": "2800", "epochs": "60"}}
 RUNS = {"lists": LISTS,
         "windows": WINDOWS,
         "both pinned": {**LISTS, "memory": {"context": "pinned", "context_state": "pinned", "hot_rows": "200"}},
         "file": {**LISTS, "memory": {"target": "file", "target_state": "pinned"}}}
 
 
-def write_corpus(program, name, lists=2500, rows=6000):
+def write_corpus(program, name, lists=4000, rows=12000):
     """Lists of 5 to 15 of `rows` items; low numbers are frequent, so that batches have many rows in common."""
     rng = random.Random(name)
     with open(program.path("corpus.txt"), "w") as file:

@@ -36,10 +36,12 @@ GPU_RUNS = {
     "halves and quarters": {"negatives": {"per": "example", "count": 9}, "optimizer": {"rule": "adagrad"},
                             "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
-    # 200, 350 and 500 columns: several quads of a window's rows to a thread. 516, which are read twice, and 512, which are not.
+    # 200, 352 and 500 columns: several quads of a window's rows to a thread. 260, which hold fewer contexts at a time than
+    # 256; 516, which are read twice, and 512, which are not.
     "two quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 400}},
     "three quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5}, "model": {"dim": 700}},
     "four quads": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1000}},
+    "other tiles": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 516}},
     "wide by one": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1028}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
     # 260 columns, whose rows are read twice, and 256, whose rows are held.

@@ -126,7 +126,7 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host; most of them as wide as any that are staged. */
+/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host; as wide as any that are staged, or wider. */
 static void aim_at_staging(struct choice *c) {
     static const uint32_t dims[] = {128, 256, 256, 257, 384, 512, 513, 1000, 1024, 1025, 2048, 4096};
     int side = one_in(3), state = 0;

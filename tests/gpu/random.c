@@ -247,40 +247,41 @@ static struct distance distance_of(const struct record_layout *layout, uint64_t 
  * chance: where the rule goes by it, more such runs show how far that leads. */
 enum { NUDGES = 8 };
 
+/* The furthest that those runs came out, by side and part. */
 struct nudged {
-    struct outcome outcome[NUDGES];
-    int count;
+    struct distance most[2][1 + RULE_SLOTS];
+    double loss;
 };
 
 static double loss_apart(const struct outcome *a, const struct outcome *b) {
     return fabs(a->loss - b->loss) + fabs(a->held_out_loss - b->held_out_loss);
 }
 
-static struct distance farthest(const struct choice *c, const struct nudged *nudged, const struct outcome *cpu, int side,
-                                uint32_t part, const char *first) {
+static void note_distances(struct nudged *nudged, const struct choice *c, const struct outcome *got, const struct outcome *cpu,
+                           char *const first[2]) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
-    struct distance most = {0};
-    for (int i = 0; i < nudged->count; i++) {
-        struct distance n = distance_of(&layout, c->rows, part, nudged->outcome[i].records[side], cpu->records[side], first);
-        if (n.apart > most.apart) most.apart = n.apart;
-        if (n.rows > most.rows) most.rows = n.rows;
-    }
-    return most;
+    nudged->loss = fmax(nudged->loss, loss_apart(got, cpu));
+    for (int side = 0; side < 2; side++)
+        for (uint32_t part = 0; part <= layout.slots; part++) {
+            struct distance n = distance_of(&layout, c->rows, part, got->records[side], cpu->records[side], first[side]);
+            struct distance *most = &nudged->most[side][part];
+            most->apart = fmax(most->apart, n.apart);
+            most->rows = fmax(most->rows, n.rows);
+        }
 }
 
 static void check_near(const struct choice *c, const struct outcome *cpu, const struct nudged *nudged,
                        const struct outcome *got, char *const first[2], const char *text) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
-    double loss = fabs(cpu->loss) + fabs(cpu->held_out_loss), off = loss_apart(got, cpu), own = 0;
-    for (int i = 0; i < nudged->count; i++) own = fmax(own, loss_apart(&nudged->outcome[i], cpu));
+    double loss = fabs(cpu->loss) + fabs(cpu->held_out_loss), off = loss_apart(got, cpu);
     CHECK(got->examples == cpu->examples && got->pairs == cpu->pairs && got->terms == cpu->terms &&
               got->words == cpu->words,
           "%s: pairs %llu, the CPU's %llu; terms %llu, the CPU's %llu", text, (unsigned long long)got->pairs,
           (unsigned long long)cpu->pairs, (unsigned long long)got->terms, (unsigned long long)cpu->terms);
-    CHECK(off <= 1e-5 * loss + 20 * own, "%s: loss %.9g, the CPU's %.9g", text, got->loss, cpu->loss);
+    CHECK(off <= 1e-5 * loss + 20 * nudged->loss, "%s: loss %.9g, the CPU's %.9g", text, got->loss, cpu->loss);
     for (int side = 0; side < 2; side++)
         for (uint32_t part = 0; part <= layout.slots; part++) {
-            struct distance n = farthest(c, nudged, cpu, side, part, first[side]);
+            struct distance n = nudged->most[side][part];
             struct distance g =
                 distance_of(&layout, c->rows, part, got->records[side], cpu->records[side], first[side]);
             CHECK(g.apart <= 1e-5 * g.moved + 1e-6 * g.size + 20 * n.apart && g.rows <= 0.002 + 4 * n.rows,
@@ -302,12 +303,15 @@ static char *nudge(const char *records, const struct record_layout *layout, uint
 
 /* The CPU's own runs from first weights that are off by their last bit. */
 static int train_nudged(struct nudged *nudged, const struct choice *c, const struct example_source *s,
-                        const struct machine *machine, char *const first[2]) {
+                        const struct machine *machine, char *const first[2], const struct outcome *cpu) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
-    int wanted = c->rule.options.rule == RULE_RPROP ? NUDGES : 1, wrong = 0;
-    while (nudged->count < wanted && !wrong) {
+    int runs = c->rule.options.rule == RULE_RPROP ? NUDGES : 1, wrong = 0;
+    for (int run = 0; run < runs && !wrong; run++) {
         char *off[2] = {nudge(first[0], &layout, c->rows), nudge(first[1], &layout, c->rows)};
-        wrong = train(&nudged->outcome[nudged->count++], c, s, &backend_cpu, machine, off);
+        struct outcome got = {0};
+        wrong = train(&got, c, s, &backend_cpu, machine, off);
+        if (!wrong) note_distances(nudged, c, &got, cpu, first);
+        outcome_free(&got);
         for (int side = 0; side < 2; side++) free(off[side]);
     }
     return wrong;
@@ -349,11 +353,10 @@ static void check_choice(const struct backend_ops *tested, uint64_t seed) {
     }
     for (int side = 0; side < 2; side++) alike.placing[side] = machines[2].placing[side];
     if (ok) {
-        ok = !train(&cpu, &c, &s, &backend_cpu, &alike, first) && !train_nudged(&nudged, &c, &s, &alike, first);
+        ok = !train(&cpu, &c, &s, &backend_cpu, &alike, first) && !train_nudged(&nudged, &c, &s, &alike, first, &cpu);
         CHECK(ok, "%s: on the CPU", text);
         if (ok) check_near(&c, &cpu, &nudged, &want, first, text);
     }
-    for (int i = 0; i < nudged.count; i++) outcome_free(&nudged.outcome[i]);
     outcome_free(&want), outcome_free(&cpu);
     for (int side = 0; side < 2; side++) free(first[side]);
     choice_thaw(&c);

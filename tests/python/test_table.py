@@ -54,6 +54,9 @@ def test_few_values_and_many_threads_make_the_same_rows(ids, bits):
         with sptx.Table(700, 16, "adagrad", lr=0.1, clip=0.5, device=sptx.Context("cpu", threads=threads)) as table:
             for which, of in zip(lists, values):
                 table.store(which, of)
+                expected = numpy.zeros((700, 16), numpy.float32)
+                expected[which] = of  # of ids that repeat the last stays
+                assert numpy.array_equal(table.fetch(which), expected[which])
                 table.update(which, of[::-1])
                 seen.append((table.fetch(which).tobytes(), table.weights[:].tobytes()))
     assert seen == seen[:3] * 4

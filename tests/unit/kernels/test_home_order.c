@@ -67,7 +67,7 @@ static void check_rows(const struct store *s) {
         if (!held[row]) assert_int_equal(s->newest[row], s->home[row]);
 }
 
-/* Of 0 to ROWS rows of 1 MiB: on both sides of the threshold. */
+/* Of 0 to ROWS rows that count as 1 MiB each: on both sides of the threshold. */
 static void start_batch(struct store *s, unsigned threads, int one_target) {
     enum home_way in_flight[DEPTH];
     for (int i = 0; i < s->in_flight; i++) in_flight[i] = s->flight[i].way;
@@ -76,8 +76,10 @@ static void start_batch(struct store *s, unsigned threads, int one_target) {
     int some = 2 + below(6);
     for (int row = 0; row < ROWS; row++)
         if (!below(some)) b->rows[b->count++] = row;
-    struct home_load load = {
-        .bytes = below(8) ? (uint64_t)b->count * STRIDE : 0, .threads = threads, .one_target = one_target};
+    struct home_load load = {.bytes = below(8) ? (uint64_t)b->count * STRIDE : 0,
+                             .stride = HOME_STAGING_STRIDE,
+                             .threads = threads,
+                             .one_target = one_target};
     b->way = home_way(home_wanted(&load), in_flight, (unsigned)s->in_flight);
     if (b->way == HOME_NOTHING)
         b->count = 0; /* as if it were only measured */
