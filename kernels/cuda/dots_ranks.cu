@@ -33,12 +33,13 @@ template <int G, int VEC, int NS> struct near_windows {
     }
 };
 
-/* Ranks that exchange a block's terms in one pass must take as many of its contexts at a time. Some have a quad more than others:
- * where that gives them smaller tiles they exchange in two passes, of which the first waits for nobody. */
+/* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a quad
+ * more than others: where that gives them smaller tiles, they exchange in two passes, of which the first waits for nobody. */
 static bool has_smaller_tiles(uint32_t quads) {
-    constexpr uint32_t MOST = 64; /* quads of two to a thread */
-    static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts, "they differ from here on");
-    return quads == MOST + 1;
+    constexpr uint32_t TWO_A_THREAD = 64; /* quads of the widest rows that a warp holds so */
+    static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,
+                  "tiles change where a thread's third quad begins, and nowhere else");
+    return quads == TWO_A_THREAD + 1;
 }
 
 struct dot_kernels dot_kernels_near(uint32_t quads) {

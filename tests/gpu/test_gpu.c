@@ -8,6 +8,8 @@
  *   HOME_STAGING_BYTES, _THREADS, _STRIDE,     order, random (aim "staging"); the rule: tests/unit/kernels/test_home_order
  *   one target
  *   a file's rows, hot rows, BACKEND_STAGES    depths, random
+ *   MOVED_ROWS, MOVED_QUADS                    depths, random: records of 1 to 4,096 columns
+ *   tiles of ranks that differ by a quad       tests/cli/test_ranks_gpu: 256 and 260, 512 and 516 columns
  *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
  *   EXAMPLE_MOST_NEGATIVES                     bounds
  *   2^31 examples, contexts                    refusals (the side that fits takes 100 GB of the GPU)
