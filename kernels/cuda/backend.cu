@@ -110,6 +110,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
+    b->manages_rows = rows_are_managed(b);
     b->gpu_budget = options->gpu_budget;
     if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available / b->sharers);
     return 0;

@@ -185,20 +185,17 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* How the rows of the first `parts` stores, which a call changes, go home. */
-static void set_ways(struct by_id *own, const struct rows_request *r, int parts) {
-    for (int part = 0; part < 2; part++) {
-        const struct store *store = &r->table->stores[part];
-        int changed = part < parts && part < r->table->parts && cuda_is_cold(store);
-        own->set.way[part] = !changed ? HOME_NOTHING : cuda_in_file(store) ? HOME_STAGED : HOME_DIRECT;
-    }
+/* Which of the first `parts` stores, which a call changes, land. */
+static void set_lands(struct by_id *own, const struct rows_request *r, int parts) {
+    for (int part = 0; part < 2; part++)
+        own->set.lands[part] = part < parts && part < r->table->parts && cuda_in_file(&r->table->stores[part]);
 }
 
 /* Host memory that was given may be used again: its copy is done. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
-    int staged = own->set.way[0] == HOME_STAGED || own->set.way[1] == HOME_STAGED;
-    if (staged) CK(cudaStreamSynchronize(stream));
-    if (staged && row_set_land(b, &own->set)) return -1;
+    int lands = own->set.lands[0] || own->set.lands[1];
+    if (lands) CK(cudaStreamSynchronize(stream));
+    if (lands && row_set_land(b, &own->set)) return -1;
     if (end(own, stream)) return -1;
     if (!r->values_on_gpu) CK(cudaStreamSynchronize(stream));
     return 0;
@@ -224,7 +221,7 @@ int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     cudaStream_t stream;
     struct value_view values;
     if (begin(b, r, &own, &stream)) return -1;
-    set_ways(own, r, 1);
+    set_lands(own, r, 1);
     return reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
                    end_change(b, own, r, stream)
                ? -1
@@ -237,7 +234,7 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     struct value_view gradients;
     if (r->table->frozen) return fail("rows of a table with frozen ones are not updated by id on a GPU");
     if (begin(b, r, &own, &stream)) return -1;
-    set_ways(own, r, 2);
+    set_lands(own, r, 2);
     return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
                    by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
                    end_change(b, own, r, stream)

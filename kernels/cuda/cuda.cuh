@@ -21,7 +21,6 @@ extern "C" {
 #include "base/report.h"
 #include "base/retry.h"
 #include "kernels/backend.h"
-#include "kernels/home_order.h"
 #include "kernels/host_rows.h"
 #include "kernels/sgns.h"
 #include "kernels/stores.h"
@@ -222,6 +221,7 @@ struct backend {
     unsigned sharers; /* ranks that have this GPU */
     unsigned depth;
     int processors; /* SMs */
+    int manages_rows; /* rows on the host are managed memory: rows_are_managed() */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
     struct batch_sizes capacity; /* of counted batches, in every stage */
@@ -255,7 +255,14 @@ int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, c
 void gpu_drop(struct backend *backend, struct gpu_array *array);
 /* Memory of the GPU from the host's, or NULL: zeros. Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
-/* Host memory in huge pages, zeroed by all threads, mapped into the GPU: for rows. */
+/* Host memory for a table's rows, zeroed by all threads, that the GPU reads and writes where it lies. The driver maps managed
+ * memory into the GPU by pages of 2 MiB, and what it is given to pin by smaller ones, each of which the GPU has to look up:
+ * random rows of 512 bytes over 16 GiB cross at 50 GB/s instead of 15. Pinned where the host and the GPU cannot use managed
+ * memory at once, and where the variable SPTX_PIN_ROWS is set. */
+int rows_are_managed(const struct backend *backend);
+int rows_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
+void rows_give(struct backend *backend, char *host, uint64_t bytes);
+/* Pinned host memory in huge pages, zeroed by all threads, mapped into the GPU: for what is long and read from end to end. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
 /* Pinned memory of the driver's, mapped into the GPU: for what is small, or only passes through. */

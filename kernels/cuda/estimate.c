@@ -10,7 +10,6 @@
 
 #include "base/pool.h"
 #include "kernels/hogwild.h"
-#include "kernels/home_order.h"
 #include "kernels/stores.h"
 
 /* Of the host, by the driver and its libraries: not pinned by us, and no call tells it before. Measured on H200 hosts. */
@@ -185,15 +184,10 @@ static void add_cold(const struct run *run, int side, uint64_t named, struct mem
         const struct store_shape *store = &shape->store[i];
         if (!is_cold(run, store)) continue;
         most = smaller(named, run->rows - store->gpu_rows);
-        struct home_load load = {.bytes = most * store->stride,
-                                 .stride = store->stride,
-                                 .threads = run->request->threads,
-                                 .in_file = store->place == PLACE_FILE,
-                                 .one_target = run->one_target};
-        int staged = load.in_file || (!run->request->hogwild && home_wanted(&load) == HOME_STAGED);
-        stage->gpu += array(load.bytes);
-        stage->pinned += staged ? load.bytes : 0;
-        host_moves |= staged;
+        stage->gpu += array(most * store->stride);
+        if (store->place != PLACE_FILE) continue;
+        stage->pinned += most * store->stride;
+        host_moves = 1;
     }
     stage->gpu += array(forward_bytes(most));
     if (host_moves) stage->pinned += host_ids_bytes(named) + sizeof(struct batch_counts);

@@ -1,5 +1,5 @@
 /* memory: where rows live. GPU memory under a budget, host memory that the GPU can address, working files, and the
- * tables made of them. No managed memory: what lies where is decided here and stays so.
+ * tables made of them. What lies where is decided here and stays so: nothing migrates, managed memory neither.
  */
 #include "cuda.cuh"
 
@@ -170,6 +170,66 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
+/* Managed memory that stays on the host; NULL where the driver refuses it, and why. */
+static char *manage(const struct backend *b, uint64_t bytes, cudaError_t *error) {
+    int node = near_node(b);
+    struct cudaMemLocation host = {node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma, node < 0 ? 0 : node};
+    struct cudaMemLocation gpu = {cudaMemLocationTypeDevice, b->device};
+    char *got = NULL;
+    *error = cudaMallocManaged((void **)&got, bytes);
+    if (*error == cudaSuccess) *error = cudaMemAdvise(got, bytes, cudaMemAdviseSetPreferredLocation, host);
+    if (*error == cudaSuccess) *error = cudaMemAdvise(got, bytes, cudaMemAdviseSetAccessedBy, gpu);
+    if (*error == cudaSuccess) return got;
+    cudaGetLastError();
+    if (got) cudaFree(got);
+    return NULL;
+}
+
+/* A system call says whether the host reaches this memory, where a touch would end the program. */
+static int host_reaches(char *memory) {
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    ssize_t came = fd < 0 ? -1 : read(fd, memory, 1);
+    if (fd >= 0) close(fd);
+    return came == 1;
+}
+
+int rows_are_managed(const struct backend *b) {
+    const char *pin = getenv("SPTX_PIN_ROWS");
+    int at_once = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&at_once, cudaDevAttrConcurrentManagedAccess, b->device);
+    if (error != cudaSuccess) cudaGetLastError();
+    if (error != cudaSuccess || !at_once || (pin && *pin)) return 0;
+    char *probe = manage(b, PINNED_PAGE, &error);
+    int reached = probe && host_reaches(probe);
+    if (probe) cudaFree(probe);
+    return reached;
+}
+
+int rows_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
+    uint64_t capacity = round_up(bytes, PINNED_PAGE);
+    cudaError_t error;
+    if (!b->manages_rows || !bytes) return pinned_take(b, host, device, bytes, what);
+    *host = *device = NULL;
+    char *got = manage(b, capacity, &error);
+    if (!got) return fail("not enough host memory for %s (%.2f GiB): %s", what, capacity / GIB, cudaGetErrorString(error));
+    if (touch(b, got, capacity, what)) {
+        cudaFree(got);
+        return -1;
+    }
+    b->host_used += capacity;
+    *host = *device = got;
+    return 0;
+}
+
+void rows_give(struct backend *b, char *host, uint64_t bytes) {
+    if (!b->manages_rows || !host) {
+        pinned_give(b, host, bytes);
+        return;
+    }
+    cudaFree(host);
+    b->host_used -= round_up(bytes, PINNED_PAGE);
+}
+
 int buffer_take(struct backend *b, void **host, uint64_t bytes) {
     int node = near_node(b);
     *host = NULL;
@@ -217,7 +277,7 @@ static void store_close(struct backend *b, struct store *store) {
         if (store->host) munmap(store->host, store->bytes);
         if (store->fd >= 0) close(store->fd);
     } else {
-        pinned_give(b, store->host, store->bytes);
+        rows_give(b, store->host, store->bytes);
     }
     gpu_give(b, store->gpu, store->gpu_rows * store->stride);
     memset(store, 0, sizeof *store);
@@ -241,7 +301,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     if (gpu_fill(store->gpu, NULL, store->gpu_rows * store->stride)) return -1;
     if (!store->bytes) return 0;
     if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, store->bytes);
-    return pinned_take(b, &store->host, &store->host_device, store->bytes, what);
+    return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
 /* What kernels see of a part that begins `offset` bytes into the store's records. Host rows are counted from row 0. */

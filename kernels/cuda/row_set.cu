@@ -102,7 +102,7 @@ int row_set_land(struct backend *b, struct row_set *set) {
     for (int part = 0; part < 2; part++) {
         const struct store *store = &set->table->stores[part];
         const uint32_t *ids;
-        if (set->way[part] != HOME_STAGED) continue;
+        if (!set->lands[part]) continue;
         uint64_t count = row_set_cold(set, &ids);
         if (host_scatter(b->pool, cuda_home_of(store), set->staging[part], ids, count, store->stride)) return -1;
     }

@@ -12,19 +12,19 @@
  *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
  *   cold_first     1                  (of hot_rows 5) the first distinct row that lies on the host
  *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
- *   staging           r7 r9           the same in pinned memory, where the host's threads move rows
+ *   staging           r7 r9           the same in pinned memory, for a store in a file
  *
  * Sorting finds it all on the GPU (index.cu), where the counts stay: the host knows a bound, and is told ids and counts
- * only where its own threads move rows (row_set_send).
+ * only where its own threads move rows, those of a file (row_set_send).
  *
  * What differs by owner:
  *
  *   - A batch whose contexts all lie on the GPU may leave those that stand once out of all but ids and distinct, where they
  *     have SINGLE_BIT and no number (repeats.cu).
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
- *     (rows.cu: forward). Its records go home on a stream of their own, by either way of home_order.h.
- *   - A call by id works on rows where they lie: pinned ones over the link (HOME_DIRECT as they are written), those of a
- *     file in staging (HOME_STAGED). They are home when the caller's stream goes on, so it has no order to keep.
+ *     (rows.cu: forward). Its records go home on a stream of their own.
+ *   - A call by id works on rows where they lie: those on the host over the link, those of a file in staging. They are home
+ *     when the caller's stream goes on, so it has no order to keep.
  *   - An announced list has in its slots the weights alone, of hot rows too: a fetch copies from one place.
  */
 #ifndef SPTX_CUDA_ROW_SET_CUH
@@ -35,7 +35,6 @@
 #include "kernels/portable.h"
 
 extern "C" {
-#include "kernels/home_order.h"
 #include "arrays.h"
 }
 
@@ -67,7 +66,7 @@ struct row_set {
     uint32_t *host_ids;          /* pinned copy of distinct_ids, and of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    enum home_way way[2];        /* by store: how new records go home */
+    int lands[2];                /* by store, a file: new records go home by way of staging */
     cudaEvent_t ticket;          /* batch, announced list: rows are in the slots; a call: they are home, it is done */
 };
 
@@ -110,7 +109,7 @@ int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stre
 uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
 /* The file's rows of store `part` into staging by the host's threads; staging is grown to `capacity` rows. */
 int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
-/* The end of HOME_STAGED: the host's threads put the rows of staging, which the GPU has filled, in their places. */
+/* Of stores that land: the host's threads put the rows of staging, which the GPU has filled, in their places. */
 int row_set_land(struct backend *backend, struct row_set *set);
 
 #endif

@@ -4,12 +4,11 @@
  *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots     its builder's stream
  *   fetch    the other cold rows, host -> slots                                                   in stream
  *   forward  those that batches in flight hold, their slots -> these, after the step before       compute stream
- *   home     slots -> host, or slots -> staging                                                   out stream
- *   land     staging -> host (row_set.cu)                                                         the host's threads
+ *   home     slots -> host; of a store in a file, which the GPU does not reach, slots -> staging  out stream
+ *   land     staging -> file (row_set.cu)                                                         the host's threads
  *
- * The host answers 25 to 48 M random rows a second, whichever way they go, and a batch needs each of its rows twice.
- * Which way they go home, and why a store may not change it at any time, is in kernels/home_order.h. Both ways' kernels
- * are small on purpose: more of their blocks only take the step's memory bandwidth.
+ * A store's rows go home one way, in the order of their batches: on one stream, or as their batches are finished. The
+ * kernels that move rows are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
  * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have
  * landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
@@ -187,34 +186,10 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     return 0;
 }
 
-/* Once for a batch and each of its stores, before any of its rows moves. */
-static void choose_ways(struct backend *b, struct stage *stage, int side, uint64_t rows) {
-    struct row_set *set = &stage->side[side];
-    for (int part = 0; part < 2; part++) {
-        const struct store *store = &set->table->stores[part];
-        enum home_way in_flight[BACKEND_STAGES];
-        unsigned count = 0;
-        set->way[part] = HOME_NOTHING;
-        if (part >= set->table->parts || !cuda_is_cold(store) || stage->loss_only) continue;
-        for (unsigned i = 0; i < b->depth; i++) {
-            const struct stage *s = &b->stages[i];
-            if (s == stage || !cuda_in_flight(s) || s->side[side].table != set->table) continue;
-            in_flight[count++] = s->side[side].way[part];
-        }
-        struct home_load load;
-        load.bytes = rows * store->stride;
-        load.stride = store->stride;
-        load.threads = host_pool_threads(b->pool);
-        load.in_file = store->place == PLACE_FILE;
-        load.one_target = stage->one_target;
-        set->way[part] = home_way(home_wanted(&load), in_flight, count);
-    }
-}
-
-/* The host's threads move rows of this set, from a file or home from staging. */
+/* The host's threads move rows of this set, those of a file. */
 static int needs_ids(const struct row_set *set) {
     for (int i = 0; i < set->table->parts; i++)
-        if (cuda_in_file(&set->table->stores[i]) || set->way[i] == HOME_STAGED) return 1;
+        if (cuda_in_file(&set->table->stores[i])) return 1;
     return 0;
 }
 
@@ -230,7 +205,8 @@ int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
         const struct store *store = &set->table->stores[i];
         if (cuda_is_cold(store) && gpu_grow(b, &set->slots[i], capacity * store->stride, "rows in flight")) return -1;
     }
-    choose_ways(b, stage, side, rows);
+    for (int part = 0; part < 2; part++)
+        set->lands[part] = rows && !stage->loss_only && part < set->table->parts && cuda_in_file(&set->table->stores[part]);
     if (!rows) return 0;
     if (find_others(b, stage, side, rows)) return -1;
     return needs_ids(set) ? row_set_send(b, set, stage->builder->stream) : 0;
@@ -320,9 +296,13 @@ static int copy_to_staging(struct backend *b, const struct stage *stage, struct 
 
 int cuda_rows_home(struct backend *b, struct stage *stage, int side) {
     struct row_set *set = &stage->side[side];
-    for (int part = 0; part < 2; part++) {
-        if (set->way[part] == HOME_STAGED && copy_to_staging(b, stage, set, part)) return -1;
-        if (set->way[part] != HOME_DIRECT) continue;
+    if (stage->loss_only || !most_cold(set, set->count)) return 0;
+    for (int part = 0; part < set->table->parts; part++) {
+        if (!cuda_is_cold(&set->table->stores[part])) continue;
+        if (set->lands[part]) {
+            if (copy_to_staging(b, stage, set, part)) return -1;
+            continue;
+        }
         move_records<true><<<SCATTER_BLOCKS, MOVE_THREADS, 0, b->out>>>(move_of(set, part));
         CK_LAUNCH("home");
     }

@@ -13,8 +13,8 @@
  *   a builder's stream  [ids; both sides by row] [plan] |prepared         batch.cu: examples.cu, index.cu; rows.cu
  *   in stream             [fetch: host -> slots] |ticket of each side     rows.cu
  *   compute stream          [forward] |last_forward [step] |stepped       rows.cu; dots.cu, step.cu
- *   out stream                [result] [home: slots -> host, or staging] |done     step.cu; rows.cu
- *   the host's threads          [land: staging -> host]                   row_set.cu
+ *   out stream                [result] [home: slots -> host] |done        step.cu; rows.cu
+ *   the host's threads          [land: staging -> file]                   row_set.cu
  *
  * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two
  * builders take turns) and k-1 goes home. What keeps that exact:
@@ -23,8 +23,8 @@
  * overlaps.
  *   - From FETCHING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
  * table takes them from its slots (rows.cu: plan, forward).
- *   - Rows of one store come home in the order of their batches, whichever way they go (kernels/home_order.h). The
- * host's part of it, landing, is done for the oldest batch first.
+ *   - Rows of one store come home in the order of their batches. Those of a file go by way of staging and the host's
+ * threads: they land for the oldest batch first.
  */
 #include "exchange.cuh"
 

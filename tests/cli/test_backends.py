@@ -87,6 +87,26 @@ def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows
     assert sptx.tables("gpu") == sptx.tables("pinned")
 
 
+# Rows on the host are managed memory, or pinned where that is asked for: both sides of 2 MiB, which is how the GPU maps the one.
+@pytest.mark.parametrize("rows", [8191, 8192, 8193, 100000])
+@pytest.mark.parametrize("context", ["pinned", "gpu"])
+def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, context):
+    if "auto       cuda" not in sptx("devices").stdout:
+        pytest.skip("there is no GPU here")
+    sptx("generate", "books", f"--rows={rows}", "--lists=20000", "--out=books.ids")
+    config = sptx.config(corpus={"path": "books.ids", "vocab": "books.ids.vocab.tsv", "format": "lists", "order": "given",
+                                 "min_count": "0"},
+                         examples={"mode": "list", "positives": "4", "short": "repeat"}, model={"dim": "64"},
+                         optimizer={"rule": "sgd", "lr": "0.01"}, device={"backend": "cuda"},
+                         train={"batch": "5000", "steps": "20", "epochs": "100"},
+                         memory={"target": "pinned", "target_state": "pinned", "context": context, "context_state": context,
+                                 "hot_rows": "0"})
+    sptx("train", config, "--run.dir=managed")
+    monkeypatch.setenv("SPTX_PIN_ROWS", "1")
+    sptx("train", config, "--run.dir=pinned")
+    assert sptx.tables("managed") == sptx.tables("pinned")
+
+
 # Both sides of how many blocks there are before each has fewer threads: for its contexts in a step (above 8192), and for its
 # negatives in making the batch (from 8192 on).
 @pytest.mark.parametrize("batch", [8191, 8192, 8193])

@@ -1,8 +1,7 @@
 """Runs in batch mode killed with batches in flight and resumed, until they end: in the bytes of a run that nobody touched.
 
-Here the rows of pinned and file tables are on their way between host and GPU at any moment, by every way that they can go:
-a batch of 8192 rows of 1 KiB goes home through staging, an epoch's last one directly. Without a GPU there is nothing of that
-to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100), also for
+Here thousands of rows of pinned and file tables are on their way between host and GPU at any moment. Without a GPU there is
+nothing of that to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100), also for
 trying the test itself on the CPU."""
 import concurrent.futures
 import os

@@ -1,6 +1,5 @@
 #include "choice.h"
 
-#include "kernels/home_order.h"
 #include "kernels/stores.h"
 
 /* ---- drawing ---- */
@@ -126,26 +125,25 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* A store whose rows of a batch are about HOME_STAGING_BYTES, on the host; as wide as any that are staged, or wider. */
-static void aim_at_staging(struct choice *c) {
-    static const uint32_t dims[] = {128, 256, 256, 257, 384, 512, 513, 1000, 1024, 1025, 2048, 4096};
+/* Rows on the host: as many of a batch as the kernels that move them take at once, some times that, and around it; 8 MiB of a
+ * store at most. */
+static void aim_at_moving(struct choice *c) {
+    static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};
+    static const uint64_t at_once[] = {256, 512, 1024, 4096, 16384};
+    const uint64_t most = 8 << 20;
     int side = one_in(3), state = 0;
     uint64_t rows, stride;
-    c->aim = "staging";
+    c->aim = "moving";
     choose_examples(c, one_in(3) ? EXAMPLE_WINDOW : one_in(4) ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
     if (c->source.mode == EXAMPLE_WINDOW) c->source.per_pair = !one_in(6);
-    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0;     /* counted, not bounded */
-    if (!one_in(3)) c->machine.threads = HOME_STAGING_THREADS + (unsigned)below(9); /* where it can happen */
-    do {
-        struct placing *p = &c->machine.placing[side];
-        choose_rule(c);
-        choose_placing(c, side);
-        c->dim = ONE_OF(dims);
-        state = one_in(2);
-        if (state ? p->state == PLACE_GPU : p->weights == PLACE_GPU) p->weights = p->state = PLACE_PINNED;
-        stride = stride_of(c, side, state);
-        rows = (HOME_STAGING_BYTES + stride - 1) / stride;
-    } while (stride < HOME_STAGING_STRIDE || (stride > HOME_STAGING_STRIDE && !one_in(4)));
+    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0; /* counted, not bounded */
+    struct placing *p = &c->machine.placing[side];
+    c->dim = ONE_OF(dims);
+    state = one_in(2);
+    if (state ? p->state == PLACE_GPU : p->weights == PLACE_GPU) p->weights = p->state = PLACE_PINNED;
+    stride = stride_of(c, side, state);
+    rows = ONE_OF(at_once);
+    if (rows > most / stride) rows = most / stride;
     c->source.negatives = (uint32_t)between(1, 6);
     /* Rows that a batch names: around the threshold, or so many that only an epoch's last batch is below it. */
     uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: of an example, at most */
@@ -267,7 +265,7 @@ struct choice choice_make(uint64_t seed) {
         aim_at_anything(&c);
         break;
     default:
-        aim_at_staging(&c);
+        aim_at_moving(&c);
     }
     choose_calls(&c);
     choose_loss(&c);
@@ -282,9 +280,7 @@ struct choice choice_make(uint64_t seed) {
 struct machine machine_other(const struct machine *machine, uint64_t seed) {
     struct machine other = *machine;
     random_seed(~seed);
-    other.threads = machine->threads >= HOME_STAGING_THREADS && one_in(2)
-                        ? (unsigned)between(1, HOME_STAGING_THREADS - 1)
-                        : (unsigned)between(1, 16);
+    other.threads = (unsigned)between(1, 16);
     other.depth = one_in(3) ? 1 : (unsigned)between(1, BACKEND_STAGES);
     return other;
 }

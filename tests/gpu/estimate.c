@@ -107,7 +107,7 @@ static void compare(const struct run *run, const struct backend_info *info, cons
     int bounded = example_bound(&run->source, run->source.batch, &most);
     CHECK(info->gpu_used <= gpu && gpu - gpu / 20 <= info->gpu_used, "%s: %llu bytes of the GPU, said %llu", text,
           (unsigned long long)info->gpu_used, (unsigned long long)gpu);
-    /* Batches that are counted may stay below the size from which on they go home through pinned memory. */
+    /* A file's rows pass through pinned memory, less of it where batches are counted. */
     uint64_t spare = pinned / 20 + (run->source.stream_on_host ? 2 * PAGE : 0); /* whole pages of two arrays */
     CHECK(info->host_used <= pinned && (pinned - spare <= info->host_used || !bounded),
           "%s: %llu pinned bytes, said %llu", text, (unsigned long long)info->host_used, (unsigned long long)pinned);

@@ -1,5 +1,5 @@
-/* Rows of a store come home in one order, whichever way they go: runs whose batches lie on both sides of
- * HOME_STAGING_BYTES, on a host with threads enough for staging, end in the same bytes whatever the depth, and again.
+/* Rows of a store come home in one order: runs whose batches hold thousands of rows, of which many stand in several batches at
+ * once, end in the same bytes whatever the depth, and again.
  */
 #include "common.h"
 
@@ -66,7 +66,6 @@ static void check_runs(const struct example_source *source, uint64_t batch, cons
     }
 }
 
-/* Batches of 8192 records of 1 KiB, the widest that are staged, are 8 MiB; an epoch's last is smaller. */
 void test_order(void) {
     struct corpus c;
     corpus_make(&c, ROWS, LISTS, 12);

@@ -5,10 +5,9 @@
  *
  * What stands on both sides of each threshold of the kernels:
  *
- *   HOME_STAGING_BYTES, _THREADS, _STRIDE,     order, random (aim "staging"); the rule: tests/unit/kernels/test_home_order
- *   one target
- *   a file's rows, hot rows, BACKEND_STAGES    depths, random
- *   MOVED_ROWS, MOVED_QUADS                    depths, random: records of 1 to 4,096 columns
+ *   a file's rows, hot rows, BACKEND_STAGES    depths, order, random
+ *   MOVED_ROWS, MOVED_QUADS, all that move at  depths, random (aim "moving"): records of 1 to 4,096 columns
+ *   once; one target
  *   tiles of ranks that differ by a quad       tests/cli/test_ranks_gpu: 256 and 260, 512 and 516 columns
  *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
  *   EXAMPLE_MOST_NEGATIVES                     bounds

@@ -3,6 +3,9 @@
 Needs a GPU, a package built with CUDA, and PyTorch for CUDA; CuPy and JAX where they are."""
 
 import gc
+import os
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -226,8 +229,7 @@ def test_weights_are_taken_in_place_by_all():
     new = tuple(map(int, numpy.__version__.split(".")[:2])) >= (2, 1)  # it asks for the CPU; what it gets otherwise is a GPU's
     on_host = numpy.from_dlpack(weights, device="cpu") if new else numpy.asarray(weights)
     assert numpy.shares_memory(on_host, weights) and on_host[18, 0] == 6
-    as_cpu = torch.from_numpy(weights)
-    assert as_cpu.is_pinned() and as_cpu[18, 0] == 6
+    assert torch.from_numpy(weights)[18, 0] == 6
     part = torch.from_dlpack(weights[100:200:3])
     assert part.is_cuda and torch.equal(part.cpu(), torch.from_numpy(weights[100:200:3].copy()))
     table.close()
@@ -240,6 +242,25 @@ def test_weights_are_taken_in_place_by_all():
         cuda_table(weights="gpu").weights
     assert cuda_table(hot_rows=700).weights.first == 700 and len(cuda_table(hot_rows=700).weights) == ROWS - 700
     assert cuda_table(weights="file").weights.__dlpack_device__() == (1, 0)
+
+
+def test_rows_are_pinned_where_that_is_asked_for():
+    """They are managed memory otherwise, which PyTorch does not call pinned, and do the same."""
+    code = ("import numpy, sptx, torch\n"
+            f"table = sptx.Table({ROWS}, {DIM}, 'adamax', device='cuda', init='uniform -1 1')\n"
+            f"ids = numpy.random.default_rng(1).integers(0, {ROWS}, 3000)\n"
+            f"table.update(ids, numpy.ones((3000, {DIM}), numpy.float32))\n"
+            "table.wait()\n"
+            "as_cpu = torch.from_numpy(table.weights)\n"
+            "assert torch.equal(torch.from_dlpack(table.weights).cpu(), as_cpu)\n"
+            "print(as_cpu.is_pinned(), table.fetch(numpy.arange(%d)).tobytes().hex())" % ROWS)
+    said = []
+    for asked in ("", "1"):
+        ended = subprocess.run([sys.executable, "-c", code], env={**os.environ, "SPTX_PIN_ROWS": asked}, capture_output=True,
+                               text=True)
+        assert ended.returncode == 0, ended.stderr
+        said.append(ended.stdout.split())
+    assert said[1][0] == "True" and said[0][1] == said[1][1]
 
 
 def test_cupy_both_ways():
