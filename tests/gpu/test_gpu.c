@@ -6,8 +6,8 @@
  * What stands on both sides of each threshold of the kernels:
  *
  *   a file's rows, hot rows, BACKEND_STAGES    depths, order, random
- *   MOVED_ROWS, MOVED_QUADS, all that move at  depths, random (aim "moving"): records of 1 to 4,096 columns
- *   once; one target
+ *   MOVED_ROWS, MOVED_QUADS, WIDE_RECORD, all  depths, random (aim "moving"): records of 1 to 4,096 columns
+ *   that move at once; one target
  *   tiles of ranks that differ by a quad       tests/cli/test_ranks_gpu: 256 and 260, 512 and 516 columns
  *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
  *   EXAMPLE_MOST_NEGATIVES                     bounds
