@@ -49,7 +49,8 @@ struct backend_info {
     unsigned processors;          /* of the GPU */
     uint64_t gpu_total, gpu_free; /* bytes; 0 without a GPU */
     uint64_t gpu_used, host_used; /* bytes that this backend holds; host: of the processor's memory, files left out. With a
-                                   * GPU that is what is pinned, the caller's arrays that it reads there counted */
+                                   * GPU that is what it reads there, the caller's arrays counted */
+    int managed;         /* rows on the host are managed memory for this GPU; 0: pinned, or there is none */
     char link[64];       /* "PCIe 5.0 x16" or "" */
     char driver[64];     /* of the GPU: "570.86.15" or "" */
 };

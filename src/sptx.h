@@ -1,7 +1,7 @@
 /* sptx: rows of huge tables for anyone's model. This header is the manual of libsptx.
  *
  * A table holds float32 rows with the state of their optimizer beside them. It may be larger than a GPU's memory: rows lie
- * in host memory (pinned, so that a GPU reaches them) and visit the GPU only for the calls that name them. Four verbs:
+ * in host memory that a GPU reaches and visit the GPU only for the calls that name them. Four verbs:
  *
  *     fetch      ids -> the rows' values          a forward pass reads them
  *     update     ids, gradients -> new rows       one optimizer step for each distinct row
@@ -35,7 +35,8 @@
  * Output. The library prints nothing, ends no process, installs no signal handler and keeps no state outside its handles.
  *
  * Threads. A context with its tables and runs is used by one thread at a time; different contexts by different threads at
- * once. After fork() only the parent goes on using its handles and views; the child opens its own, before it touches CUDA.
+ * once. After fork() only the parent goes on using its handles; the child opens its own, before it touches CUDA. Rows that a GPU
+ * reaches are not in the child's memory: one that looks at a view of them is ended by SIGSEGV.
  *
  * Sizes. Counts and bytes are 64-bit. Rows are numbered from 0; a table has at most 4,294,967,294 of them.
  *
@@ -107,9 +108,9 @@ enum sptx_status sptx_wait(struct sptx_context *context);
 
 enum sptx_place {
     SPTX_PINNED = 0, /* host memory that the GPU reaches; plain memory without one. It is CUDA's managed memory, told to stay on
-                        the host, where the GPU finds random rows up to three times as fast as in memory that is pinned in
-                        CUDA's narrow sense. The latter where a system has no such memory, and where the environment has
-                        SPTX_PIN_ROWS=1 when the context is opened */
+                        the host: the GPU finds random rows there up to three times as fast as in memory that is pinned in
+                        CUDA's narrow sense. Where a system cannot do that (WSL), or the environment has SPTX_PIN_ROWS=1 when
+                        the context is opened, it is pinned instead */
     SPTX_GPU = 1,    /* the GPU's own memory; plain memory without one */
     SPTX_FILE = 2,   /* a working file, mapped; removed when the table is closed */
 };

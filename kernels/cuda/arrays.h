@@ -6,7 +6,7 @@
 
 #include "kernels/backend.h"
 
-#define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes: rows in pinned memory take whole huge pages */
+#define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes: rows in host memory take whole huge pages */
 #define TRANSFER_BYTES ((uint64_t)16 << 20) /* of one copy of table_read and table_write: hundreds of the widest records */
 
 enum {

@@ -61,6 +61,7 @@ static int describe(int device, struct backend_info *info) {
     memset(info, 0, sizeof *info);
     CK(cudaGetDeviceProperties(&properties, device));
     CK(cudaSetDevice(device));
+    info->managed = cuda_manages_rows(device);
     CK(cudaMemGetInfo(&available, &total));
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     info->gpu_total = total;
@@ -107,10 +108,10 @@ static int open_device(struct backend *b, const struct backend_options *options)
         return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name,
                     properties.major, properties.minor);
     CK(cudaSetDevice(b->device));
+    b->manages_rows = cuda_manages_rows(b->device); /* what the driver takes of the GPU for it counts as taken */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
-    b->manages_rows = rows_are_managed(b);
     b->gpu_budget = options->gpu_budget;
     if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available / b->sharers);
     return 0;
@@ -188,6 +189,7 @@ static void close_backend(struct backend *b) {
                                   &b->scores,    &b->lengths,           &b->pooled,   &b->corrections};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
+    cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);

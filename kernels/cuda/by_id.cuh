@@ -12,7 +12,7 @@ enum {
     GIVEN = 8,              /* the host's lists that may be on their way at once: calls of some training steps */
     FEW = 2048,             /* ids of a call that one kernel serves: another launch would take longer than the rows */
     CLAIMED_MOST = 1 << 24, /* ids of a call that claim their rows; for more the claims would take 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* of a table's host memory that the link reads in any order as fast as in the table's; */
+    NEAR_BYTES = 1 << 30,   /* of a table's host memory whose rows move in any order as fast as in the table's; */
     DENSE_BYTES = 256 << 10 /* of a larger one for each id: where ids lie farther apart, no order helps */
 };
 

@@ -50,8 +50,8 @@ static inline unsigned blocks_for(uint64_t threads, unsigned size) {
 /* ---- tables ---- */
 
 /* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`
- * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, mapped pinned
- * host memory, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
+ * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, host memory
+ * that the GPU reaches, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
  * share a record both parts have its stride and the state's pointers begin behind the weights. */
 struct part_view {
     char *hot, *home;
@@ -83,11 +83,10 @@ static __device__ __forceinline__ uint32_t *table_updates(const struct table_vie
 struct store {
     enum place place;
     uint64_t stride, bytes; /* of a record; of the whole host part */
-    char *host;             /* pinned: mmapped, mapped into the GPU; file: the working file, mapped; else NULL */
+    char *host;             /* pinned: rows_take()'s; file: the working file, mapped; else NULL */
     char *host_device;      /* pinned: the GPU's address of `host` */
     char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
     uint64_t gpu_rows;      /* rows that lie in `gpu` */
-    uint64_t registered;    /* bytes of `host` known to the driver */
     int fd;                 /* file: open; else -1 */
 };
 
@@ -221,7 +220,7 @@ struct backend {
     unsigned sharers; /* ranks that have this GPU */
     unsigned depth;
     int processors; /* SMs */
-    int manages_rows; /* rows on the host are managed memory: rows_are_managed() */
+    int manages_rows; /* rows on the host are managed memory: cuda_manages_rows() */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
     struct batch_sizes capacity; /* of counted batches, in every stage */
@@ -255,14 +254,14 @@ int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, c
 void gpu_drop(struct backend *backend, struct gpu_array *array);
 /* Memory of the GPU from the host's, or NULL: zeros. Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
-/* Host memory for a table's rows, zeroed by all threads, that the GPU reads and writes where it lies. The driver maps managed
- * memory into the GPU by pages of 2 MiB, and what it is given to pin by smaller ones, each of which the GPU has to look up:
- * random rows of 512 bytes over 16 GiB cross at 50 GB/s instead of 15. Pinned where the host and the GPU cannot use managed
- * memory at once, and where the variable SPTX_PIN_ROWS is set. */
-int rows_are_managed(const struct backend *backend);
+/* Whether rows on the host are managed memory: the host and this GPU can use it at once, and SPTX_PIN_ROWS does not forbid it.
+ * The driver maps it into the GPU by pages of 2 MiB, and memory that is pinned by smaller ones. The GPU looks each page up, so
+ * random rows of 512 bytes over 16 GiB cross at 50 GB/s when managed and at 15 when pinned. */
+int cuda_manages_rows(int device);
+/* Host memory for a table's rows, zeroed by all threads, that the GPU reads and writes where it lies. */
 int rows_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void rows_give(struct backend *backend, char *host, uint64_t bytes);
-/* Pinned host memory in huge pages, zeroed by all threads, mapped into the GPU: for what is long and read from end to end. */
+/* Pinned host memory in huge pages, zeroed by all threads, mapped into the GPU: for what is long. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
 /* Pinned memory of the driver's, mapped into the GPU: for what is small, or only passes through. */

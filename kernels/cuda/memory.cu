@@ -79,12 +79,12 @@ int gpu_fill(void *to, const void *from, uint64_t bytes) {
     return 0;
 }
 
-/* ---- pinned host memory ---- */
+/* ---- host memory that the GPU reads ---- */
 
 /* The node of host memory that is near the GPU. */
-static int near_node(const struct backend *b) {
+static int near_node(int device) {
     char address[32];
-    if (cudaDeviceGetPCIBusId(address, sizeof address, b->device) == cudaSuccess) return numa_near("/sys", address);
+    if (cudaDeviceGetPCIBusId(address, sizeof address, device) == cudaSuccess) return numa_near("/sys", address);
     cudaGetLastError();
     return NUMA_NONE;
 }
@@ -151,7 +151,7 @@ int pinned_take(struct backend *b, char **host, char **device, uint64_t bytes, c
     if (!bytes) return 0;
     char *start = map_huge(capacity);
     if (!start) return fail("not enough host memory for %s (%.2f GiB): %s", what, capacity / GIB, strerror(errno));
-    numa_place(start, capacity, near_node(b));
+    numa_place(start, capacity, near_node(b->device));
     if (touch(b, start, capacity, what) || pin(start, capacity, what, &registered)) {
         unpin(start, registered);
         munmap(start, capacity);
@@ -170,15 +170,40 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* Managed memory that stays on the host; NULL where the driver refuses it, and why. */
-static char *manage(const struct backend *b, uint64_t bytes, cudaError_t *error) {
-    int node = near_node(b);
-    struct cudaMemLocation host = {node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma, node < 0 ? 0 : node};
-    struct cudaMemLocation gpu = {cudaMemLocationTypeDevice, b->device};
+/* A place as cudaMemAdvise takes it: a number before CUDA 13. `node`, or NUMA_NONE, is of the host's memory. */
+static inline void name_place(int *place, int device, int) {
+    *place = device;
+}
+
+static inline void name_place(struct cudaMemLocation *place, int device, int node) {
+    int host = device == cudaCpuDeviceId;
+    place->type = !host ? cudaMemLocationTypeDevice : node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma;
+    place->id = !host ? device : node < 0 ? 0 : node;
+}
+
+template <class Place>
+static cudaError_t advise(cudaError_t (*call)(const void *, size_t, enum cudaMemoryAdvise, Place), void *memory, uint64_t bytes,
+                          enum cudaMemoryAdvise advice, int device, int node) {
+    Place place;
+    name_place(&place, device, node);
+    return call(memory, bytes, advice, place);
+}
+
+/* Its pages stay on the host, near the GPU where that can be had. */
+static cudaError_t keep_on_host(void *memory, uint64_t bytes, int device) {
+    const enum cudaMemoryAdvise stay = cudaMemAdviseSetPreferredLocation;
+    int node = near_node(device);
+    if (node >= 0 && advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, node) == cudaSuccess) return cudaSuccess;
+    cudaGetLastError(); /* a wish that was not granted */
+    return advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, NUMA_NONE);
+}
+
+/* Managed memory that stays on the host, mapped into the GPU; NULL where the driver refuses it: *error says why. */
+static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     char *got = NULL;
     *error = cudaMallocManaged((void **)&got, bytes);
-    if (*error == cudaSuccess) *error = cudaMemAdvise(got, bytes, cudaMemAdviseSetPreferredLocation, host);
-    if (*error == cudaSuccess) *error = cudaMemAdvise(got, bytes, cudaMemAdviseSetAccessedBy, gpu);
+    if (*error == cudaSuccess) *error = keep_on_host(got, bytes, device);
+    if (*error == cudaSuccess) *error = advise(cudaMemAdvise, got, bytes, cudaMemAdviseSetAccessedBy, device, NUMA_NONE);
     if (*error == cudaSuccess) return got;
     cudaGetLastError();
     if (got) cudaFree(got);
@@ -193,13 +218,13 @@ static int host_reaches(char *memory) {
     return came == 1;
 }
 
-int rows_are_managed(const struct backend *b) {
+int cuda_manages_rows(int device) {
     const char *pin = getenv("SPTX_PIN_ROWS");
     int at_once = 0;
-    cudaError_t error = cudaDeviceGetAttribute(&at_once, cudaDevAttrConcurrentManagedAccess, b->device);
+    cudaError_t error = cudaDeviceGetAttribute(&at_once, cudaDevAttrConcurrentManagedAccess, device);
     if (error != cudaSuccess) cudaGetLastError();
-    if (error != cudaSuccess || !at_once || (pin && *pin)) return 0;
-    char *probe = manage(b, PINNED_PAGE, &error);
+    if (error != cudaSuccess || !at_once || (pin && *pin && strcmp(pin, "0"))) return 0;
+    char *probe = manage(device, PINNED_PAGE, &error);
     int reached = probe && host_reaches(probe);
     if (probe) cudaFree(probe);
     return reached;
@@ -210,8 +235,11 @@ int rows_take(struct backend *b, char **host, char **device, uint64_t bytes, con
     cudaError_t error;
     if (!b->manages_rows || !bytes) return pinned_take(b, host, device, bytes, what);
     *host = *device = NULL;
-    char *got = manage(b, capacity, &error);
-    if (!got) return fail("not enough host memory for %s (%.2f GiB): %s", what, capacity / GIB, cudaGetErrorString(error));
+    char *got = manage(b->device, capacity, &error);
+    if (!got)
+        return fail("no %.2f GiB of managed memory for %s (%.2f GiB of the machine's %.2f are free): %s; use fewer rows or "
+                    "columns, more memory.hot_rows, or the place 'file'",
+                    capacity / GIB, what, mem_available() / GIB, mem_total() / GIB, cudaGetErrorString(error));
     if (touch(b, got, capacity, what)) {
         cudaFree(got);
         return -1;
@@ -231,7 +259,7 @@ void rows_give(struct backend *b, char *host, uint64_t bytes) {
 }
 
 int buffer_take(struct backend *b, void **host, uint64_t bytes) {
-    int node = near_node(b);
+    int node = near_node(b->device);
     *host = NULL;
     numa_begin(node);
     cudaError_t error = cudaHostAlloc(host, bytes, cudaHostAllocMapped);
@@ -365,6 +393,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
 
 void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
+    cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));

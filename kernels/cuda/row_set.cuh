@@ -66,7 +66,7 @@ struct row_set {
     uint32_t *host_ids;          /* pinned copy of distinct_ids, and of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    int lands[2];                /* by store, a file: new records go home by way of staging */
+    int lands[2];                /* by store: it is a file, and new records go home through staging */
     cudaEvent_t ticket;          /* batch, announced list: rows are in the slots; a call: they are home, it is done */
 };
 
@@ -109,7 +109,7 @@ int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stre
 uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
 /* The file's rows of store `part` into staging by the host's threads; staging is grown to `capacity` rows. */
 int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
-/* Of stores that land: the host's threads put the rows of staging, which the GPU has filled, in their places. */
+/* The rows of staging, which the GPU has filled, are put in their places by the host's threads. */
 int row_set_land(struct backend *backend, struct row_set *set);
 
 #endif

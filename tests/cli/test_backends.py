@@ -89,20 +89,24 @@ def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows
 
 # Rows on the host are managed memory, or pinned where that is asked for: both sides of 2 MiB, which is how the GPU maps the one.
 @pytest.mark.parametrize("rows", [8191, 8192, 8193, 100000])
-@pytest.mark.parametrize("context", ["pinned", "gpu"])
-def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, context):
+@pytest.mark.parametrize("rule, places", [("sgd", ("pinned", "pinned", "gpu", "gpu")),
+                                          ("sgd", ("pinned", "pinned", "pinned", "pinned")),
+                                          ("adamax", ("pinned", "pinned", "gpu", "pinned")),
+                                          ("adamax", ("file", "pinned", "pinned", "gpu"))])
+def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, rule, places):
     if "auto       cuda" not in sptx("devices").stdout:
         pytest.skip("there is no GPU here")
     sptx("generate", "books", f"--rows={rows}", "--lists=20000", "--out=books.ids")
     config = sptx.config(corpus={"path": "books.ids", "vocab": "books.ids.vocab.tsv", "format": "lists", "order": "given",
                                  "min_count": "0"},
                          examples={"mode": "list", "positives": "4", "short": "repeat"}, model={"dim": "64"},
-                         optimizer={"rule": "sgd", "lr": "0.01"}, device={"backend": "cuda"},
+                         optimizer={"rule": rule, "lr": "0.01"}, device={"backend": "cuda"},
                          train={"batch": "5000", "steps": "20", "epochs": "100"},
-                         memory={"target": "pinned", "target_state": "pinned", "context": context, "context_state": context,
-                                 "hot_rows": "0"})
+                         memory={**dict(zip(("target", "target_state", "context", "context_state"), places)), "hot_rows": "0"})
+    monkeypatch.delenv("SPTX_PIN_ROWS", raising=False)
     sptx("train", config, "--run.dir=managed")
     monkeypatch.setenv("SPTX_PIN_ROWS", "1")
+    assert "rows in host memory pinned" in sptx("devices").stdout
     sptx("train", config, "--run.dir=pinned")
     assert sptx.tables("managed") == sptx.tables("pinned")
 

@@ -1,8 +1,8 @@
 """Runs in batch mode killed with batches in flight and resumed, until they end: in the bytes of a run that nobody touched.
 
 Here thousands of rows of pinned and file tables are on their way between host and GPU at any moment. Without a GPU there is
-nothing of that to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100), also for
-trying the test itself on the CPU."""
+nothing of that to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100),
+also for trying the test itself on the CPU."""
 import concurrent.futures
 import os
 import random

@@ -125,8 +125,8 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* Rows on the host: as many of a batch as the kernels that move them take at once, some times that, and around it; 8 MiB of a
- * store at most. */
+/* Rows on the host: as many of a batch as the kernels that move them take at once (rows.cu: a warp takes MOVED_ROWS), some times
+ * that, and around it; some 8 MiB of a store, so that a case takes no second. */
 static void aim_at_moving(struct choice *c) {
     static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};
     static const uint64_t at_once[] = {256, 512, 1024, 4096, 16384};
@@ -145,7 +145,7 @@ static void aim_at_moving(struct choice *c) {
     rows = ONE_OF(at_once);
     if (rows > most / stride) rows = most / stride;
     c->source.negatives = (uint32_t)between(1, 6);
-    /* Rows that a batch names: around the threshold, or so many that only an epoch's last batch is below it. */
+    /* Rows that a batch names: around that, or so many that only an epoch's last batch is below it. */
     uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: of an example, at most */
     uint64_t positives = c->source.positives ? c->source.positives : c->longest / 2;
     if (c->source.mode == EXAMPLE_WINDOW) {

@@ -7,7 +7,10 @@
 
 enum { ROWS = 100000, LISTS = 60000, DIM = 128, EPOCHS = 3, THREADS = 16, RUNS = 4 };
 
-static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}};
+/* Of targets and contexts. */
+static const struct placing PINNED[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
+                            IN_FILES[2] = {{"file, state pinned", PLACE_FILE, PLACE_PINNED, 0},
+                                           {"pinned, some hot", PLACE_PINNED, PLACE_PINNED, 900}};
 static const unsigned DEPTHS[RUNS] = {1, 3, 5, 5};
 
 static int train_epochs(struct tables *t, const struct example_source *s, const struct rule_options *rule,
@@ -29,11 +32,11 @@ static int train_epochs(struct tables *t, const struct example_source *s, const 
     return more;
 }
 
-static int train(char *out[2], const struct example_source *s, const struct rule_options *rule, uint64_t batch,
-                 unsigned depth, char *const first[2]) {
+static int train(char *out[2], const struct example_source *s, const struct rule_options *rule, const struct placing *places,
+                 uint64_t batch, unsigned depth, char *const first[2]) {
     struct backend *gpu = open_with_threads(&backend_cuda, depth, THREADS);
     struct tables t;
-    int wrong = tables_open(&t, &backend_cuda, gpu, rule, DIM, ROWS, PLACING) ||
+    int wrong = tables_open(&t, &backend_cuda, gpu, rule, DIM, ROWS, places) ||
                 tables_fill(&t, (const char *const *)first) || backend_cuda.source(gpu, s) ||
                 train_epochs(&t, s, rule, batch, depth);
     for (int side = 0; side < 2; side++) {
@@ -45,7 +48,7 @@ static int train(char *out[2], const struct example_source *s, const struct rule
     return wrong ? -1 : 0;
 }
 
-static void check_runs(const struct example_source *source, uint64_t batch, const char *name) {
+static void check_runs(const struct example_source *source, const struct placing *places, uint64_t batch, const char *name) {
     struct rule_options rule = options_of(RULE_ADAGRAD);
     struct record_layout layout = layout_of(&rule, DIM);
     struct example_source s = *source;
@@ -54,7 +57,7 @@ static void check_runs(const struct example_source *source, uint64_t batch, cons
     char *first[2] = {first_records(&rule, &layout, ROWS), first_records(&rule, &layout, ROWS)},
          *out[RUNS][2] = {{NULL}};
     for (int run = 0; run < RUNS; run++) {
-        int ok = !train(out[run], &s, &rule, batch, DEPTHS[run], first);
+        int ok = !train(out[run], &s, &rule, places, batch, DEPTHS[run], first);
         CHECK(ok, "%s, depth %u", name, DEPTHS[run]);
         for (int side = 0; side < 2 && ok && run > 0; side++)
             CHECK(!memcmp(out[0][side], out[run][side], ROWS * layout.packed),
@@ -74,11 +77,12 @@ void test_order(void) {
     all = lists;
     all.positives = 0;
     windows.per_pair = 1;
-    check_runs(&lists, 8192, "lists, batches of 8192");
-    check_runs(&all, 8192, "lists, all positives");
-    check_runs(&windows, 2800, "windows, negatives by pair");
-    check_runs(&lists, 16384, "lists, batches of 16384");
+    check_runs(&lists, PINNED, 8192, "lists, batches of 8192");
+    check_runs(&lists, IN_FILES, 8192, "lists, targets in a file");
+    check_runs(&all, PINNED, 8192, "lists, all positives");
+    check_runs(&windows, PINNED, 2800, "windows, negatives by pair");
+    check_runs(&lists, PINNED, 16384, "lists, batches of 16384");
     lists.targets_all = 1;
-    check_runs(&lists, 8192, "lists, all targets");
+    check_runs(&lists, PINNED, 8192, "lists, all targets");
     corpus_free(&c);
 }

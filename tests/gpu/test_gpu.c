@@ -25,7 +25,8 @@
  *   CORRECTIONS                                late
  *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
- *   PIN_PIECE, 2^31 tokens, 2^32 - 2 rows      tests/runs --long
+ *   2^31 tokens, 2^32 - 2 rows                 tests/runs --long; PIN_PIECE with SPTX_PIN_ROWS=1 as well
+ *   managed rows, or pinned (SPTX_PIN_ROWS)    tests/cli/test_backends, tests/python/test_gpu, scripts/check_gpu: gpu/pinned
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and topk.cu                  hogwild, topk
  *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN

@@ -4,6 +4,7 @@ Needs a GPU, a package built with CUDA, and PyTorch for CUDA; CuPy and JAX where
 
 import gc
 import os
+import platform
 import subprocess
 import sys
 
@@ -245,7 +246,7 @@ def test_weights_are_taken_in_place_by_all():
 
 
 def test_rows_are_pinned_where_that_is_asked_for():
-    """They are managed memory otherwise, which PyTorch does not call pinned, and do the same."""
+    """They are managed memory otherwise, which PyTorch does not call pinned (WSL has none), and do the same."""
     code = ("import numpy, sptx, torch\n"
             f"table = sptx.Table({ROWS}, {DIM}, 'adamax', device='cuda', init='uniform -1 1')\n"
             f"ids = numpy.random.default_rng(1).integers(0, {ROWS}, 3000)\n"
@@ -253,14 +254,15 @@ def test_rows_are_pinned_where_that_is_asked_for():
             "table.wait()\n"
             "as_cpu = torch.from_numpy(table.weights)\n"
             "assert torch.equal(torch.from_dlpack(table.weights).cpu(), as_cpu)\n"
-            "print(as_cpu.is_pinned(), table.fetch(numpy.arange(%d)).tobytes().hex())" % ROWS)
+            f"print(as_cpu.is_pinned(), table.fetch(numpy.arange({ROWS})).tobytes().hex())")
     said = []
-    for asked in ("", "1"):
+    for asked in ("0", "1"):
         ended = subprocess.run([sys.executable, "-c", code], env={**os.environ, "SPTX_PIN_ROWS": asked}, capture_output=True,
                                text=True)
         assert ended.returncode == 0, ended.stderr
         said.append(ended.stdout.split())
     assert said[1][0] == "True" and said[0][1] == said[1][1]
+    assert said[0][0] == "False" or "microsoft" in platform.release().lower()
 
 
 def test_cupy_both_ways():

@@ -28,9 +28,9 @@ class Table:
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
                 names and defaults are those of torch.optim; "none": the table has no update
     lr          learning rate; None: the optimizer's default
-    weights     where the values lie: "pinned" (host memory that the GPU reaches; PyTorch calls it pinned where the environment
-                had SPTX_PIN_ROWS=1 when the context was opened, and the GPU is slower then), "gpu", or "file" (a mapped
-                working file)
+    weights     where the values lie: "pinned" (host memory that the GPU reaches: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
+                the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",
+                or "file" (a mapped working file)
     state       the same of the optimizer's state
     seed        of the first values: the same seed gives the same values everywhere
     init        first values: "word2vec" (uniform +-0.5/dim), "zeros", "uniform LO HI", "normal MEAN SD"
@@ -56,7 +56,7 @@ class Table:
 
     Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). No other thread changes the
     arrays of a call while it runs. Processes: a table belongs to the process that opened it; in a child made by fork every call
-    raises RuntimeError, and views of rows that a GPU reaches are not there.
+    raises RuntimeError, and looking at a view of rows that a GPU reaches ends it (SIGSEGV).
     """
 
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
