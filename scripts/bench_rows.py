@@ -3,7 +3,8 @@
 
   PYTHONPATH=src/python SPTX_LIBRARY=build/libsptx.so python3 scripts/bench_rows.py [--only=NAME,..] [--smoke]
 
-  large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB pinned; torch index_select and index_copy_, mapped rows
+  large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB; torch index_select and index_copy_ of pinned rows, and of
+              ours where they lie
   million     131,072 rows x 128 out of 1,000,000 pinned to the GPU and back; SpeedTorch
   update      Adamax over 262,144 ids of 2,829,853 x 400 pinned; what the link carries, PyTorch's SparseAdam on the GPU
   speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch. speedtorch-narrow: the same
@@ -12,10 +13,11 @@
 
 --smoke takes a thousandth of the rows and two rounds, and runs without a GPU: it shows that everything runs, and its figures mean
 nothing. Needs PyTorch for CUDA. SpeedTorch and CuPy are asked where they are there; in their place otherwise stands the same
-work by PyTorch's indexing of the mapped rows. Times are medians, waited for at both ends; GB/s count a row's bytes once.
+work by PyTorch's indexing of pinned rows. Times are medians, waited for at both ends; GB/s count a row's bytes once.
 """
 import gc
 import importlib
+import os
 import statistics
 import sys
 import time
@@ -99,11 +101,15 @@ def said_of(error):
     return "%s: %s" % (type(error).__name__, (str(error) or "no reason given").splitlines()[0])
 
 
-# ---- the same by PyTorch's indexing of mapped rows: what stands where there is no SpeedTorch ----
+# ---- the same by PyTorch's indexing of pinned rows: what stands where there is no SpeedTorch ----
 
-def mapped_rows(rows, dim):
-    """[rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
-    return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=device).weights)
+def pinned_rows(rows, dim):
+    """[rows x dim] zeros in host memory that CUDA has pinned, as PyTorch's users have it, as a tensor of the GPU, which reads and
+    writes them over the link."""
+    os.environ["SPTX_PIN_ROWS"] = "1"  # a context looks when it is opened
+    context = sptx.Context(device)
+    del os.environ["SPTX_PIN_ROWS"]
+    return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=context).weights)
 
 
 class Indexing:
@@ -112,7 +118,7 @@ class Indexing:
     class ModelFactory:
         def __init__(self, variable, total, dim, CPUPinn=False):
             self.variable = variable
-            self.rows = mapped_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
+            self.rows = pinned_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
 
         def zerosInit(self):
             pass
@@ -129,7 +135,7 @@ class Indexing:
     class OptimizerFactory:
         def __init__(self, optimizer, total, dim, model, name, CPUPinn=False):
             self.state = optimizer.state[dict(model.named_parameters())[name + ".weight"]]
-            self.rows = {slot: mapped_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
+            self.rows = {slot: pinned_rows(total, dim) if CPUPinn else torch.zeros(total, dim, device=device)
                          for slot in ("exp_avg", "exp_inf")}  # Adamax
 
         def optInit(self):
@@ -149,7 +155,7 @@ class Indexing:
         return torch.from_numpy(both.reshape(-1)).to(device)
 
 
-INDEXING = "PyTorch's indexing of mapped rows, in SpeedTorch's place"
+INDEXING = "PyTorch's indexing of pinned rows, in SpeedTorch's place"
 
 
 def beside_speedtorch(measure):
@@ -176,15 +182,23 @@ def optional(name):
 def large():
     rows, dim, count = scaled(1 << 25), 128, scaled(1 << 20)
     table = sptx.Table(rows, dim, "none", init="zeros", device=device)
-    in_place = torch.from_dlpack(table.weights)
+    in_place, pinned = torch.from_dlpack(table.weights), pinned_rows(rows, dim)
     values, gigabytes = torch.ones(count, dim, device=device), count * dim * 4 / 1e9
     for order in ("random", "sorted"):
         lists = [torch.randint(rows, (count,), device=device) for _ in range(4)]
         lists = [ids.sort()[0] for ids in lists] if order == "sorted" else lists
-        tell("fetch of %s ids" % order, gigabytes / median(lambda i: table.fetch(lists[i % 4], out=values)),
-             gigabytes / median(lambda i: torch.index_select(in_place, 0, lists[i % 4], out=values)), "index_select", "GB/s")
-        tell("store of %s ids" % order, gigabytes / median(lambda i: table.store(lists[i % 4], values)),
-             gigabytes / median(lambda i: in_place.index_copy_(0, lists[i % 4], values)), "index_copy_", "GB/s")
+
+        def rate(call):
+            return gigabytes / median(lambda i: call(lists[i % 4]))
+
+        select, copy = (rate(lambda ids: torch.index_select(pinned, 0, ids, out=values)),
+                        rate(lambda ids: pinned.index_copy_(0, ids, values)))
+        tell("fetch of %s ids" % order, rate(lambda ids: table.fetch(ids, out=values)), select, "index_select, pinned", "GB/s")
+        tell("index_select of our rows, %s ids" % order, rate(lambda ids: torch.index_select(in_place, 0, ids, out=values)),
+             select, "the same of pinned rows", "GB/s")
+        tell("store of %s ids" % order, rate(lambda ids: table.store(ids, values)), copy, "index_copy_, pinned", "GB/s")
+        tell("index_copy_ to our rows, %s ids" % order, rate(lambda ids: in_place.index_copy_(0, ids, values)), copy,
+             "the same of pinned rows", "GB/s")
 
 
 def million():
@@ -344,7 +358,7 @@ def embedding():
 
 
 PARTS = {
-    "large": ("1,048,576 rows of 512 B out of 16 GiB pinned", large),
+    "large": ("1,048,576 rows of 512 B out of 16 GiB of host memory", large),
     "million": ("131,072 rows x 128 out of 1,000,000 pinned, and back", million),
     "update": ("Adamax over 262,144 ids of 2,829,853 x 400", update),
     "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives",
