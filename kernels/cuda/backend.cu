@@ -229,6 +229,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
 static int info(struct backend *b, struct backend_info *out) {
     if (describe(b->device, out)) return -1;
     out->gpu_free /= b->sharers;
+    out->managed = b->manages_rows;
     out->threads = host_pool_threads(b->pool);
     out->gpu_used = b->gpu_used;
     out->host_used = b->host_used;

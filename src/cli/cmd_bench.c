@@ -42,8 +42,9 @@ static void print_json_head(const struct asked *asked, const struct backend_info
     json_string(&head, machine->link, strlen(machine->link));
     json_print(&head, ", \"date\": \"%s\"", date);
     if (cuda)
-        json_print(&head, ", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g",
-                   limits->to, limits->from, limits->both, limits->device);
+        json_print(&head,
+                   ", \"host_rows\": \"%s\", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g",
+                   machine->managed ? "managed" : "pinned", limits->to, limits->from, limits->both, limits->device);
     json_print(&head, "}");
     if (!command.failed && !head.failed) puts(head.bytes);
     json_release(&command);
@@ -65,8 +66,10 @@ static void print_head(const struct asked *asked, const struct backend_info *mac
     printf("\ndevice     %s%s%s, %s of host memory available\ndate       %s\n", machine->name,
            *machine->link ? ", " : "", machine->link, text_of_bytes(free_text, mem_available()), date);
     if (cuda)
-        printf("copies     to the GPU %.1f, from it %.1f, both at once %.1f, inside it (read and written) %.0f GB/s\n",
-               limits->to / 1e9, limits->from / 1e9, limits->both / 1e9, limits->device / 1e9);
+        printf("copies     to the GPU %.1f, from it %.1f, both at once %.1f, inside it (read and written) %.0f GB/s\n"
+               "host rows  %s\n",
+               limits->to / 1e9, limits->from / 1e9, limits->both / 1e9, limits->device / 1e9,
+               machine->managed ? "managed memory" : "pinned memory");
     putchar('\n');
 }
 

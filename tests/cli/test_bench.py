@@ -19,6 +19,7 @@ def lines(done):
 def train(sptx, *settings, **sections):
     head, result = lines(sptx("bench", "train", sptx.config(**sections), "--json", "--steps=20", *settings))
     assert head["bench"] == "train" and "bench train run.ini" in head["command"] and head["device"]
+    assert head.get("host_rows") in (("managed", "pinned") if CUDA else (None,))
     return result
 
 
