@@ -15,6 +15,7 @@
 nothing. Needs PyTorch for CUDA. SpeedTorch and CuPy are asked where they are there; in their place otherwise stands the same
 work by PyTorch's indexing of pinned rows. Times are medians, waited for at both ends; GB/s count a row's bytes once.
 """
+import functools
 import gc
 import importlib
 import os
@@ -103,13 +104,20 @@ def said_of(error):
 
 # ---- the same by PyTorch's indexing of pinned rows: what stands where there is no SpeedTorch ----
 
-def pinned_rows(rows, dim):
-    """[rows x dim] zeros in host memory that CUDA has pinned, as PyTorch's users have it, as a tensor of the GPU, which reads and
-    writes them over the link."""
+@functools.lru_cache(None)
+def pinned_context():
+    """One whose tables lie in memory that CUDA has pinned, as PyTorch's users have it."""
+    before = os.environ.get("SPTX_PIN_ROWS", "")
     os.environ["SPTX_PIN_ROWS"] = "1"  # a context looks when it is opened
-    context = sptx.Context(device)
-    del os.environ["SPTX_PIN_ROWS"]
-    return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=context).weights)
+    try:
+        return sptx.Context(device)
+    finally:
+        os.environ["SPTX_PIN_ROWS"] = before
+
+
+def pinned_rows(rows, dim):
+    """[rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
+    return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=pinned_context()).weights)
 
 
 class Indexing:

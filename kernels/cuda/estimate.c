@@ -75,13 +75,13 @@ static void add_tables(const struct run *run, struct estimate *e) {
     for (int side = 0; side < SIDES; side++)
         for (unsigned i = 0; i < run->shape[side].stores; i++) {
             const struct store_shape *store = &run->shape[side].store[i];
-            uint64_t host = (run->rows - store->gpu_rows) * store->stride;
+            uint64_t host = (run->rows - store->gpu_rows) * store->stride, pages = round_up(host, PINNED_PAGE);
             e->tables.gpu += store->gpu_rows * store->stride;
             if (store->place == PLACE_FILE) {
                 e->tables.file += host;
             } else {
-                e->tables.pinned += round_up(host, PINNED_PAGE);
-                e->tables.host += round_up(host, PINNED_PAGE) / MANAGED_BESIDE;
+                e->tables.pinned += pages;
+                e->tables.host += pages / MANAGED_BESIDE;
             }
         }
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);

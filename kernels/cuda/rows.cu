@@ -22,7 +22,7 @@ enum {
     MOVED_ROWS = 8,     /* that a warp moves at a time, */
     MOVED_QUADS = 8,    /* with so many quads of a lane on their way at once */
     GATHER_BLOCKS = 16,
-    GATHER_WIDE_BLOCKS = 8, /* of records of more than WIDE_RECORD bytes: two GPUs trained 3% faster, one as fast */
+    GATHER_WIDE_BLOCKS = 8, /* of records of more than WIDE_RECORD bytes: two GPUs trained 0 to 3% faster */
     WIDE_RECORD = 1024,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,

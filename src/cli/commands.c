@@ -206,7 +206,8 @@ const struct command commands[] = {
      "                train, ranks: how long is measured\n"
      "\n" KEYS_HELP},
     {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
-     "Takes no arguments."},
+     "Takes no arguments. A table's rows in host memory are managed by the GPU's driver where the system can do that, which is\n"
+     "faster, and otherwise pinned; SPTX_PIN_ROWS=1 in the environment of any command pins them."},
     {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]",
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. What depends on the machine (device.backend, train.batch, memory.*) stays "

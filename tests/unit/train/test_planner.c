@@ -321,6 +321,22 @@ static void test_the_gpu_just_fits(void **state) {
     }
 }
 
+/* Beside managed rows the system keeps a byte for every 188: page tables, and what the driver notes. */
+static void test_what_the_system_keeps_of_host_rows_is_counted(void **state) {
+    enum { ROWS = 200000 };
+    struct planner_machine machine = gpu_machine(80000);
+    struct config config = tiny_config(EXAMPLE_LIST);
+    struct plan plan[2];
+    tiny_make(&tiny, ROWS, 2000, 12, 1);
+    config.memory_hot_rows = 0;
+    for (int i = 0; i < 2; i++) {
+        config.model_dim = i ? 4096 : 1024;
+        plan[i] = plan_for(&config, &machine);
+    }
+    uint64_t rows = plan[1].pinned_bytes - plan[0].pinned_bytes, more = plan[1].host_needed - plan[0].host_needed;
+    assert_in_range(more - rows, rows / 188, rows / 188 + (1 << 20)); /* and buffers that are as wide as rows */
+}
+
 /* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
 static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
@@ -482,6 +498,7 @@ int main(void) {
         TEST(test_hot_rows_leave_the_host),
         TEST(test_the_host_just_fits),
         TEST(test_the_gpu_just_fits),
+        TEST(test_what_the_system_keeps_of_host_rows_is_counted),
         TEST(test_an_id_stream_is_on_the_gpu_or_pinned),
         TEST(test_hot_rows_fill_the_budget),
         TEST(test_auto_places),
