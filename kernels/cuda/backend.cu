@@ -61,7 +61,6 @@ static int describe(int device, struct backend_info *info) {
     memset(info, 0, sizeof *info);
     CK(cudaGetDeviceProperties(&properties, device));
     CK(cudaSetDevice(device));
-    info->managed = cuda_manages_rows(device);
     CK(cudaMemGetInfo(&available, &total));
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     info->gpu_total = total;
@@ -77,8 +76,12 @@ int backend_cuda_devices(struct backend_info *info, int capacity) {
     if (!backend_cuda_present(NULL, 0)) return 0;
     CK(cudaGetDeviceCount(&count));
     CK(cudaGetDevice(&before));
-    for (int i = 0; i < count && i < capacity; i++)
+    for (int i = 0; i < count && i < capacity; i++) {
+        CK(cudaSetDevice(i));
+        int managed = cuda_manages_rows(i); /* what the driver takes of the GPU for it counts as taken */
         if (describe(i, &info[i])) return -1;
+        info[i].managed = managed;
+    }
     CK(cudaSetDevice(before));
     return count;
 }

@@ -186,12 +186,6 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* Of which of the first `parts` stores, which a call changes, rows land. */
-static void set_lands(struct by_id *own, const struct rows_request *r, int parts) {
-    for (int part = 0; part < 2; part++)
-        own->set.lands[part] = part < parts && part < r->table->parts && cuda_in_file(&r->table->stores[part]);
-}
-
 /* Host memory that was given may be used again: its copy is done. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     int lands = own->set.lands[0] || own->set.lands[1];
@@ -222,7 +216,7 @@ int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     cudaStream_t stream;
     struct value_view values;
     if (begin(b, r, &own, &stream)) return -1;
-    set_lands(own, r, 1);
+    row_set_changes(&own->set, 1);
     return reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
                    end_change(b, own, r, stream)
                ? -1
@@ -235,7 +229,7 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     struct value_view gradients;
     if (r->table->frozen) return fail("rows of a table with frozen ones are not updated by id on a GPU");
     if (begin(b, r, &own, &stream)) return -1;
-    set_lands(own, r, 2);
+    row_set_changes(&own->set, 2);
     return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
                    by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
                    end_change(b, own, r, stream)

@@ -12,6 +12,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <type_traits>
 #include <unistd.h>
 
 #define GIB              1073741824.0
@@ -171,22 +172,22 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
 }
 
 /* A place as cudaMemAdvise takes it: a number before CUDA 13. `node`, or NUMA_NONE, is of the host's memory. */
-static inline void name_place(int *place, int device, int) {
-    *place = device;
-}
-
-static inline void name_place(struct cudaMemLocation *place, int device, int node) {
-    int host = device == cudaCpuDeviceId;
-    place->type = !host ? cudaMemLocationTypeDevice : node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma;
-    place->id = !host ? device : node < 0 ? 0 : node;
+template <class Place> static Place place_of(int device, int node) {
+    if constexpr (std::is_integral_v<Place>) {
+        return device;
+    } else {
+        bool host = device == cudaCpuDeviceId;
+        Place place;
+        place.type = !host ? cudaMemLocationTypeDevice : node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma;
+        place.id = !host ? device : node < 0 ? 0 : node;
+        return place;
+    }
 }
 
 template <class Place>
 static cudaError_t advise(cudaError_t (*call)(const void *, size_t, enum cudaMemoryAdvise, Place), void *memory, uint64_t bytes,
                           enum cudaMemoryAdvise advice, int device, int node) {
-    Place place;
-    name_place(&place, device, node);
-    return call(memory, bytes, advice, place);
+    return call(memory, bytes, advice, place_of<Place>(device, node));
 }
 
 /* Its pages stay on the host, near the GPU where that can be had. */

@@ -73,6 +73,11 @@ struct row_set_view row_set_view(const struct row_set *set) {
 
 /* ---- rows that the host's threads move ---- */
 
+void row_set_changes(struct row_set *set, int parts) {
+    for (int part = 0; part < 2; part++)
+        set->lands[part] = part < parts && part < set->table->parts && cuda_in_file(&set->table->stores[part]);
+}
+
 int row_set_send(struct backend *b, struct row_set *set, cudaStream_t stream) {
     const void *ids = set->distinct_ids[set->copy].data;
     if (buffer_grow(b, (void **)&set->host_ids, &set->host_ids_bytes, host_ids_bytes(set->capacity))) return -1;

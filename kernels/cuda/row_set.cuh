@@ -103,6 +103,8 @@ void row_set_close(struct backend *backend, struct row_set *set);
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 
+/* Rows of the first `parts` stores are about to change: of which of them, those in a file, they land. */
+void row_set_changes(struct row_set *set, int parts);
 /* The host is sent the distinct ids and the counts: there when the stream has come so far. */
 int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);
 /* Of a set whose ids have been sent and have come: its cold rows, and their ids. */

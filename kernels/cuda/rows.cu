@@ -207,8 +207,7 @@ int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
         const struct store *store = &set->table->stores[i];
         if (cuda_is_cold(store) && gpu_grow(b, &set->slots[i], capacity * store->stride, "rows in flight")) return -1;
     }
-    for (int part = 0; part < 2; part++)
-        set->lands[part] = rows && !stage->loss_only && part < set->table->parts && cuda_in_file(&set->table->stores[part]);
+    row_set_changes(set, rows && !stage->loss_only ? set->table->parts : 0);
     if (!rows) return 0;
     if (find_others(b, stage, side, rows)) return -1;
     return needs_ids(set) ? row_set_send(b, set, stage->builder->stream) : 0;
