@@ -11,7 +11,7 @@
 
 enum {
     GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */
-    UPDATE_PIECE = 64,     /* most occurrences that one piece of an update sums */
+    UPDATE_PIECE = 32,     /* most occurrences that one piece of an update sums */
     CORRECTIONS = 4096,    /* numbers of updates whose bias corrections are kept */
     BATCH_BUILDERS = 2     /* sets of scratch that batches are made with; cuda.cuh says why two */
 };
@@ -175,12 +175,11 @@ static inline uint64_t sort_bytes(uint64_t n) {
 /* Of finding the rows that n ids of `rows` repeat: two bits a row, and by id whether it is one, its place, its row, and what
  * selecting works in, at most. */
 struct repeats_bytes {
-    uint64_t bits, repeated, places, ids, temporary;
+    uint64_t bits, places, ids, temporary;
 };
 static inline struct repeats_bytes repeats_bytes(uint64_t n, uint64_t rows) {
     struct repeats_bytes bytes;
     bytes.bits = 2 * ((rows + 31) / 32) * sizeof(uint32_t);
-    bytes.repeated = n;
     bytes.places = bytes.ids = n * sizeof(uint32_t);
     bytes.temporary = n / 64 + 8192;
     return bytes;

@@ -70,11 +70,15 @@ static __global__ void __launch_bounds__(CTA)
         float4 w[VEC], sum[VEC];
         begin_piece<G, VEC, NS>(last, w, held, weights, state, tid, v);
         clear_row<VEC>(sum);
-        for (uint32_t i = 0; i < item.count; i++) {
-            uint32_t place = u.places ? u.places[item.first + i] : item.first + i;
+        for (uint32_t i = 0; u.places && i < item.count; i++) {
             float4 row[VEC];
-            read_row<G, VEC>(row, (const char *)(u.summands + place * v.span), tid, v.quads);
+            read_row<G, VEC>(row, (const char *)(u.summands + u.places[item.first + i] * v.span), tid, v.quads);
             add_row<VEC>(sum, 1, row);
+        }
+        for (uint32_t share = 0; !u.places && share < PARTIAL_SHARES; share++) {
+            float4 part[VEC];
+            add_share<G, VEC>(part, u.summands + item.first * v.span, share, item.count, v);
+            add_row<VEC>(sum, 1, part);
         }
         group_wait<G>();
         float squares = sum_squares<G, VEC>(sum, v);

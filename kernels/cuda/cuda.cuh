@@ -142,7 +142,7 @@ struct iota {
 
 /* What the rows that a batch repeats are found in (repeats.cu). */
 struct repeats {
-    struct gpu_array bits, repeated, temporary;
+    struct gpu_array bits, temporary;
     struct gpu_array places, ids; /* uint32: of the ids that are repeated, in their order */
 };
 
@@ -317,7 +317,6 @@ int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t
 void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
 int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
                       cudaStream_t stream);
-int cuda_take_repeats(struct repeats *repeats, const struct row_set *set, uint32_t found, cudaStream_t stream);
 
 /* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */

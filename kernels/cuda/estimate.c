@@ -139,7 +139,7 @@ static uint64_t contexts_alone(const struct run *run) {
 static uint64_t repeats_arrays(const struct run *run) {
     uint64_t contexts = contexts_alone(run);
     struct repeats_bytes b = repeats_bytes(contexts, run->rows);
-    return contexts ? array(b.bits) + array(b.repeated) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
+    return contexts ? array(b.bits) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
 }
 
 static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n) {

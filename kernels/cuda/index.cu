@@ -257,8 +257,7 @@ int cuda_index_repeats(struct backend *b, struct stage *stage, uint64_t rows) {
     if (fork_targets(stage, rows)) return -1;
     CK(cudaEventSynchronize(b->sized));
     uint32_t found = b->counted->repeats;
-    if (cuda_take_repeats(repeats, contexts, found, builder->stream) ||
-        index_side(stage, SIDE_CONTEXT, (const uint32_t *)repeats->ids.data, (const uint32_t *)repeats->places.data, found, rows,
+    if (index_side(stage, SIDE_CONTEXT, (const uint32_t *)repeats->ids.data, (const uint32_t *)repeats->places.data, found, rows,
                    builder->stream))
         return -1;
     return join_targets(stage);

@@ -118,6 +118,28 @@ static __device__ __forceinline__ void update_row(struct held_row<VEC, NS> &held
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
 
+/* Partial sums of a row are added up in shares, each in its order, and then the shares in theirs: the same bits whether groups
+ * have a share each or one has all. */
+enum { PARTIAL_SHARES = 4 };
+
+/* Share `share` of `count` partial sums, which lie row after row. */
+template <int G, int VEC>
+static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float *partials, uint32_t share, uint32_t count,
+                                                 const struct step_view &v) {
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS / 2);
+    uint32_t each = (count + PARTIAL_SHARES - 1) / PARTIAL_SHARES, end = min((share + 1) * each, count);
+    clear_row<VEC>(sum);
+    for (uint32_t i = share * each; i < end; i += U) {
+        float4 row[U][VEC];
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            if (i + u < end) read_row<G, VEC>(row[u], (const char *)(partials + (i + u) * v.span), threadIdx.x % G, v.quads);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            if (i + u < end) add_row<VEC>(sum, 1, row[u]);
+    }
+}
+
 /* The record of a piece that ends its row; one that does not leaves a partial sum, and reads none. */
 template <int G, int VEC, int NS>
 static __device__ __forceinline__ void begin_piece(bool last, float4 (&w)[VEC], struct held_row<VEC, NS> &held,

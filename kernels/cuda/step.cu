@@ -87,12 +87,13 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 /* ---- launching ---- */
 
 struct sums {
-    accumulate_kernel *accumulate, *finish; /* finish: where squares are summed over ranks */
-    uint32_t group;                         /* threads that work on a row */
+    struct sum_kernels of;
+    sum_kernel *finish; /* where squares are summed over ranks */
+    uint32_t group;     /* threads that work on a row */
 };
 template <int G, int VEC, int NS> struct sum_family {
     static struct sums get(void) {
-        return {accumulate<G, VEC, NS, false>, finish_rows<G, VEC, NS>, G};
+        return {sums_of<false>::family<G, VEC, NS>::get(), finish_rows<G, VEC, NS>, G};
     }
 };
 
@@ -106,7 +107,7 @@ template <int G, int VEC, int NS> struct plain_family {
 static struct sums sums_for(const struct record_layout *layout, int learned) {
     uint32_t quads = layout->span / 4, slots = layout->slots;
     struct sums k = slots ? kernels_for_short<sum_family>(quads, slots) : kernels_for_narrow<plain_family>(quads, 0);
-    if (learned) k.accumulate = accumulate_learned(layout->span / 4, layout->slots);
+    if (learned) k.of = sum_kernels_learned(layout->span / 4, layout->slots);
     return k;
 }
 
@@ -230,7 +231,7 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
 }
 
 /* A kernel over the rows or pieces of some sides, of which *work->count are real. */
-static int launch_sides(struct backend *b, accumulate_kernel *kernel, uint32_t group, const struct step_view *v,
+static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v,
                         const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
     for (uint32_t i = 0; i < sides->count; i++)
@@ -253,14 +254,15 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     work.items = (behind ? &v->context : &v->target)->rows.items;
     work.count = &stage->counts->items[side];
     work.buffer = behind ? v->context_gradients : v->target_gradients;
-    work.of = behind && stage->one_vector ? SUM_TARGETS : SUM_BUFFER;
     work.side = side;
     work.partials = (float *)b->partials.data + (behind ? most_partials(capacity->targets) * v->span : 0);
     work.row_sums = norms ? (float *)b->row_sums.data + (behind ? capacity->targets * v->span : 0) : NULL;
     work.squares_slot = capacity->terms + (behind ? capacity->targets : 0);
     work.frozen = l->frozen[side];
-    work.pooled = work.of == SUM_TARGETS ? l->pooled : NULL;
-    work.own = work.of == SUM_TARGETS ? l->lengths[SIDE_CONTEXT] : NULL;
+    if (behind && stage->one_vector) { /* SUM_TARGETS */
+        work.pooled = l->pooled;
+        work.own = l->lengths[SIDE_CONTEXT];
+    }
     add_side(&alone, &work, behind ? sizes->contexts : sizes->targets);
     return alone;
 }
@@ -270,22 +272,21 @@ static struct work longs_of(const struct stage *stage, const struct step_view *v
     struct work work = *pieces;
     work.items = (pieces->side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
     work.count = &stage->counts->longs[pieces->side];
-    work.buffer = pieces->partials;
-    work.of = SUM_PARTIALS;
-    work.own = NULL; /* it is in the partial sums */
     return work;
 }
 
 /* Pieces, then the rows that took several. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                       const struct sides *pieces) {
+                       const struct sides *pieces, enum sum_of of) {
     struct sides longs;
     memset(&longs, 0, sizeof longs);
     for (uint32_t i = 0; i < pieces->count; i++) {
         struct work work = longs_of(stage, v, &pieces->works.of[i]);
         if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
     }
-    return launch_sides(b, k->accumulate, k->group, v, pieces) || launch_sides(b, k->accumulate, k->group, v, &longs) ? -1 : 0;
+    uint32_t threads = k->group < 32 ? 32 : k->group; /* that a row of several pieces takes */
+    if (launch_sides(b, k->of.accumulate[of], k->group, v, pieces)) return -1;
+    return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
 
 /* The squares of all rows over all ranks, in one sum, and the updates that wait for them. */
@@ -305,9 +306,9 @@ static int launch_rows(struct backend *b, const struct stage *stage, const struc
     struct sides both = contexts;
     add_side(&both, &targets.works.of[0], targets.most[0]);
     if (!stage->one_vector) {
-        if (launch_sums(b, stage, k, v, &both)) return -1;
+        if (launch_sums(b, stage, k, v, &both, SUM_BUFFER)) return -1;
     } else {
-        if (launch_sums(b, stage, k, v, &contexts) || launch_sums(b, stage, k, v, &targets)) return -1;
+        if (launch_sums(b, stage, k, v, &contexts, SUM_TARGETS) || launch_sums(b, stage, k, v, &targets, SUM_BUFFER)) return -1;
     }
     return both.works.of[0].row_sums ? finish(b, stage, k, v, both) : 0;
 }

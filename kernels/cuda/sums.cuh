@@ -1,5 +1,6 @@
-/* sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. One piece
- * of work a group of threads; step.cu says what the pieces are and launches them.
+/* sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. Most rows
+ * are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
+ * ones, which add_partials adds up. step.cu launches both.
  *
  * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
  * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
@@ -9,13 +10,13 @@
 
 #include "rule.cuh"
 
-enum sum_of { SUM_TARGETS, SUM_BUFFER, SUM_PARTIALS };
+/* What a side's gradients are summed of: targets by coefficients, or a buffer that has them. */
+enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
     const struct item *items;
     const uint32_t *count;
-    const float *buffer; /* SUM_BUFFER, SUM_PARTIALS: rows of span floats */
-    enum sum_of of;
+    const float *buffer; /* SUM_BUFFER: rows of span floats */
     int side;
     float *partials;       /* rows of span floats: sums of pieces */
     float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
@@ -36,7 +37,7 @@ struct coming {
     struct item item;
     bool real;           /* there is a piece, and its row does not stay */
     uint32_t id;         /* of its row */
-    uint32_t occurrence; /* the lane's: place in the batch; of SUM_PARTIALS in the sums */
+    uint32_t occurrence; /* the lane's: place in the batch */
     uint32_t block;      /* SUM_TARGETS: that it stands in, with its target: */
     uint32_t target, target_id;
     float factor;
@@ -50,44 +51,41 @@ static __device__ __forceinline__ void take_item(struct coming &c, const struct 
 }
 
 /* Where the lane's summand stands; lane: which of the piece's. */
-static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, const struct work &work,
-                                                  uint32_t lane) {
-    c.occurrence = c.item.first + lane;
-    if (work.of != SUM_PARTIALS && lane < c.item.count) c.occurrence = side.rows.order[c.item.first + lane];
+static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, uint32_t lane) {
+    c.occurrence = lane < c.item.count ? side.rows.order[c.item.first + lane] : 0;
 }
 
-static __device__ __forceinline__ void take_row_and_place(struct coming &c, const struct live_side &side, const struct work &work,
-                                                          uint32_t lane) {
+static __device__ __forceinline__ void take_row_and_place(struct coming &c, const struct live_side &side, uint32_t lane) {
     c.id = c.real ? side.rows.distinct_ids[c.item.row] : 0;
-    take_place(c, side, work, lane);
+    take_place(c, side, lane);
 }
 
-template <bool LEARNED>
+template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void take_blocks(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                    const struct work &work, uint32_t lane) {
     c.factor = 1, c.block = 0;
     if (LEARNED && c.real && row_has_bit(work.frozen, c.id)) c.real = false, c.item.count = 0;
-    if (work.of != SUM_TARGETS || lane >= c.item.count) return;
+    if (OF != SUM_TARGETS || lane >= c.item.count) return;
     c.block = side.block_of[c.occurrence]; /* of one target: its number is the occurrence of the target */
     c.factor = v.coefficients[c.occurrence];
 }
 
-template <bool LEARNED>
+template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void take_targets(struct coming &c, const struct step_view &v, const struct work &work,
                                                     uint32_t lane) {
     c.target = c.target_id = 0;
-    if (work.of != SUM_TARGETS || lane >= c.item.count || (LEARNED && work.pooled)) return;
+    if (OF != SUM_TARGETS || lane >= c.item.count || (LEARNED && work.pooled)) return;
     c.target_id = v.target.rows.ids[c.block];
     c.target = v.target.rows.distinct[c.block] & ~SINGLE_BIT;
 }
 
 /* Where the lane's summand lies. */
-template <bool LEARNED>
+template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
     const char *row = (const char *)(work.buffer + c.occurrence * v.span);
-    if (LEARNED && work.pooled && work.of == SUM_TARGETS) row = (const char *)(work.pooled + c.block * v.span);
-    else if (work.of == SUM_TARGETS) row = live_row(v.target.weights, c.target_id, c.target, cold_first);
+    if (LEARNED && OF == SUM_TARGETS && work.pooled) row = (const char *)(work.pooled + c.block * v.span);
+    else if (OF == SUM_TARGETS) row = live_row(v.target.weights, c.target_id, c.target, cold_first);
     return (unsigned long long)(uintptr_t)row;
 }
 
@@ -107,7 +105,7 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
  * as the longest needs. */
-template <int G, int VEC, int NS, bool LEARNED>
+template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c) {
     constexpr int MOST = (G < 32 || NS > 0) && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
@@ -119,11 +117,11 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     for (uint32_t base = 0; base < most; base += LANES) {
         uint32_t here = base < count ? min(count - base, LANES) : 0, rounds = min(most - base, LANES);
         if (base) {
-            take_place(c, side, work, base + lane);
-            take_blocks<LEARNED>(c, v, side, work, base + lane);
-            take_targets<LEARNED>(c, v, work, base + lane);
+            take_place(c, side, base + lane);
+            take_blocks<LEARNED, OF>(c, v, side, work, base + lane);
+            take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
-        unsigned long long found = summand<LEARNED>(c, v, work, cold_first);
+        unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
         for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, c.factor, i, here, tid, v.quads);
     }
 }
@@ -163,8 +161,22 @@ static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], float 
     if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares);
 }
 
+/* What the sum of a piece leads to. By all threads of a warp; `real`: there is a piece. */
+template <int G, int VEC, int NS>
+static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
+                                               struct held_row<VEC, NS> &held, char *weights, char *state,
+                                               const struct step_view &v, const struct live_side &side,
+                                               const struct work &work) {
+    uint32_t tid = threadIdx.x % G;
+    group_wait<G>(); /* all have read the row's update count */
+    float squares = sum_squares<G, VEC>(sum, v);
+    if (!real) return;
+    if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
+    else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
+}
+
 /* The piece's row: its sum, and the rule. */
-template <int G, int VEC, int NS, bool LEARNED>
+template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
     uint32_t tid = threadIdx.x % G;
@@ -175,53 +187,107 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     struct held_row<VEC, NS> held;
     float4 w[VEC], sum[VEC];
     begin_piece<G, VEC, NS>(c.real && item.partial == DRAW_NONE, w, held, weights, state, tid, v);
-    sum_piece<G, VEC, NS, LEARNED>(sum, v, side, work, c);
+    sum_piece<G, VEC, NS, LEARNED, OF>(sum, v, side, work, c);
     if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
-    group_wait<G>(); /* all have read the row's update count */
-    float squares = sum_squares<G, VEC>(sum, v);
-    if (!c.real) return;
-    if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
-    else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
+    end_sum<G, VEC, NS>(c.real, item, sum, w, held, weights, state, v, side, work);
 }
 
-template <int G, int VEC, int NS, bool LEARNED>
-static __global__ void __launch_bounds__(CTA, VEC * (1 + NS) <= 6 ? 4 : 1)
+/* Thread blocks of accumulate on a multiprocessor at least: what is only looked up and added leaves registers for more. */
+static constexpr int resident_sums(int vec, int slots, enum sum_of of) {
+    int quads = vec * (1 + slots);
+    return quads > 6 ? 1 : quads <= 2 && of == SUM_BUFFER ? 6 : 4;
+}
+
+template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
+static __global__ void __launch_bounds__(CTA, resident_sums(VEC, NS, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G;
+    constexpr int AHEAD = OF == SUM_TARGETS ? 4 : 3;
     const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
     uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
-    struct coming coming[4]; /* with its item; its row and places; their blocks; their targets */
+    struct coming coming[AHEAD]; /* with its item; its row and places; their blocks; their targets */
 #pragma unroll
-    for (int i = 3; i >= 0; i--) {
+    for (int i = AHEAD - 1; i >= 0; i--) {
         take_item(coming[i], work, at, count);
-        if (i >= 1) take_row_and_place(coming[i], side, work, lane);
-        if (i >= 2) take_blocks<LEARNED>(coming[i], v, side, work, lane);
-        if (i >= 3) take_targets<LEARNED>(coming[i], v, work, lane);
+        if (i >= 1) take_row_and_place(coming[i], side, lane);
+        if (i >= 2) take_blocks<LEARNED, OF>(coming[i], v, side, work, lane);
+        if (i >= 3) take_targets<LEARNED, OF>(coming[i], v, work, lane);
         at += step;
     }
     for (; first + first_of_warp<G>() < count; first += step, at += step) {
-        struct coming now = coming[3];
-        coming[3] = coming[2], coming[2] = coming[1], coming[1] = coming[0];
-        take_targets<LEARNED>(coming[3], v, work, lane);
-        take_blocks<LEARNED>(coming[2], v, side, work, lane);
-        take_row_and_place(coming[1], side, work, lane);
+        struct coming now = coming[AHEAD - 1];
+#pragma unroll
+        for (int i = AHEAD - 1; i > 0; i--) coming[i] = coming[i - 1];
+        if (AHEAD > 3) take_targets<LEARNED, OF>(coming[AHEAD - 1], v, work, lane);
+        take_blocks<LEARNED, OF>(coming[2], v, side, work, lane);
+        take_row_and_place(coming[1], side, lane);
         take_item(coming[0], work, at, count);
         ask_for_row<G, NS>(coming[2], v, side, cold_first);
-        work_off<G, VEC, NS, LEARNED>(now, v, side, work, cold_first);
+        work_off<G, VEC, NS, LEARNED, OF>(now, v, side, work, cold_first);
     }
 }
 
-typedef void accumulate_kernel(const struct step_view, const struct works);
-template <bool LEARNED> struct accumulate_of {
+/* ---- rows of several pieces ---- */
+
+/* Every group of a row's threads has the sum; groups side by side in a warp have added up a share each. */
+template <int G, int VEC>
+static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count,
+                                                  const struct step_view &v) {
+    constexpr uint32_t BESIDE = 32 / lanes_of<G>();
+    clear_row<VEC>(sum);
+    for (uint32_t share = threadIdx.x % 32 / lanes_of<G>(); share < PARTIAL_SHARES; share += BESIDE) {
+        float4 part[VEC];
+        add_share<G, VEC>(part, partials, share, count, v);
+#pragma unroll
+        for (uint32_t i = 0; i < BESIDE; i++)
+#pragma unroll
+            for (int k = 0; k < VEC; k++) {
+                int from = i * lanes_of<G>() + threadIdx.x % lanes_of<G>();
+                sum[k].x += __shfl_sync(ALL_LANES, part[k].x, from), sum[k].y += __shfl_sync(ALL_LANES, part[k].y, from);
+                sum[k].z += __shfl_sync(ALL_LANES, part[k].z, from), sum[k].w += __shfl_sync(ALL_LANES, part[k].w, from);
+            }
+    }
+}
+
+/* A warp a row, or more threads. */
+template <int G, int VEC, int NS, bool LEARNED>
+static __global__ void __launch_bounds__(CTA)
+    add_partials(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, ROWS = CTA / WIDTH;
+    const struct work &work = works.of[blockIdx.y];
+    const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
+    uint32_t count = *work.count, cold_first = v.counts->cold_first[work.side];
+    bool first = threadIdx.x % WIDTH < G; /* of the groups that have the row's sum */
+    for (uint32_t at = blockIdx.x * ROWS + threadIdx.x / WIDTH; at < count; at += gridDim.x * ROWS) {
+        const struct item item = work.items[at];
+        uint32_t id = side.rows.distinct_ids[item.row];
+        if (LEARNED && row_has_bit(work.frozen, id)) continue;
+        char *weights = live_row(side.weights, id, item.row, cold_first), *state = live_row(side.state, id, item.row, cold_first);
+        struct held_row<VEC, NS> held;
+        float4 w[VEC], sum[VEC];
+        begin_piece<G, VEC, NS>(first, w, held, weights, state, threadIdx.x % G, v);
+        add_shares<G, VEC>(sum, work.partials + item.first * v.span, item.count, v);
+        end_sum<G, VEC, NS>(first, item, sum, w, held, weights, state, v, side, work);
+    }
+}
+
+/* ---- which kernels ---- */
+
+typedef void sum_kernel(const struct step_view, const struct works);
+struct sum_kernels {
+    sum_kernel *accumulate[2], *add_partials; /* accumulate: by sum_of */
+};
+template <bool LEARNED> struct sums_of {
     template <int G, int VEC, int NS> struct family {
-        static accumulate_kernel *get(void) {
-            return accumulate<G, VEC, NS, LEARNED>;
+        static struct sum_kernels get(void) {
+            return {{accumulate<G, VEC, NS, LEARNED, SUM_TARGETS>, accumulate<G, VEC, NS, LEARNED, SUM_BUFFER>},
+                    add_partials<G, VEC, NS, LEARNED>};
         }
     };
 };
 
-accumulate_kernel *accumulate_learned(uint32_t quads, uint32_t slots); /* sums_learned.cu */
+struct sum_kernels sum_kernels_learned(uint32_t quads, uint32_t slots); /* sums_learned.cu */
 
 #endif

@@ -30,7 +30,7 @@ static uint64_t work_of(uint64_t contexts, uint64_t rows) {
 /* What finding the repeated ones of so many contexts takes. */
 static uint64_t of_repeats(uint64_t contexts, uint64_t rows) {
     struct repeats_bytes b = repeats_bytes(contexts, rows);
-    return b.bits + b.repeated + b.places + b.ids + b.temporary;
+    return b.bits + b.places + b.ids + b.temporary;
 }
 
 static void assert_takes(uint64_t more, uint64_t with, uint64_t without) {
