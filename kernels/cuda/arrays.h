@@ -172,8 +172,8 @@ static inline uint64_t sort_bytes(uint64_t n) {
     return 2 * n * sizeof(uint32_t) + n / 4 + (64 << 10);
 }
 
-/* Of finding the rows that n ids of `rows` repeat: two bits a row, and by id whether it is one, its place, its row, and what
- * selecting works in, at most. */
+/* Of finding the rows that n ids of `rows` repeat: two bits a row, and by id its place, its row, and what selecting works
+ * in, at most. */
 struct repeats_bytes {
     uint64_t bits, places, ids, temporary;
 };

@@ -180,7 +180,7 @@ static __device__ void finish_contexts(const struct line &s, const float *produc
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         float sum = 0;
         for (uint32_t k = 0; k < vectors; k++) sum += products[(uint64_t)k * s.count + i];
-        lengths[i] = loss_own(sum, lengths[i]);
+        lengths[i] = vectors ? loss_own(sum, lengths[i]) : 0;
     }
 }
 
@@ -296,7 +296,7 @@ static __global__ void __launch_bounds__(LEARN_CTA)
     float *lengths = l.lengths[SIDE_CONTEXT] ? l.lengths[SIDE_CONTEXT] + first : NULL;
     struct left left = left_of<WIDTH>(v, l, s, place, targets);
     double loss = 0;
-    if (lengths) invert_lengths<WIDTH>(v, l, s, first);
+    if (lengths && vectors) invert_lengths<WIDTH>(v, l, s, first);
     for (uint32_t k = 0; k < vectors; k++)
         loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
     s.coefficient = v.coefficients + terms;

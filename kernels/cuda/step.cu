@@ -5,8 +5,8 @@
  *   accumulate  by context   (sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
  *
- * A row with many occurrences is cut into pieces whose sums are summed in order. Every sum has one order, whatever the
- * stage, the depth or the place of the rows.
+ * A row with many occurrences is cut into pieces, whose sums add_partials adds up. Every sum has one order, whatever the stage,
+ * the depth or the place of the rows.
  *
  * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
  * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
@@ -106,7 +106,7 @@ template <int G, int VEC, int NS> struct plain_family {
 
 static struct sums sums_for(const struct record_layout *layout, int learned) {
     uint32_t quads = layout->span / 4, slots = layout->slots;
-    struct sums k = slots ? kernels_for_short<sum_family>(quads, slots) : kernels_for_narrow<plain_family>(quads, 0);
+    struct sums k = slots || learned ? kernels_for_short<sum_family>(quads, slots) : kernels_for_narrow<plain_family>(quads, 0);
     if (learned) k.of = sum_kernels_learned(layout->span / 4, layout->slots);
     return k;
 }

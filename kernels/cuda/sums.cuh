@@ -31,8 +31,9 @@ struct works {
     struct work of[2];
 };
 
-/* A piece of work, and what has been read for it so far. Its rows are found in four reads, each of which waits for the one
- * before; pieces that come later take theirs while the one at hand is worked on. A lane has one of the first summands. */
+/* A piece of work, and what has been read for it so far. Its rows are found in four reads (SUM_TARGETS) or two, each of
+ * which waits for the one before; pieces that come later take theirs while the one at hand is worked on. A lane has one of the
+ * first summands. */
 struct coming {
     struct item item;
     bool real;           /* there is a piece, and its row does not stay */
@@ -89,7 +90,7 @@ static __device__ __forceinline__ unsigned long long summand(const struct coming
     return (unsigned long long)(uintptr_t)row;
 }
 
-/* The piece's record on its way into the GPU's cache, where it will be worked on two pieces later. */
+/* The piece's record on its way into the GPU's cache, where it will be worked on a piece or two later. */
 template <int G, int NS>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {

@@ -97,14 +97,18 @@ THREE = {
     "one target, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"},
                             "examples": {"positives": 2, "targets": "one"},
                             "optimizer": {"rule": "sgd", "clip": 0.05}, "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
+    "wide rows, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "model": {"dim": 250},
+                           "examples": {"positives": 2, "targets": "one"},
+                           "optimizer": {"rule": "sgd", "clip": 0.05}, "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
 }
 
 
 @pytest.mark.parametrize("kind", THREE)
 @pytest.mark.parametrize("way", ["gpu", "host", "nccl"])
 def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
-    """20, 16 and 14 columns; NCCL wants a GPU for each rank."""
-    keys = {**THREE[kind], "model": {"dim": 50, "context_init": "uniform -0.1 0.1"}}
+    """20, 16 and 14 columns, or 84, 84 and 82; NCCL wants a GPU for each rank."""
+    model = {"dim": 50, "context_init": "uniform -0.1 0.1", **THREE[kind].get("model", {})}
+    keys = {**THREE[kind], "model": model}
     config = small.config(**keys)
     done = train(small, 3, config, f"--run.dir={way}", f"--device.exchange={way}", expect=None)
     if done.returncode and ON_GPU and way != "host" and gpu_count() < 3:

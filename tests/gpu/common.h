@@ -113,6 +113,7 @@ void test_steps(void);
 void test_wide_windows(void);
 void test_frequent_rows(void);
 void test_pieces(void);
+void test_plain_pieces(void);
 void test_turns(void);
 void test_blocks(void);
 void test_late_updates(void);

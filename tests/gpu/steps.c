@@ -217,7 +217,8 @@ void test_frequent_rows(void) {
 
 /* ---- on both sides of what decides how a step is done ---- */
 
-/* Rows that stand in a batch exactly so many times: in pieces of UPDATE_PIECE, a last one shorter, or one more. */
+/* Rows that stand in a batch exactly so many times: in pieces of UPDATE_PIECE, a last one shorter, or one more; in fewer pieces
+ * than they are added up in shares, as many, more. */
 static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n) {
     uint64_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += counts[i];
@@ -233,8 +234,9 @@ static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n)
 }
 
 void test_pieces(void) {
-    static const uint32_t counts[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 640, 4096, 4097};
-    static const uint32_t dims[] = {20, 600, 64, 68};
+    static const uint32_t counts[] = {1,  2,   31,  32,  33,  63,  64,  65,  95,  96,   97,  127,
+                                      128, 129, 160, 161, 191, 192, 193, 640, 1023, 1025, 4096, 4097};
+    static const uint32_t dims[] = {20, 600, 64, 68, 188, 260, 400};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     struct corpus c;
@@ -246,7 +248,7 @@ void test_pieces(void) {
         s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
-            compare_steps(cpu, gpu, &rules[r], dims[r % 4], c.rows, PLACES[(size_t)r % PLACE_PAIRS], 1,
+            compare_steps(cpu, gpu, &rules[r], dims[(r + windows) % 7], c.rows, PLACES[(size_t)r % PLACE_PAIRS], 1,
                           example_count(&s), 1, windows ? "counted rows of windows" : "counted rows of lines");
     }
     tolerance = 3e-5;
@@ -256,20 +258,49 @@ void test_pieces(void) {
     free(c.starts);
 }
 
+/* Rules without state, whose rows move by their gradients alone: by the sum over a batch, so that one place of a row more or less
+ * would be seen. Of so many columns, rows are worked on by groups of each size. */
+void test_plain_pieces(void) {
+    static const uint32_t counts[] = {1, 2, 31, 32, 33, 64, 65, 96, 97, 128, 129, 160, 161, 193};
+    static const uint32_t dims[] = {20, 32, 33, 64, 68, 100, 128, 188, 256, 260, 600};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct rule_slot slots[RULE_SLOTS];
+    struct corpus c;
+    int count = rule_cases(rules);
+    corpus_of_counts(&c, counts, sizeof counts / sizeof *counts);
+    for (int windows = 0; windows < 2; windows++) {
+        struct example_source s = source_of(&c, windows ? EXAMPLE_WINDOW : EXAMPLE_ADJACENCY);
+        s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        for (int r = 0; r < count; r++)
+            for (size_t d = 0; d < sizeof dims / sizeof *dims && !rule_slots(&rules[r].options, slots); d++)
+                compare_steps(cpu, gpu, &rules[r], dims[d], c.rows, PLACES[d % PLACE_PAIRS], 1, example_count(&s), 0,
+                              windows ? "counted rows of windows, summed" : "counted rows of lines, summed");
+    }
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    free(c.ids);
+    free(c.starts);
+}
+
 /* Groups of threads that work on pieces at once (step.cu: 16 thread blocks of 128 threads a multiprocessor): of so many columns
- * a group has 8 threads, or with state a warp, or all of them. */
-static uint64_t groups_at_once(uint32_t dim, uint32_t slots, unsigned processors) {
-    return 16ull * processors * (dim > 512 ? 1 : dim > 64 && slots ? 4 : 16);
+ * a group has 8 threads, or with state a warp, or all of them. A row of several pieces takes a warp at least. */
+static uint64_t groups_at_once(uint32_t dim, uint32_t slots, uint32_t times, unsigned processors) {
+    int narrow = times <= 32 && !(dim > 64 && slots);
+    return 16ull * processors * (dim > 512 ? 1 : narrow ? 16 : 4);
 }
 
 /* As many pieces of work as there are groups of threads, one less and one more, and several for each: a group looks up what it
- * will work on three pieces later. Every row stands in the batch twice. */
+ * will work on two or three pieces later. Every row stands in the batch twice; or, with a rule that has no state, so often that
+ * it takes several pieces. */
 void test_turns(void) {
     static const uint32_t dims[] = {20, 68, 600};
     static const struct {
         uint64_t turns;
         int more;
-    } sizes[] = {{1, -1}, {1, 0}, {1, 1}, {3, 1}, {5, 7}};
+        uint32_t times;
+    } sizes[] = {{1, -1, 2}, {1, 0, 2}, {1, 1, 2}, {3, 1, 2}, {5, 7, 2}, {1, -1, 33}, {1, 1, 33}};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct backend_info info;
     struct rule_case rules[32];
@@ -277,18 +308,19 @@ void test_turns(void) {
     if (backend_cuda.info(gpu, &info)) CHECK(0, "info");
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, at += 2) {
-            const struct rule_case *rule = &rules[at % count];
+            int plain = sizes[i].times > 2;
+            const struct rule_case *rule = &rules[plain ? 0 : at % count];
             struct record_layout layout = layout_of(&rule->options, dims[d]);
-            uint64_t n = sizes[i].turns * groups_at_once(dims[d], layout.slots, info.processors);
+            uint64_t n = sizes[i].turns * groups_at_once(dims[d], layout.slots, sizes[i].times, info.processors);
             n += (uint64_t)(int64_t)sizes[i].more;
             uint32_t *counts = need(n * sizeof *counts);
             struct corpus c;
-            for (uint64_t k = 0; k < n; k++) counts[k] = 2;
+            for (uint64_t k = 0; k < n; k++) counts[k] = sizes[i].times;
             corpus_of_counts(&c, counts, n);
             struct example_source s = source_of(&c, EXAMPLE_ADJACENCY);
             s.positives = 1, s.negatives = 0;
             if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
-            compare_steps(cpu, gpu, rule, dims[d], c.rows, PLACES[(size_t)at % PLACE_PAIRS], 1, example_count(&s), 1,
+            compare_steps(cpu, gpu, rule, dims[d], c.rows, PLACES[(size_t)at % PLACE_PAIRS], 1, example_count(&s), !plain,
                           "as many pieces as groups of threads");
             free(counts);
             free(c.ids);

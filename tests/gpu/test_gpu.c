@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
                  {"wide", test_wide_windows},
                  {"frequent", test_frequent_rows},
                  {"pieces", test_pieces},
+                 {"plain", test_plain_pieces},
                  {"turns", test_turns},
                  {"blocks", test_blocks},
                  {"late", test_late_updates},
