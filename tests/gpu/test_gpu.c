@@ -16,7 +16,7 @@
  *   DRAW_ATTEMPTS: slots left out              batches (vocabularies of 2 and 3 rows)
  *   NEGATIVE_LANES, DISTINCT_THREADS, _SLOTS   batches, bounds
  *   key bits: rows at powers of two            random (aim "small"), tests/runs
- *   UPDATE_PIECE, single rows                  pieces, frequent
+ *   UPDATE_PIECE, single rows                  pieces, plain, frequent
  *   pieces that a group of threads takes in turn   turns: one, two, four, and so many that what is asked for ahead has come round
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
