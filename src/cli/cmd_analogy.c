@@ -48,29 +48,26 @@ out:
 /* sptx-w2v analogy RUN A B C [--k=10] */
 int cmd_analogy(int argc, char **argv) {
     const char *k_text = NULL;
-    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    const struct option options[] = {{.name = "k", .text = &k_text}, {0}};
+    struct arguments arguments;
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;
     uint32_t rows[3];
-    int setting_count = 0, result = -1;
-    if (!arguments) return -1;
-    const char **settings = arguments + argc;
-    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
-    if (given < 0 || command_count("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
-    if (given != 4) {
-        fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'", given);
+    int result = -1;
+    if (arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
+        arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (arguments.count != 4) {
+        fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'",
+                   arguments.count);
         goto out;
     }
-    if (command_settings_of("analogy", "device, memory", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0]))
-        goto out;
-    if (find_words(&model, arguments + 1, rows)) goto out;
+    if (arguments_config(&config, 0, NULL, &arguments) || model_open(&model, arguments.given[0])) goto out;
+    if (find_words(&model, arguments.given + 1, rows)) goto out;
     result = answer(&model, rows, (uint32_t)(k < model.rows ? k : model.rows), &config);
 out:
     model_close(&model);
     config_release(&config);
-    free(arguments);
+    arguments_release(&arguments);
     return result;
 }

@@ -1,5 +1,4 @@
 #include "commands.h"
-#include "base/memory.h"
 #include "base/report.h"
 
 #include <stdio.h>
@@ -8,25 +7,22 @@
 /* sptx-w2v config [CONFIG.ini] [--section.key=value ...] */
 int cmd_config(int argc, char **argv) {
     const struct option options[] = {{0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
+    struct arguments arguments;
     struct config config = {0};
     char *text = NULL;
-    int result = -1, setting_count;
-    if (!texts) return -1;
-    const char **settings = texts + argc;
-    int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
-    if (given < 0) goto out;
-    if (given > 1) {
-        fail_usage("config takes one file, %d given", given);
+    int result = -1;
+    if (arguments_read(&arguments, "config", argc, argv, options, ANY_SECTION)) goto out;
+    if (arguments.count > 1) {
+        fail_usage("config takes one file, %d given", arguments.count);
         goto out;
     }
-    if (command_config(&config, given ? texts[0] : NULL, settings, setting_count) || config_format(&config, 1, &text))
+    if (arguments_config(&config, 0, arguments.count ? arguments.given[0] : NULL, &arguments) || config_format(&config, 1, &text))
         goto out;
     fputs(text, stdout);
     result = 0;
 out:
     free(text);
-    free(texts);
+    arguments_release(&arguments);
     config_release(&config);
     return result;
 }

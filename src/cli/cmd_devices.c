@@ -7,7 +7,6 @@
 #include "base/text.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { GPUS_MOST = 64 };
@@ -51,11 +50,11 @@ static int print_gpus(void) {
 /* sptx-w2v devices */
 int cmd_devices(int argc, char **argv) {
     const struct option options[] = {{0}};
-    const char *positional[1];
-    if (argc > 1 && strncmp(argv[1], "--", 2)) return fail_usage("devices takes no arguments, '%.100s' given", argv[1]);
-    if (argc > 2) argc = 2; /* an option, which is refused by name */
-    if (command_arguments(argc, argv, options, positional, NULL, NULL) < 0) return -1;
-    if (print_processor()) return -1;
+    struct arguments arguments;
+    int result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
+    if (!result && arguments.count) result = fail_usage("devices takes no arguments, '%.100s' given", arguments.given[0]);
+    arguments_release(&arguments);
+    if (result || print_processor()) return -1;
     int present = print_gpus();
     if (present < 0) return -1;
     printf("auto       %s\n", present ? "cuda" : "cpu");

@@ -1,12 +1,10 @@
 #include "commands.h"
 #include "vectors/evaluate.h"
-#include "base/memory.h"
 #include "base/report.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PLACES = 1000000 };
@@ -18,8 +16,7 @@ struct sets {
     enum model_view view;
     int score; /* of lists: enum list_score, or -1: what suits the run */
     uint64_t restrict_rows, k, met, sample;
-    const char **settings; /* of the command line */
-    int setting_count;
+    struct arguments arguments;
 };
 
 /* A file without its directory and .txt names its set. */
@@ -65,7 +62,7 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     struct lists_score score;
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
-    int result = command_run_config(&run, model->directory, sets->settings, sets->setting_count);
+    int result = arguments_config_of_run(&run, model->directory, &sets->arguments);
     if (!result) {
         request.reading = config_corpus(&run);
         request.score = sets->score < 0 ? score_of_run(&run) : (enum list_score)sets->score;
@@ -107,9 +104,9 @@ static int evaluate(const struct model *model, const struct sets *sets, const st
     return result;
 }
 
-static int check_sets(const struct sets *sets, const char *score, int given) {
-    if (given != 1)
-        return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", given);
+static int check_sets(const struct sets *sets, const char *score) {
+    if (sets->arguments.count != 1)
+        return fail_usage("evaluate wants one run directory, %d given; see 'sptx-w2v help evaluate'", sets->arguments.count);
     if (!sets->train != !sets->held_out)
         return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
     if (score && !sets->train)
@@ -137,39 +134,33 @@ static int choose_rows(struct sets *sets, const char *table, const char *score) 
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
     const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL;
-    const struct option options[] = {{"pairs", NULL, NULL, sets.pairs, &sets.pairs_count},
-                                     {"analogies", NULL, NULL, sets.analogies, &sets.analogies_count},
-                                     {"restrict", &restrict_text, NULL, NULL, NULL},
-                                     {"train", &sets.train, NULL, NULL, NULL},
-                                     {"held-out", &sets.held_out, NULL, NULL, NULL},
-                                     {"groups", &sets.groups, NULL, NULL, NULL},
-                                     {"met", &met, NULL, NULL, NULL},
-                                     {"sample", &sample, NULL, NULL, NULL},
-                                     {"k", &k_text, NULL, NULL, NULL},
-                                     {"table", &table, NULL, NULL, NULL},
-                                     {"score", &score, NULL, NULL, NULL},
+    const struct option options[] = {{.name = "pairs", .texts = sets.pairs, .count = &sets.pairs_count},
+                                     {.name = "analogies", .texts = sets.analogies, .count = &sets.analogies_count},
+                                     {.name = "restrict", .text = &restrict_text},
+                                     {.name = "train", .text = &sets.train},
+                                     {.name = "held-out", .text = &sets.held_out},
+                                     {.name = "groups", .text = &sets.groups},
+                                     {.name = "met", .text = &met},
+                                     {.name = "sample", .text = &sample},
+                                     {.name = "k", .text = &k_text},
+                                     {.name = "table", .text = &table},
+                                     {.name = "score", .text = &score},
                                      {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     int result = -1;
-    if (!arguments) return -1;
-    const char **settings = arguments + argc;
-    sets.settings = settings;
-    int given = command_arguments(argc, argv, options, arguments, settings, &sets.setting_count);
-    if (given < 0 || check_sets(&sets, score, given)) goto out;
+    if (arguments_read(&sets.arguments, "evaluate", argc, argv, options, "device, memory, corpus")) goto out;
+    if (check_sets(&sets, score)) goto out;
     if (choose_rows(&sets, table, score)) goto out;
-    if (command_count("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
-    if (command_count("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
-    if (command_count("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
-    if (command_count("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
-    if (command_settings_of("evaluate", "device, memory, corpus", settings, sets.setting_count) ||
-        command_config(&config, NULL, settings, sets.setting_count) || model_open(&model, arguments[0]))
-        goto out;
+    if (arguments_number("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
+    if (arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
+    if (arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
+    if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
+    if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);
     config_release(&config);
-    free(arguments);
+    arguments_release(&sets.arguments);
     return result;
 }

@@ -1,29 +1,24 @@
 #include "commands.h"
 #include "vectors/export.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-
-#include <stdlib.h>
 
 /* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] */
 int cmd_export(int argc, char **argv) {
     const char *format_name = NULL, *path = NULL, *table = "target";
-    const struct option options[] = {{"format", &format_name, NULL, NULL, NULL},
-                                     {"out", &path, NULL, NULL, NULL},
-                                     {"table", &table, NULL, NULL, NULL},
+    const struct option options[] = {{.name = "format", .text = &format_name},
+                                     {.name = "out", .text = &path},
+                                     {.name = "table", .text = &table},
                                      {0}};
-    const char **positional = mem_zalloc((uint64_t)argc, sizeof *positional, "arguments");
+    struct arguments arguments;
     struct model model = {.rows = 0};
     struct interrupt watch;
     char count[TEXT_BYTES];
     int result = -1;
-    if (!positional) return -1;
-    int given = command_arguments(argc, argv, options, positional, NULL, NULL);
-    if (given < 0) goto out;
-    if (given != 1) {
-        fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", given);
+    if (arguments_read(&arguments, "export", argc, argv, options, NULL)) goto out;
+    if (arguments.count != 1) {
+        fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", arguments.count);
         goto out;
     }
     if (!format_name || !path) {
@@ -31,7 +26,7 @@ int cmd_export(int argc, char **argv) {
         goto out;
     }
     int format = export_format_named(format_name), view = model_view_named(table);
-    if (format < 0 || view < 0 || model_open(&model, positional[0])) goto out;
+    if (format < 0 || view < 0 || model_open(&model, arguments.given[0])) goto out;
     interrupt_watch(&watch);
     result = export_write(&model, (enum model_view)view, (enum export_format)format, path);
     interrupt_end(&watch);
@@ -39,6 +34,6 @@ int cmd_export(int argc, char **argv) {
     note("wrote '%s': %s rows of %u columns", path, text_of_count(count, model.rows), model.dim);
 out:
     model_close(&model);
-    free(positional);
+    arguments_release(&arguments);
     return result;
 }

@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,29 +49,37 @@ static int refuse_files_of_runs(const char *path) {
     return 0;
 }
 
-int cmd_generate(int argc, char **argv) {
-    const char *out = NULL, *rows = NULL, *lists = NULL, *seed = NULL, *positional[argc];
-    const struct option options[] = {{.name = "out", .text = &out},
+static int read_arguments(int argc, char **argv, struct generate_options *wanted, const char **out) {
+    const char *rows = NULL, *lists = NULL, *seed_text = NULL;
+    const struct option options[] = {{.name = "out", .text = out},
                                      {.name = "rows", .text = &rows},
                                      {.name = "lists", .text = &lists},
-                                     {.name = "seed", .text = &seed},
+                                     {.name = "seed", .text = &seed_text},
                                      {0}};
-    int count = command_arguments(argc, argv, options, positional, NULL, NULL);
-    if (count < 0) return -1;
-    if (count != 1) return fail_usage("generate wants one kind of corpus: books, papers or words");
-    int kind = generate_kind_named(positional[0]);
+    struct arguments arguments;
+    uint64_t seed = 1;
+    int kind = -1, result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
+    if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers or words");
+    if (!result) kind = generate_kind_named(arguments.given[0]);
+    arguments_release(&arguments);
     if (kind < 0) return -1;
-    if (!out || !*out) return fail_usage("generate wants --out=FILE");
-    uint64_t seed_value = 1;
-    struct interrupt watch;
-    struct generate_options wanted = {
+    if (!*out) return fail_usage("generate wants --out=FILE");
+    *wanted = (struct generate_options){
         .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
-    if (command_count("generate", "rows", rows, 1, 4294967294u, &wanted.rows) ||
-        command_count("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted.lists) ||
-        command_count("generate", "seed", seed, 0, UINT32_MAX, &seed_value))
+    if (arguments_number("generate", "rows", rows, 1, 4294967294u, &wanted->rows) ||
+        arguments_number("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted->lists) ||
+        arguments_number("generate", "seed", seed_text, 0, UINT32_MAX, &seed))
         return -1;
-    wanted.seed = (uint32_t)seed_value;
-    if (refuse_files_of_runs(out)) return -1;
+    wanted->seed = (uint32_t)seed;
+    return 0;
+}
+
+/* sptx-w2v generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S] */
+int cmd_generate(int argc, char **argv) {
+    struct generate_options wanted;
+    struct interrupt watch;
+    const char *out = NULL;
+    if (read_arguments(argc, argv, &wanted, &out) || refuse_files_of_runs(out)) return -1;
     interrupt_watch(&watch);
     int result = generate_write(&wanted, out);
     interrupt_end(&watch);

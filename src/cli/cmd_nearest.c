@@ -85,33 +85,29 @@ static int metric_named(const char *name) {
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--titles=FILE] */
 int cmd_nearest(int argc, char **argv) {
     const char *k_text = NULL, *metric_name = "cosine", *query = "target", *among = "target", *titles = NULL;
-    const struct option options[] = {{"k", &k_text, NULL, NULL, NULL},      {"metric", &metric_name, NULL, NULL, NULL},
-                                     {"query", &query, NULL, NULL, NULL},   {"among", &among, NULL, NULL, NULL},
-                                     {"titles", &titles, NULL, NULL, NULL}, {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "metric", .text = &metric_name},
+                                     {.name = "query", .text = &query},   {.name = "among", .text = &among},
+                                     {.name = "titles", .text = &titles}, {0}};
+    struct arguments arguments;
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;
-    int setting_count = 0, result = -1;
-    if (!arguments) return -1;
-    const char **settings = arguments + argc;
-    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
-    if (given < 0 || command_count("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
-    if (given < 2) {
+    int result = -1;
+    if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
+        arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (arguments.count < 2) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;
     }
     int metric = metric_named(metric_name), query_view = model_view_named(query), among_view = model_view_named(among);
     if (metric < 0 || query_view < 0 || among_view < 0) goto out;
-    if (command_settings_of("nearest", "device, memory", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&asking.model, arguments[0]))
-        goto out;
+    if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
     asking.metric = (enum search_metric)metric;
     asking.query = (enum model_view)query_view;
     asking.among = (enum model_view)among_view;
     asking.k = (uint32_t)(k < asking.model.rows ? k : asking.model.rows);
-    asking.words = arguments + 1;
-    asking.count = (uint64_t)given - 1;
+    asking.words = arguments.given + 1;
+    asking.count = (uint64_t)arguments.count - 1;
     if (titles && titles_read(&asking.titles, &asking.model, titles)) goto out;
     result = find_words(&asking) || answer(&asking, &config) ? -1 : 0;
 out:
@@ -119,6 +115,6 @@ out:
     model_close(&asking.model);
     config_release(&config);
     free(asking.rows);
-    free(arguments);
+    arguments_release(&arguments);
     return result;
 }

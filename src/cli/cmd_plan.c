@@ -1,10 +1,7 @@
 #include "commands.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "train/alike.h"
 #include "train/session.h"
-
-#include <stdlib.h>
 
 struct planning {
     struct config config;
@@ -32,14 +29,11 @@ static int print_plan(void *user) {
 
 static int read_arguments(int argc, char **argv, struct planning *p) {
     const struct option options[] = {{.name = "json", .flag = &p->json}, {0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
-    int result = -1, setting_count;
-    if (!texts) return -1;
-    const char **settings = texts + argc;
-    int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
+    struct arguments arguments;
+    int result = arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION);
     unsigned several = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: as many as the configuration says */
-    if (given >= 0) result = command_config_wanted(&p->config, several, argv[0], texts, given, settings, setting_count);
-    free(texts);
+    if (!result) result = arguments_config_wanted(&p->config, several, argv[0], &arguments);
+    arguments_release(&arguments);
     return result;
 }
 

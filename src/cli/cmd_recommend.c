@@ -1,6 +1,5 @@
 #include "commands.h"
 #include "base/json.h"
-#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "vectors/recommend.h"
@@ -8,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,9 +93,9 @@ static int check_asked(const struct asked *asked, int given) {
 }
 
 /* How lists are read and, unless --score says it, scored: as suits the run. */
-static int read_run(struct asked *asked, struct config *run, const char **settings, int setting_count) {
+static int read_run(struct asked *asked, struct config *run, const struct arguments *arguments) {
     int score = asked->score ? list_score_named(asked->score) : 0;
-    if (score < 0 || command_run_config(run, asked->model.directory, settings, setting_count)) return -1;
+    if (score < 0 || arguments_config_of_run(run, asked->model.directory, arguments)) return -1;
     asked->request.score = asked->score ? (enum list_score)score : score_of_run(run);
     asked->request.reading = config_corpus(run);
     return 0;
@@ -105,8 +103,8 @@ static int read_run(struct asked *asked, struct config *run, const char **settin
 
 static int take_numbers(struct asked *asked) {
     uint64_t k = 20, rows = asked->model.rows;
-    if (command_count("recommend", "k", asked->k, 1, MOST_ANSWERS, &k)) return -1;
-    if (command_count("recommend", "among", asked->among, 0, UINT32_MAX, &asked->request.among)) return -1;
+    if (arguments_number("recommend", "k", asked->k, 1, MOST_ANSWERS, &k)) return -1;
+    if (arguments_number("recommend", "among", asked->among, 0, UINT32_MAX, &asked->request.among)) return -1;
     asked->request.k = (uint32_t)(k < rows ? k : rows);
     return 0;
 }
@@ -134,27 +132,23 @@ static int ask(struct asked *asked, const struct config *config) {
  * [--among=N] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = NULL};
-    const struct option options[] = {{"lists", &asked.lists, NULL, NULL, NULL},
-                                     {"name", NULL, NULL, asked.names, &asked.names_count},
-                                     {"items", NULL, NULL, asked.items, &asked.items_count},
-                                     {"k", &asked.k, NULL, NULL, NULL},
-                                     {"score", &asked.score, NULL, NULL, NULL},
-                                     {"titles", &asked.titles_path, NULL, NULL, NULL},
-                                     {"among", &asked.among, NULL, NULL, NULL},
-                                     {"seen", NULL, &asked.seen, NULL, NULL},
-                                     {"json", NULL, &asked.json, NULL, NULL},
+    const struct option options[] = {{.name = "lists", .text = &asked.lists},
+                                     {.name = "name", .texts = asked.names, .count = &asked.names_count},
+                                     {.name = "items", .texts = asked.items, .count = &asked.items_count},
+                                     {.name = "k", .text = &asked.k},
+                                     {.name = "score", .text = &asked.score},
+                                     {.name = "titles", .text = &asked.titles_path},
+                                     {.name = "among", .text = &asked.among},
+                                     {.name = "seen", .flag = &asked.seen},
+                                     {.name = "json", .flag = &asked.json},
                                      {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    struct arguments arguments;
     struct config config = {.name = NULL}, run = {.name = NULL};
-    int setting_count = 0, result = -1;
-    if (!arguments) return -1;
-    const char **settings = arguments + argc;
-    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
-    if (given < 0 || check_asked(&asked, given)) goto out;
-    if (command_settings_of("recommend", "device, memory, corpus", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&asked.model, arguments[0]))
-        goto out;
-    if (take_numbers(&asked) || read_run(&asked, &run, settings, setting_count)) goto out;
+    int result = -1;
+    if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
+    if (check_asked(&asked, arguments.count)) goto out;
+    if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
+    if (take_numbers(&asked) || read_run(&asked, &run, &arguments)) goto out;
     result = ask(&asked, &config);
 out:
     json_release(&asked.text);
@@ -162,6 +156,6 @@ out:
     model_close(&asked.model);
     config_release(&config);
     config_release(&run);
-    free(arguments);
+    arguments_release(&arguments);
     return result;
 }

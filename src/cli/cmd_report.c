@@ -1,12 +1,9 @@
 #include "commands.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "vectors/map.h"
 #include "vectors/page.h"
-
-#include <stdlib.h>
 
 enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
 
@@ -38,34 +35,30 @@ static int write_report(const struct model *model, struct page_request *request,
 int cmd_report(int argc, char **argv) {
     const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
     struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
-    const struct option options[] = {{"out", &out, NULL, NULL, NULL},
-                                     {"titles", &titles, NULL, NULL, NULL},
-                                     {"top", &top, NULL, NULL, NULL},
-                                     {"search", &listed, NULL, NULL, NULL},
-                                     {"table", &table, NULL, NULL, NULL},
-                                     {"evaluation", NULL, NULL, evaluations, &request.evaluation_count},
+    const struct option options[] = {{.name = "out", .text = &out},
+                                     {.name = "titles", .text = &titles},
+                                     {.name = "top", .text = &top},
+                                     {.name = "search", .text = &listed},
+                                     {.name = "table", .text = &table},
+                                     {.name = "evaluation", .texts = evaluations, .count = &request.evaluation_count},
                                      {0}};
-    const char **arguments = mem_zalloc(2 * (uint64_t)argc, sizeof *arguments, "arguments");
+    struct arguments arguments;
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
-    int setting_count = 0, result = -1;
-    if (!arguments) return -1;
-    const char **settings = arguments + argc;
-    int given = command_arguments(argc, argv, options, arguments, settings, &setting_count);
-    if (given < 0) goto out;
-    if (given != 1) {
-        fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", given);
+    int result = -1;
+    if (arguments_read(&arguments, "report", argc, argv, options, "device, memory")) goto out;
+    if (arguments.count != 1) {
+        fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", arguments.count);
         goto out;
     }
     if (!out) {
         fail_usage("report wants --out=FILE; see 'sptx-w2v help report'");
         goto out;
     }
-    request.run = arguments[0];
-    if (command_count("report", "top", top, 1, MAP_ROWS, &request.top) ||
-        command_count("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
-        command_settings_of("report", "device, memory", settings, setting_count) ||
-        command_config(&config, NULL, settings, setting_count) || model_open(&model, arguments[0]))
+    request.run = arguments.given[0];
+    if (arguments_number("report", "top", top, 1, MAP_ROWS, &request.top) ||
+        arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
+        arguments_config(&config, 0, NULL, &arguments) || model_open(&model, request.run))
         goto out;
     int view = table ? model_view_named(table) : view_of_run(&model);
     if (view < 0) goto out;
@@ -74,6 +67,6 @@ int cmd_report(int argc, char **argv) {
 out:
     model_close(&model);
     config_release(&config);
-    free(arguments);
+    arguments_release(&arguments);
     return result;
 }

@@ -1,10 +1,8 @@
 #include "commands.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "launch.h"
 #include "train/trainer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* What the arguments ask for. */
@@ -13,12 +11,9 @@ static int read_arguments(int argc, char **argv, struct config *config, struct t
     const struct option options[] = {{.name = "resume", .flag = &how->resume},
                                      {.name = "overwrite", .flag = &how->overwrite, .text = &when},
                                      {0}};
-    const char **texts = mem_zalloc(2 * (uint64_t)argc, sizeof *texts, "arguments");
-    int result = -1, setting_count;
-    if (!texts) return -1;
-    const char **settings = texts + argc;
-    int given = command_arguments(argc, argv, options, texts, settings, &setting_count);
-    if (given < 0) goto out;
+    struct arguments arguments;
+    int result = -1;
+    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
     if (when && strcmp(when, "now")) {
         fail_usage("train: --overwrite = '%.100s' is not now: --overwrite replaces an older run when the new one has a "
                    "checkpoint, --overwrite=now at once",
@@ -31,9 +26,9 @@ static int read_arguments(int argc, char **argv, struct config *config, struct t
         goto out;
     }
     unsigned ranks = ranks_launched() ? how->ranks->count : 0; /* 0: as many as the configuration says */
-    result = command_config_wanted(config, ranks, argv[0], texts, given, settings, setting_count);
+    result = arguments_config_wanted(config, ranks, argv[0], &arguments);
 out:
-    free(texts);
+    arguments_release(&arguments);
     return result;
 }
 

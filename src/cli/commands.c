@@ -1,11 +1,11 @@
-/* commands: the table, and how every command reads its arguments. */
+/* commands: the table. */
 #include "commands.h"
 
+#include "sptx.h"
 #include "base/report.h"
 #include "base/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KEYS_HELP                                                                                                      \
@@ -26,7 +26,7 @@
     "                      user-cosine      the same by cosine; with examples.own below 1 the row and the mean of its target\n" \
     "                                       rows, as they were trained\n"
 
-const char command_version[] = "sptx-w2v 0.1.0";
+const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
 const struct command commands[] = {
     {"train", cmd_train, "train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]",
@@ -41,9 +41,10 @@ const struct command commands[] = {
      "\n" KEYS_HELP "\n"
      "Ctrl-C, SIGTERM and SIGHUP write a checkpoint first; the exit code is then 1, and --resume goes on from there.\n"
      "\n"
-     "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several that see the same run.dir:\n"
+     "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several; device.gpus = G begins them:\n"
      "each has some of the columns of every row, with their optimizer state, in its own memory. The same G makes the same\n"
-     "bytes; another G the same up to rounding, and --resume takes any. For device.backend = cpu and train.update = batch."},
+     "bytes; another G the same up to rounding, and --resume takes any. Exact steps on CPUs or GPUs;\n"
+     "two ranks on CPUs train text lock-free, too."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"
@@ -78,7 +79,7 @@ const struct command commands[] = {
      "  --table=T     target (default), context, their sum, or normsum (each of unit length first; a row of\n"
      "                zeros stays zeros)"},
     {"nearest", cmd_nearest,
-     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=target|context] [--among=target|context] "
+     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] "
      "[--titles=FILE]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP
@@ -86,8 +87,9 @@ const struct command commands[] = {
      "\n"
      "  --k=10              how many\n"
      "  --metric=cosine     or dot\n"
-     "  --query=target      which table the word's vector comes from: target or context\n"
-     "  --among=target      which table is searched: target or context\n"
+     "  --query=target      which table the word's vector comes from: target, context, their sum, or normsum (each of\n"
+     "                      unit length first)\n"
+     "  --among=target      which table is searched, likewise\n"
      "  --titles=FILE       lines of id <TAB> title: titles are printed in the place of ids, and WORD may be one\n"
      "\n"
      "A word that begins with -- is given behind a lone --. Lists with rows of their own (examples.mode = user) are words of\n"
@@ -216,7 +218,7 @@ const struct command commands[] = {
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'."},
     {0}};
 
-enum { NAMES_MOST = 32 }; /* commands, and options of a command, that a misspelt one is compared with */
+enum { NAMES_MOST = 32 }; /* commands that a misspelt one is compared with */
 
 const struct command *command_find(const char *name) {
     const char *names[NAMES_MOST];
@@ -233,146 +235,8 @@ const struct command *command_find(const char *name) {
     return NULL;
 }
 
-/* ---- arguments ---- */
-
-static const struct option *find_option(const struct option *options, const char *name, size_t length) {
-    for (; options->name; options++)
-        if (strlen(options->name) == length && !strncmp(options->name, name, length)) return options;
-    return NULL;
-}
-
-static int refuse_option(const char *command, const struct option *options, const char *argument) {
-    const char *names[NAMES_MOST];
-    char name[64];
-    size_t count = 0;
-    for (; options[count].name && count < NAMES_MOST; count++) names[count] = options[count].name;
-    strncpy(name, argument + 2, sizeof name - 1);
-    name[sizeof name - 1] = 0;
-    name[strcspn(name, "=")] = 0;
-    const char *near = text_nearest(name, names, count);
-    if (near) return fail_usage("%s has no option '--%s'; did you mean '--%s'?", command, name, near);
-    return fail_usage("%s has no option '--%s'; see 'sptx-w2v help %s'", command, name, command);
-}
-
-static int take_option(const char *command, const struct option *option, const char *value) {
-    if (option->flag) {
-        if (value && !option->text) return fail_usage("%s: --%s takes no value", command, option->name);
-        if (value) *option->text = value;
-        *option->flag = 1;
-        return 0;
-    }
-    if (!value || !*value) return fail_usage("%s: --%s needs a value: --%s=...", command, option->name, option->name);
-    if (!option->texts) {
-        *option->text = value;
-        return 0;
-    }
-    if (*option->count == OPTION_TIMES)
-        return fail_usage("%s: --%s is given more than %d times", command, option->name, OPTION_TIMES);
-    option->texts[(*option->count)++] = value;
-    return 0;
-}
-
-/* "--section.key=value": its name holds a dot. */
-static int is_setting(const char *argument) {
-    return memchr(argument, '.', strcspn(argument, "=")) != NULL;
-}
-
-int command_arguments(int argc, char **argv, const struct option *options, const char **positional,
-                      const char **settings, int *setting_count) {
-    int given = 0, only_positional = 0;
-    if (setting_count) *setting_count = 0;
-    for (int i = 1; i < argc; i++) {
-        const char *argument = argv[i];
-        if (only_positional || strncmp(argument, "--", 2)) {
-            positional[given++] = argument;
-            continue;
-        }
-        if (!argument[2]) {
-            only_positional = 1;
-            continue;
-        }
-        size_t length = strcspn(argument + 2, "=");
-        const struct option *option = find_option(options, argument + 2, length);
-        if (option) {
-            if (take_option(argv[0], option, argument[2 + length] ? argument + 3 + length : NULL)) return -1;
-        } else if (settings && is_setting(argument)) {
-            settings[(*setting_count)++] = argument;
-        } else {
-            return refuse_option(argv[0], options, argument);
-        }
-    }
-    return given;
-}
-
-static int set_keys(struct config *config, const char *path, const char **settings, int setting_count) {
-    if (config_init(config) || (path && config_read(config, path))) return -1;
-    for (int i = 0; i < setting_count; i++) {
-        int result = config_argument(config, settings[i]);
-        if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", settings[i]);
-        if (result) return -1;
-    }
-    return 0;
-}
-
-static int read_config(struct config *config, unsigned ranks, const char *path, const char **settings, int setting_count) {
-    if (set_keys(config, path, settings, setting_count)) return -1;
-    config->ranks = ranks;
-    return config_resolve(config);
-}
-
-int command_run_config(struct config *config, const char *run_directory, const char **settings, int setting_count) {
-    char *path = file_join(run_directory, "config.ini");
-    *config = (struct config){.name = NULL};
-    int result = path ? set_keys(config, path, settings, setting_count) : -1;
-    free(path);
-    return result;
-}
-
-int command_settings_of(const char *command, const char *sections, const char **settings, int setting_count) {
-    for (int i = 0; i < setting_count; i++) {
-        const char *section = settings[i] + 2, *at = sections;
-        size_t length = strcspn(section, ".");
-        while (at && (strncmp(at, section, length) || (at[length] && at[length] != ','))) {
-            at = strstr(at, ", ");
-            if (at) at += 2;
-        }
-        if (!at)
-            return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %s'",
-                              command, settings[i], sections, command);
-    }
-    return 0;
-}
-
-int command_config(struct config *config, const char *path, const char **settings, int setting_count) {
-    return read_config(config, 0, path, settings, setting_count);
-}
-
-int command_config_wanted(struct config *config, unsigned ranks, const char *command, const char **paths, int given,
-                          const char **settings, int setting_count) {
-    if (given > 1)
-        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, given, command);
-    if (given && *paths[0] == '-')
-        return fail_usage("%s has no option '%.100s'; see 'sptx-w2v help %s'", command, paths[0], command);
-    if (!given && !setting_count)
-        return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
-                          command, command);
-    return read_config(config, ranks, given ? paths[0] : NULL, settings, setting_count);
-}
-
 int command_ranks(struct ranks *ranks, const char *command) {
     char what[128];
     snprintf(what, sizeof what, "%s %s", command_version, command);
     return ranks_open(ranks, what);
-}
-
-int command_count(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
-                  uint64_t *value) {
-    char low[TEXT_BYTES], high[TEXT_BYTES];
-    uint64_t number;
-    if (!text) return 0;
-    if (text_count(text, &number) || number < lowest || number > highest)
-        return fail_usage("%s: --%s = '%.100s' is not a whole number from %s to %s", command, option, text,
-                          text_of_count(low, lowest), text_of_count(high, highest));
-    *value = number;
-    return 0;
 }

@@ -69,8 +69,10 @@ def test_train_in_words(sptx):
 
 def test_the_command_is_told_whatever_it_says(sptx):
     """Its bytes may be no UTF-8 and its quotes anywhere: the line is JSON still."""
-    done = sptx("bench", "memory", "--rows=1000", "--dim=8", "--json", '--file=a"\\ \udcff')
-    assert lines(done)[0]["command"] == 'sptx-w2v bench memory --rows=1000 --dim=8 --json --file=a"\\ \ufffd'
+    name = 'a"\\ \udcff'
+    sptx.path(sptx.config()).rename(sptx.path(name))
+    done = sptx("bench", "memory", name, "--rows=1000", "--dim=8", "--json")
+    assert lines(done)[0]["command"] == 'sptx-w2v bench memory a"\\ \ufffd --rows=1000 --dim=8 --json'
 
 
 def test_memory_holds_what_it_says(sptx):
@@ -94,6 +96,12 @@ def test_transfer_wants_a_gpu(sptx):
     (["train", "run.ini", "--seconds=soon"], "--seconds = 'soon' is not a time"),
     (["train", "run.ini", "--steps=0"], "steps"),
     (["memory", "--rows=many"], "rows"),
+    (["memory", "--steps=5"], "bench memory has no option '--steps'; see 'sptx-w2v help bench'"),
+    (["memory", "--train.batch=4"], "bench memory has no use for '--train.batch=4'"),
+    (["train", "run.ini", "--rows=5"], "bench train has no option '--rows'"),
+    (["--steps=5", "transfer"], "bench transfer has no option '--steps'"),
+    (["train", "run.ini", "other.ini"], "bench train wants one configuration file, 2 given"),
+    (["ranks"], "bench ranks wants a CONFIG.ini"),
 ])
 def test_wrong_calls(sptx, arguments, said):
     sptx.config()

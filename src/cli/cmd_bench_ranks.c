@@ -1,11 +1,10 @@
-#include "bench_ranks.h"
+/* `bench ranks`: a run's steps over the ranks that mpirun began. */
+#include "cmd_bench.h"
 
-#include "commands.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "kernels/ranks.h"
-#include "train/bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,34 +84,44 @@ static void print_table(const struct bench_training *t, const struct share *shar
     }
 }
 
-static int measure(const struct bench_ranks_options *options, struct ranks *ranks, struct config *config,
-                   struct bench_training *training) {
-    int result = command_config_wanted(config, ranks->count, "bench ranks", (const char **)&options->config_path, 1,
-                                       options->settings, options->setting_count);
-    if (ranks_agree(ranks, result)) return -1;
-    return ranks_agree(ranks, bench_train(training, config, options->seconds, options->steps, ranks));
-}
-
-static int tell(const struct bench_ranks_options *options, struct ranks *ranks, const struct bench_training *training) {
+static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *training) {
     struct share own = share_of(training, ranks), *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
     if (ranks_agree(ranks, shares ? 0 : -1)) {
         free(shares);
         return -1;
     }
     ranks_exchange(ranks, &own, shares, sizeof own);
-    if (ranks_first(ranks)) (options->json ? print_json : print_table)(training, shares, ranks->count);
+    if (ranks_first(ranks)) (call->json ? print_json : print_table)(training, shares, ranks->count);
     free(shares);
     return 0;
 }
 
-int bench_ranks(const struct bench_ranks_options *options) {
+/* Every rank calls it; the first one prints. */
+static int measure(const struct bench_call *call, const struct bench_length *length, const struct arguments *arguments) {
     struct bench_training training;
-    struct config config = {0};
+    struct config config = {.name = NULL};
     struct ranks ranks;
-    int result = command_ranks(&ranks, "bench ranks");
-    if (!result) result = measure(options, &ranks, &config, &training);
-    if (!result) result = tell(options, &ranks, &training);
+    int result = command_ranks(&ranks, call->name);
+    if (!result) result = ranks_agree(&ranks, arguments_config(&config, ranks.count, call->config_path, arguments));
+    if (!result) result = ranks_agree(&ranks, bench_train(&training, &config, length->seconds, length->steps, &ranks));
+    if (!result) result = tell(call, &ranks, &training);
     config_release(&config);
     ranks_close(&ranks);
+    return result;
+}
+
+int cmd_bench_ranks(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench ranks"};
+    struct bench_length length = {.seconds_text = NULL};
+    const struct option options[] = {{.name = "json", .flag = &call.json},
+                                     {.name = "seconds", .text = &length.seconds_text},
+                                     {.name = "steps", .text = &length.steps_text},
+                                     {0}};
+    struct arguments arguments;
+    int result = bench_arguments(&arguments, &call, options, ANY_SECTION);
+    if (!result && !call.config_path) result = fail_usage("bench ranks wants a CONFIG.ini");
+    if (!result) result = bench_length_read(&length);
+    if (!result) result = measure(&call, &length, &arguments);
+    arguments_release(&arguments);
     return result;
 }

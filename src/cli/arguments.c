@@ -1,0 +1,148 @@
+/* arguments: a command's options, its files, and the keys of the configuration. */
+#include "arguments.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MOST = 32 }; /* options of a command that a misspelt one is compared with */
+
+static const struct option *find_option(const struct option *options, const char *name, size_t length) {
+    for (; options->name; options++)
+        if (strlen(options->name) == length && !strncmp(options->name, name, length)) return options;
+    return NULL;
+}
+
+static int refuse_option(const char *command, const struct option *options, const char *argument) {
+    const char *names[NAMES_MOST];
+    char name[64];
+    size_t count = 0;
+    for (; options[count].name && count < NAMES_MOST; count++) names[count] = options[count].name;
+    strncpy(name, argument + 2, sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    name[strcspn(name, "=")] = 0;
+    const char *near = text_nearest(name, names, count);
+    if (near) return fail_usage("%s has no option '--%s'; did you mean '--%s'?", command, name, near);
+    return fail_usage("%s has no option '--%s'; see 'sptx-w2v help %.*s'", command, name, (int)strcspn(command, " "), command);
+}
+
+static int take_option(const char *command, const struct option *option, const char *value) {
+    if (option->flag) {
+        if (value && !option->text) return fail_usage("%s: --%s takes no value", command, option->name);
+        if (value) *option->text = value;
+        *option->flag = 1;
+        return 0;
+    }
+    if (!value || !*value) return fail_usage("%s: --%s needs a value: --%s=...", command, option->name, option->name);
+    if (!option->texts) {
+        *option->text = value;
+        return 0;
+    }
+    if (*option->count == OPTION_TIMES)
+        return fail_usage("%s: --%s is given more than %d times", command, option->name, OPTION_TIMES);
+    option->texts[(*option->count)++] = value;
+    return 0;
+}
+
+/* "--section.key=value": its name holds a dot. */
+static int is_setting(const char *argument) {
+    return memchr(argument, '.', strcspn(argument, "=")) != NULL;
+}
+
+/* Whether a key's section is one of `sections`: what a command would not look at is not taken. */
+static int check_section(const char *command, const char *setting, const char *sections) {
+    const char *section = setting + 2, *at = sections;
+    size_t length = strcspn(section, ".");
+    while (at && (strncmp(at, section, length) || (at[length] && at[length] != ','))) {
+        at = strstr(at, ", ");
+        if (at) at += 2;
+    }
+    if (at) return 0;
+    return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command,
+                      setting, sections, (int)strcspn(command, " "), command);
+}
+
+static int take_argument(struct arguments *a, const char *command, const char *argument, const struct option *options,
+                         const char *sections) {
+    size_t length = strcspn(argument + 2, "=");
+    const struct option *option = find_option(options, argument + 2, length);
+    if (option) return take_option(command, option, argument[2 + length] ? argument + 3 + length : NULL);
+    if (!sections || !is_setting(argument)) return refuse_option(command, options, argument);
+    a->settings[a->setting_count++] = argument;
+    return *sections ? check_section(command, argument, sections) : 0;
+}
+
+int arguments_read(struct arguments *a, const char *command, int argc, char **argv, const struct option *options,
+                   const char *sections) {
+    int only_given = 0;
+    *a = (struct arguments){.given = mem_zalloc(2 * (uint64_t)argc, sizeof *a->given, "arguments")};
+    if (!a->given) return -1;
+    a->settings = a->given + argc;
+    for (int i = 1; i < argc; i++) {
+        if (only_given || strncmp(argv[i], "--", 2))
+            a->given[a->count++] = argv[i];
+        else if (!argv[i][2])
+            only_given = 1;
+        else if (take_argument(a, command, argv[i], options, sections))
+            return -1;
+    }
+    return 0;
+}
+
+void arguments_release(struct arguments *a) {
+    free(a->given);
+    *a = (struct arguments){.given = NULL};
+}
+
+int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
+                     uint64_t *value) {
+    char low[TEXT_BYTES], high[TEXT_BYTES];
+    uint64_t number;
+    if (!text) return 0;
+    if (text_count(text, &number) || number < lowest || number > highest)
+        return fail_usage("%s: --%s = '%.100s' is not a whole number from %s to %s", command, option, text,
+                          text_of_count(low, lowest), text_of_count(high, highest));
+    *value = number;
+    return 0;
+}
+
+/* ---- configs ---- */
+
+static int set_keys(struct config *config, const char *path, const struct arguments *a) {
+    if (config_init(config) || (path && config_read(config, path))) return -1;
+    for (int i = 0; i < a->setting_count; i++) {
+        int result = config_argument(config, a->settings[i]);
+        if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", a->settings[i]);
+        if (result) return -1;
+    }
+    return 0;
+}
+
+int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *a) {
+    if (set_keys(config, path, a)) return -1;
+    config->ranks = ranks;
+    return config_resolve(config);
+}
+
+int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *a) {
+    if (a->count > 1)
+        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, a->count, command);
+    if (a->count && *a->given[0] == '-')
+        return fail_usage("%s has no option '%.100s'; see 'sptx-w2v help %s'", command, a->given[0], command);
+    if (!a->count && !a->setting_count)
+        return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
+                          command, command);
+    return arguments_config(config, ranks, a->count ? a->given[0] : NULL, a);
+}
+
+int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *a) {
+    char *path = file_join(run_directory, "config.ini");
+    *config = (struct config){.name = NULL};
+    int result = path ? set_keys(config, path, a) : -1;
+    free(path);
+    return result;
+}

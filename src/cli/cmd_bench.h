@@ -1,0 +1,36 @@
+/* cmd_bench: what the kinds of `bench` share. Each is a command of its own, in a file of its own. */
+#ifndef SPTX_CMD_BENCH_H
+#define SPTX_CMD_BENCH_H
+
+#include "commands.h"
+#include "train/bench.h"
+
+int cmd_bench_transfer(int argc, char **argv);
+int cmd_bench_train(int argc, char **argv);
+int cmd_bench_ranks(int argc, char **argv);
+int cmd_bench_memory(int argc, char **argv);
+
+struct bench_call {
+    int argc;
+    char **argv;      /* argv[0] is "bench" */
+    const char *name; /* "bench train" */
+    int json;
+    const char *config_path; /* NULL: none is named */
+};
+
+/* As arguments_read(); the kind and a configuration file at most are among them. */
+int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections);
+
+/* How long is measured. */
+struct bench_length {
+    const char *seconds_text, *steps_text; /* of --seconds and --steps; NULL: not given */
+    double seconds;
+    uint64_t steps; /* 0: as many as `seconds` have */
+};
+int bench_length_read(struct bench_length *length);
+
+/* Where a result comes from: command, device, date and, with `cuda`, what plain copies reach. */
+void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
+                      int cuda);
+
+#endif
