@@ -3,6 +3,7 @@
 #define SPTX_TESTS_FRESH_DIRECTORY_H
 
 #include "base/directory.h"
+#include "base/memory.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static inline int directory_remove_tree(const char *path) {
         if (!inner || directory_remove_tree(inner)) result = -1;
         free(inner);
     }
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return result || remove(path) ? -1 : 0;
 }
 

@@ -130,7 +130,6 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     if (!backend) return -1;
     backend->ops = &backend_cpu;
     backend->rows = cpu_rows_best();
-    backend->depth = options->depth;
     backend->ranks = options->ranks;
     backend->pool = pool_open(options->threads);
     if (backend->pool)

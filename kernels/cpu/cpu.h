@@ -143,7 +143,6 @@ struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     const struct cpu_rows *rows;
-    unsigned depth;
     struct ranks *ranks; /* the caller's; NULL: this process has all columns */
     struct example_source source;
     struct cpu_sizes sizes; /* of the source */

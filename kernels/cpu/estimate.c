@@ -171,6 +171,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_step_needs none = {.span = 0};
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
     bytes += held(step_arrays(shared, sizes, &none)) + shared->chunk_capacity * sizeof *shared->chunk;
+    bytes += backend->id_capacity * sizeof *backend->ids;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)

@@ -105,11 +105,6 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void directory_list_free(char **names, int64_t count) {
-    for (int64_t i = 0; i < count; i++) free(names[i]);
-    free(names);
-}
-
 int64_t directory_list(const char *path, char ***names) {
     struct dirent **entries;
     *names = NULL;
@@ -129,7 +124,7 @@ int64_t directory_list(const char *path, char ***names) {
     }
     free(entries);
     if (failed) {
-        directory_list_free(list, kept);
+        mem_free_texts(list, kept);
         return -1;
     }
     if (kept > 1) qsort(list, (size_t)kept, sizeof *list, by_bytes);

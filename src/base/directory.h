@@ -17,9 +17,8 @@ void directory_unmake(const char *path, unsigned made);
 /* 1: a directory is there (a link to one counts); 0: nothing, or something else; -1 after fail() where it cannot be told. */
 int directory_exists(const char *path);
 
-/* Names in a directory but for . and .., sorted by bytes. free each and the array. -1 after fail(). */
+/* Names in a directory but for . and .., sorted by bytes. mem_free_texts() frees them. -1 after fail(). */
 int64_t directory_list(const char *path, char ***names);
-void directory_list_free(char **names, int64_t count);
 
 int directory_sync(const char *path);
 

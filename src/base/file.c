@@ -432,7 +432,7 @@ int file_append(const char *path, const void *data, uint64_t length) {
     int fd = open_regular(path, O_WRONLY | O_CREAT | O_APPEND, &before);
     if (fd < 0) return -1;
     int result = write_all(fd, data, length) ? refuse("write", path) : 0;
-    if (result && retry_truncate(fd, (uint64_t)before.st_size)) result = -1; /* half a line would spoil the next one, too */
+    if (result) retry_truncate(fd, (uint64_t)before.st_size); /* half a line would spoil the next one, too */
     if (retry_close(fd) && !result) result = refuse("close", path);
     return result;
 }

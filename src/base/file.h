@@ -67,7 +67,8 @@ int file_is_partial(const char *name, const char *of);
 /* A whole small file, atomically. */
 int file_replace(const char *path, const void *data, uint64_t length);
 
-/* Appends one piece to a file that is made where absent; for logs. Where it fails the file is as long as it was. */
+/* Appends one piece to a file that is made where absent; for logs. Where it fails the file is as long as it was, if the disk
+ * allows. */
 int file_append(const char *path, const void *data, uint64_t length);
 
 /* 1: something has this name, be it a link to nothing; 0: nothing has; -1 after fail() where it cannot be told. */

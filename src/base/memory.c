@@ -73,6 +73,11 @@ char *mem_text(const char *bytes, uint64_t length, const char *what) {
     return text;
 }
 
+void mem_free_texts(char **texts, int64_t count) {
+    for (int64_t i = 0; i < count; i++) free(texts[i]);
+    free(texts);
+}
+
 /* A "Name:   123 kB" line of a /proc file, in bytes; 0 where it is not there. */
 static uint64_t proc_bytes(const char *root, const char *name_of_file, const char *name) {
     char path[4096], line[256];

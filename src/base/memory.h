@@ -27,6 +27,8 @@ void mem_give_back(void);
 
 /* A copy of `length` bytes with a NUL after them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
+/* texts[count], each and the array. A count below 0 is one of a list that failed. */
+void mem_free_texts(char **texts, int64_t count);
 
 /* Resident bytes of this process now, and its highest so far (0 where the system does not tell). */
 uint64_t mem_resident(void);

@@ -3,6 +3,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
 #include "encode.h"
@@ -54,7 +55,7 @@ static int remove_leftovers(const struct cache *c) {
         if (left) result = path ? file_remove(path) : -1;
         free(path);
     }
-    if (count >= 0) directory_list_free(names, count);
+    if (count >= 0) mem_free_texts(names, count);
     return result;
 }
 

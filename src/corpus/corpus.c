@@ -144,11 +144,12 @@ struct corpus *corpus_open(char *const *paths, uint64_t count) {
     if (!result && corpus->stream && corpus->count > 1)
         result = fail("an id stream is among the %" PRIu64 " files of the corpus; it can only be the whole corpus",
                       corpus->count);
-    if (result || corpus_rewind(corpus)) {
-        corpus_close(corpus);
-        return NULL;
+    if (!result) {
+        corpus_rewind(corpus);
+        return corpus;
     }
-    return corpus;
+    corpus_close(corpus);
+    return NULL;
 }
 
 const char *corpus_stream(const struct corpus *corpus) {
@@ -179,11 +180,12 @@ int corpus_check_unchanged(const struct corpus *corpus) {
         const struct corpus_file *file = &corpus->files[i];
         struct stat now;
         if (stat(file->path, &now)) return refuse("look at", file->path);
-        if ((uint64_t)now.st_size != file->size || (uint64_t)now.st_mtim.tv_sec != file->modified[0] ||
-            (uint64_t)now.st_mtim.tv_nsec != file->modified[1])
+        if ((uint64_t)now.st_size != file->size)
             return fail("'%s' was changed while it was read: it had %" PRIu64 " bytes and has %" PRIu64
                         "; train when nothing writes to it",
                         file->path, file->size, (uint64_t)now.st_size);
+        if ((uint64_t)now.st_mtim.tv_sec != file->modified[0] || (uint64_t)now.st_mtim.tv_nsec != file->modified[1])
+            return fail("'%s' was written to while it was read; train when nothing writes to it", file->path);
     }
     return 0;
 }
@@ -345,7 +347,7 @@ void corpus_block_release(struct corpus_block *block) {
     *block = (struct corpus_block){0};
 }
 
-int corpus_rewind(struct corpus *corpus) {
+void corpus_rewind(struct corpus *corpus) {
     pthread_mutex_lock(&corpus->lock);
     reader_close(&corpus->reader);
     corpus->next = corpus->carried = corpus->number = corpus->offset = 0;
@@ -353,7 +355,6 @@ int corpus_rewind(struct corpus *corpus) {
     corpus->line_open = 0;
     atomic_store_explicit(&corpus->done, 0, memory_order_relaxed);
     pthread_mutex_unlock(&corpus->lock);
-    return 0;
 }
 
 void corpus_close(struct corpus *corpus) {

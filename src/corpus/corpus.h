@@ -56,7 +56,7 @@ void corpus_close(struct corpus *corpus);
 /* 1 with the next block, 0 at the end, -1 after fail(). The block is reused; free its bytes with corpus_block_release. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
-int corpus_rewind(struct corpus *corpus);
+void corpus_rewind(struct corpus *corpus);
 
 /* Bytes that a block is filled to (a longer token makes it longer); what is read does not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };

@@ -270,7 +270,7 @@ out:
 static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
     int pairs = encoding->options->format == FORMAT_PAIRS;
     corpus_read_as(encoding->corpus, encoding->options);
-    if (corpus_rewind(encoding->corpus)) return -1;
+    corpus_rewind(encoding->corpus);
     if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);

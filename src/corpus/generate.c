@@ -19,6 +19,7 @@
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
+    struct file_writer groups, vocab; /* files beside the corpus, filled before it and in place with it */
     struct progress progress;
 };
 
@@ -103,6 +104,12 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     return result;
 }
 
+/* The files beside the corpus, which is committed next: an older corpus is not left beside new words. */
+static int commit_beside(struct generator *generator) {
+    if (file_commit(&generator->groups)) return -1;
+    return generator->vocab.path ? file_commit(&generator->vocab) : 0;
+}
+
 /* ---- as text ---- */
 
 static char *put_number(char *out, uint64_t number) {
@@ -151,18 +158,17 @@ static int put_text(void *context, const struct piece *piece) {
 static int write_text(struct generator *generator, const char *path) {
     struct text_output output = {generator, {.fd = -1}};
     if (file_writer_open(&output.file, path)) return -1;
-    if (!each_line(generator, "generating", take_text, put_text, &output)) return file_commit(&output.file);
+    if (!each_line(generator, "generating", take_text, put_text, &output) && !commit_beside(generator))
+        return file_commit(&output.file);
     file_abandon(&output.file);
     return -1;
 }
 
 /* ---- what was planted ---- */
 
-static int write_groups(const struct generator *generator, const char *path) {
+static int write_groups(struct generator *generator, const char *path) {
     const struct line_shape *shape = &generator->lines.shape;
-    struct file_writer writer;
-    int result = 0;
-    if (file_writer_open(&writer, path)) return -1;
+    int result = file_writer_open(&generator->groups, path);
     for (uint64_t row = 0; row < generator->options->rows && !result; row++) {
         char line[96], *at = line;
         *at++ = letter_of(generator);
@@ -174,11 +180,9 @@ static int write_groups(const struct generator *generator, const char *path) {
         }
         at = put_number(at, row / shape->group);
         *at++ = '\n';
-        result = file_write(&writer, line, (uint64_t)(at - line));
+        result = file_write(&generator->groups, line, (uint64_t)(at - line));
     }
-    if (!result) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    return result;
 }
 
 /* ---- as an id stream ----
@@ -271,30 +275,24 @@ out:
 }
 
 /* vocab.tsv by rank; *fingerprint is vocab_fingerprint() of it. */
-static int write_vocab(const struct id_output *output, const uint32_t *rows, const char *path, uint64_t *fingerprint) {
+static int write_vocab(struct generator *generator, const struct id_output *output, const uint32_t *rows, const char *path,
+                       uint64_t *fingerprint) {
     XXH3_state_t *sum = XXH3_createState();
-    struct file_writer writer;
-    int result = 0;
-    if (!sum || XXH3_64bits_reset(sum) != XXH_OK || file_writer_open(&writer, path)) {
-        if (!sum) fail("not enough memory for a checksum");
-        XXH3_freeState(sum);
-        return -1;
-    }
-    for (uint64_t id = 0; id < output->generator->options->rows && !result; id++) {
+    int result = sum && XXH3_64bits_reset(sum) == XXH_OK ? 0 : fail("not enough memory for a checksum");
+    if (!result) result = file_writer_open(&generator->vocab, path);
+    for (uint64_t id = 0; id < generator->options->rows && !result; id++) {
         char line[64], *at = line;
-        *at++ = letter_of(output->generator);
+        *at++ = letter_of(generator);
         at = put_number(at, rows[id]);
         *at++ = '\t';
         at = put_number(at, output->counts[rows[id]]);
         *at++ = '\n';
         XXH3_64bits_update(sum, line, (size_t)(at - line));
-        result = file_write(&writer, line, (uint64_t)(at - line));
+        result = file_write(&generator->vocab, line, (uint64_t)(at - line));
     }
-    *fingerprint = XXH3_64bits_digest(sum);
+    if (!result) *fingerprint = XXH3_64bits_digest(sum);
     XXH3_freeState(sum);
-    if (!result) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    return result;
 }
 
 static int write_ids(struct generator *generator, const char *path, const char *vocab_path) {
@@ -308,9 +306,10 @@ static int write_ids(struct generator *generator, const char *path, const char *
     if (each_line(generator, "counting", take_counts, NULL, &output)) goto out;
     if (rank_rows(output.counts, rows, by_id)) goto out;
     for (uint64_t id = 0; id < rows; id++) output.ranks[by_id[id]] = (uint32_t)id;
-    if (write_vocab(&output, by_id, vocab_path, &fingerprint)) goto out;
+    if (write_vocab(generator, &output, by_id, vocab_path, &fingerprint)) goto out;
     if (idstream_writer_open(&output.stream, path)) goto out;
     result = each_line(generator, "generating", take_ids, put_ids, &output);
+    if (!result) result = commit_beside(generator);
     if (!result)
         result = idstream_writer_commit(&output.stream, fingerprint);
     else
@@ -341,14 +340,17 @@ int generate_write(const struct generate_options *options, const char *path) {
     int result = generator && groups && vocab ? 0 : -1;
     if (!result && (!options->rows || options->rows > 4294967294u || !options->lists || options->lists >> 48))
         result = fail("a corpus of %" PRIu64 " rows and %" PRIu64
-                      " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48",
+                      " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48 - 1",
                       options->rows, options->lists);
     if (!result) {
         generator->options = options;
+        generator->groups.fd = generator->vocab.fd = -1;
         line_source_init(&generator->lines, options);
         result = write_groups(generator, groups);
+        if (!result) result = ends_in(path, ".ids") ? write_ids(generator, path, vocab) : write_text(generator, path);
+        file_abandon(&generator->groups);
+        file_abandon(&generator->vocab);
     }
-    if (!result) result = ends_in(path, ".ids") ? write_ids(generator, path, vocab) : write_text(generator, path);
     free(generator);
     free(groups);
     free(vocab);

@@ -188,7 +188,7 @@ int word_counts_init(struct word_counts *counts, struct corpus *corpus, const st
     *counts = (struct word_counts){0};
     for (int s = 0; s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
     corpus_read_as(corpus, options);
-    if (corpus_rewind(corpus)) return -1;
+    corpus_rewind(corpus);
     progress_start(&counting.progress, "counting", options->report_seconds);
     int result = pool_run(pool, count_blocks, &counting);
     progress_end(&counting.progress);

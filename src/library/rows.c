@@ -55,7 +55,8 @@ static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids)
     if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
     if (ids->count > UINT32_MAX) return fail_usage("%" PRIu64 " ids in one call are more than %u", ids->count, UINT32_MAX);
     if (ids->count && !ids->data) return fail_usage("%" PRIu64 " ids at NULL", ids->count);
-    if (check_memory(context, ids->memory, "ids") || ids->memory != SPTX_HOST) return report_exit_code() ? -1 : 0;
+    if (check_memory(context, ids->memory, "ids")) return -1;
+    if (ids->memory != SPTX_HOST) return 0;
     struct id_check check = {ids, table->table.spec.rows, ids->count > FEW ? pool_threads(context->pool) : 1};
     return check.workers > 1 ? pool_run(context->pool, check_share, &check) : check_share(&check, 0);
 }

@@ -96,7 +96,7 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
                                   .directory = o->directory ? o->directory : "."};
     if (read_rule(&out->rule, fixed, o)) return -1;
     if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))
-        return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec", o->init ? o->init : "NULL");
+        return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M", o->init ? o->init : "NULL");
     if (!(table_init_reach(&out->init) <= FLT_MAX))
         return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init),
                           (double)FLT_MAX);

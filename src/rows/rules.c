@@ -23,10 +23,6 @@ int rules_named(const char *name) {
     return -1;
 }
 
-const char *rules_name(int rule) {
-    return names[rule];
-}
-
 struct rule_options rules_defaults(int rule) {
     static const double rates[RULE_COUNT] = {
         [RULE_SGD] = 1e-3,  [RULE_ADAGRAD] = 0.01, [RULE_ADADELTA] = 1.0,     [RULE_RMSPROP] = 0.01,

@@ -6,7 +6,6 @@
 
 /* The rule of this name ("sparse-adam" and "sparse_adam" alike), or -1. */
 int rules_named(const char *name);
-const char *rules_name(int rule); /* "sparse_adam" */
 
 /* Every option at PyTorch's default for this rule. */
 struct rule_options rules_defaults(int rule);

@@ -68,7 +68,7 @@ static int holds_contents_only(const char *path) {
     int64_t count = directory_list(path, &names);
     int only = count < 0 ? -1 : 1;
     for (int64_t i = 0; i < count && only; i++) only = is_content(names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return only;
 }
 
@@ -118,7 +118,7 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
     int64_t n = directory_list(run, &names);
     result = n < 0 ? -1 : 0;
     for (int64_t i = 0; i < n && !result; i++) result = take_name(all, run, names[i]);
-    directory_list_free(names, n);
+    mem_free_texts(names, n);
     if (result) checkpoints_release(all);
     else if (all->count > 1) qsort(all->list, all->count, sizeof *all->list, newest_first);
     return result;
@@ -147,7 +147,7 @@ static int remove_directory(const char *path) {
     int result = n < 0 ? -1 : 0;
     for (int64_t i = 0; i < n && !result; i++)
         if (is_content(names[i]) && strcmp(names[i], contents[CONTENTS - 1])) result = file_remove_in(path, names[i]);
-    directory_list_free(names, n);
+    mem_free_texts(names, n);
     if (!result) result = file_remove_in(path, contents[CONTENTS - 1]);
     if (result || !rmdir(path)) return result;
     if (errno != ENOTEMPTY && errno != EEXIST) return fail("cannot remove '%s': %s", path, strerror(errno));

@@ -70,6 +70,9 @@ int config_resolve(struct config *config);
 /* The loss as the kernels take it. */
 struct loss_options config_loss(const struct config *config);
 
+/* What the lines of its corpus are: "sentences", "lists" or, where each names a target first, "lines". */
+const char *config_lines(const struct config *config);
+
 /* Whether examples are windows over sentences. */
 int config_is_window(const struct config *config);
 
@@ -108,7 +111,8 @@ const char *config_choice_name(const char *section, const char *key, int value);
 void config_print_help(void);
 
 /* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
- * one path that exists as it stands. The caller frees each and the array. -1 after fail(). */
+ * one path that exists as it stands. mem_free_texts() frees
+ * them. -1 after fail(). */
 int64_t config_paths(const char *key, const char *text, char ***paths);
 
 #endif

@@ -101,7 +101,8 @@ int config_read_times(const char *text, struct config_times *times);
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
 
-/* Of config_resolve(): the keys of the loss. */
+/* Of config_resolve(): a number that is "auto" still (NaN), and the keys of the loss. */
+void config_choose_real(double *value, double chosen);
 int config_resolve_loss(struct config *config);
 int config_check_loss(const struct config *config);
 

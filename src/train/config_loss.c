@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int config_is_window(const struct config *c) {
-    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW;
-}
-
 static int is_cosine(const struct config *c) {
     return c->train_score == SCORE_COSINE;
 }
 
-static void choose_real(double *value, double chosen) {
+void config_choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
@@ -32,9 +28,9 @@ static int choose_context_init(struct config *c) {
 int config_resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     if (c->train_score == SCORE_AUTO) c->train_score = softmax || contrastive ? SCORE_COSINE : SCORE_DOT;
-    choose_real(&c->train_temperature, softmax && is_cosine(c) ? 0.1 : 1);
-    choose_real(&c->train_margin, contrastive ? 0.8 : 0);
-    choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
+    config_choose_real(&c->train_temperature, softmax && is_cosine(c) ? 0.1 : 1);
+    config_choose_real(&c->train_margin, contrastive ? 0.8 : 0);
+    config_choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
     return choose_context_init(c);
 }
 
@@ -74,10 +70,4 @@ struct loss_options config_loss(const struct config *c) {
                                  .temperature = (float)c->train_temperature,
                                  .margin = (float)c->train_margin,
                                  .negative_weight = (float)c->train_negative_weight};
-}
-
-const char *config_cpu_alone(const struct config *c) {
-    if (c->train_update == UPDATE_HOGWILD && c->train_freeze != FREEZE_NONE)
-        return "frozen rows (train.freeze) with train.update = hogwild";
-    return NULL;
 }

@@ -49,8 +49,7 @@ int config_take_corpus_name(struct config *config) {
     int64_t count = config_paths("corpus.path", config->corpus_path, &paths);
     int result = count < 0 ? -1 : 0;
     if (count > 0) result = take_name(config, paths[0], endings);
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
+    mem_free_texts(paths, count);
     return result;
 }
 

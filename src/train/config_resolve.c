@@ -2,6 +2,7 @@
 #include "config_keys.h"
 
 #include "kernels/backend.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "rows/rules.h"
 
@@ -10,15 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-unsigned config_ranks(const struct config *c) {
-    if (c->ranks) return c->ranks;
-    return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
-}
-
-unsigned config_replicas(const struct config *c) {
-    return c->train_update == UPDATE_HOGWILD ? config_ranks(c) : 1;
-}
 
 /* ---- "auto" ---- */
 
@@ -30,17 +22,13 @@ static void choose(int *value, int automatic, int chosen) {
 static void choose_count(uint64_t *value, uint64_t chosen) {
     if (*value == COUNT_AUTO) *value = chosen;
 }
-static void choose_real(double *value, double chosen) {
-    if (isnan(*value)) *value = chosen;
-}
 
 /* An encoded corpus, whose lists have lost their names. What is wrong with a path is said when it is opened. */
 static int is_encoded(const struct config *c) {
     char **paths, head[sizeof CORPUS_STREAM_MAGIC] = "";
     int64_t count = config_paths("corpus.path", c->corpus_path, &paths);
     if (count > 0) file_head(paths[0], head, sizeof head);
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    if (count >= 0) free(paths);
+    mem_free_texts(paths, count);
     report_clear();
     return !strcmp(head, CORPUS_STREAM_MAGIC);
 }
@@ -58,7 +46,7 @@ static void resolve_examples(struct config *c) {
     if (c->examples_mode == MODE_AUTO) c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : mode_of_lists(c);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
-    choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
     choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
@@ -79,7 +67,7 @@ static void resolve_items(struct config *c) {
     choose_count(&c->train_epochs, adjacency ? 50 : user ? 20 : items ? 10 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
+    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
@@ -87,11 +75,11 @@ static void resolve_items(struct config *c) {
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
-    choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
+    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
-    choose_real(&c->optimizer_weight_decay, usual.weight_decay);
-    choose_real(&c->optimizer_eps, usual.eps);
-    choose_real(&c->optimizer_alpha, usual.alpha);
+    config_choose_real(&c->optimizer_weight_decay, usual.weight_decay);
+    config_choose_real(&c->optimizer_eps, usual.eps);
+    config_choose_real(&c->optimizer_alpha, usual.alpha);
 }
 
 static int resolve_run(struct config *c) {

@@ -57,8 +57,7 @@ int grow_open(struct grow *grow, const struct config *config) {
 }
 
 void grow_release(struct grow *grow) {
-    for (int64_t i = 0; i < grow->path_count; i++) free(grow->paths[i]);
-    free(grow->paths);
+    mem_free_texts(grow->paths, grow->path_count);
     vectors_file_close(&grow->vectors);
     model_close(&grow->run);
     free(grow->row);

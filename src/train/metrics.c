@@ -247,21 +247,29 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
 
 /* ---- a resumed run ---- */
 
-int metrics_cut(struct metrics *metrics, uint64_t last) {
-    uint64_t length;
+/* Whether a line tells of what came after `stand`; -1: it is no line of ours. Lock-free training makes several lines in
+ * what it counts as one step: they differ in their pairs. */
+static int is_past(const char *line, const char *end, const struct progress_state *stand) {
+    static const char name[] = ", \"pairs\": ";
+    const char *found = strstr(line, name);
+    uint64_t step, pairs;
+    if (sscanf(line, "{\"step\": %" SCNu64, &step) != 1) return -1;
+    int has_pairs = found && found < end && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
+    return step > stand->step || (has_pairs && pairs > stand->pairs);
+}
+
+int metrics_cut(struct metrics *metrics, const struct progress_state *stand) {
     int there = file_exists(metrics->path);
     if (there != 1) return there;
-    char *text = file_read(metrics->path, &length);
+    char *text = file_read(metrics->path, NULL);
     if (!text) return -1;
     char *to = text;
-    for (char *line = text; *line;) {
-        char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
-        uint64_t step;
-        if (end && sscanf(line, "{\"step\": %" SCNu64, &step) == 1 && step <= last) {
-            memmove(to, line, (size_t)(next - line));
-            to += next - line;
-        }
-        line = next;
+    int past = 0;
+    for (char *line = text, *end; past != 1 && (end = strchr(line, '\n')); line = end + 1) {
+        past = is_past(line, end, stand);
+        if (past) continue;
+        memmove(to, line, (size_t)(end + 1 - line));
+        to += end + 1 - line;
     }
     int result = file_replace(metrics->path, text, (uint64_t)(to - text));
     free(text);

@@ -84,7 +84,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* 0 where every line was written, otherwise -1 after fail(): for a run whose checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
-/* Removes the lines after `step`: a resumed run makes them again. */
-int metrics_cut(struct metrics *metrics, uint64_t step);
+/* Removes the first line that tells of what came after `stand`, and all behind it: a resumed run makes them again. What is no
+ * line of a run goes too. */
+int metrics_cut(struct metrics *metrics, const struct progress_state *stand);
 
 #endif

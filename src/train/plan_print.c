@@ -56,10 +56,9 @@ static void print_step(const struct plan *plan, const struct config *config, int
     const char *unit = config_is_window(config) ? "positions"
                        : config->examples_mode == MODE_LIST && config->examples_targets != TARGETS_ONE
                            ? "list positions"
-                       : config->examples_mode == MODE_LIST ? "lists"
-                                                            : "lines";
+                           : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
-        line(to_stdout, "a step", "lock-free, in pieces of %s %s", text_of_count(a, plan->batch), unit);
+        line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
         if (cold_targets(plan))
             line(to_stdout, "  over the link",
                  "%.1f%% of target touches, one by one; for text, train.update = batch with train.batch = 65536 and "
@@ -85,9 +84,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
-         config_is_window(config) ? "sentences"
-         : config->examples_mode == MODE_LIST ? "lists"
-                                              : "lines");
+         config_lines(config));
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");

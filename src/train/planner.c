@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    HOGWILD_BATCH = 131072,  /* positions of a piece: between two looks at clock and signals */
+    HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
     CPU_WINDOW_BATCH = 8192, /* positions */
     CPU_ROW_BATCH = 1024,    /* lists, lines */
     USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
@@ -121,7 +121,7 @@ static void settle_batch(struct planning *p) {
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
     int user = p->config->examples_mode == MODE_USER;
     expect_batch(p, asked        ? p->config->train_batch
-                    : p->hogwild ? HOGWILD_BATCH
+                    : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
                     : p->gpu     ? CUDA_BATCH
                     : window     ? CPU_WINDOW_BATCH
@@ -326,7 +326,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     p->rule = tables_rule(p->config);
     plan->rows = vocab->size;
-    plan->tokens = p->source.tokens;
+    plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->dim = (uint32_t)p->config->model_dim;
     plan->replicas = config_replicas(p->config);
@@ -335,7 +335,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->layout = record_layout_make(&p->rule, plan->columns);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
-    plan->stream_bytes = idstream_bytes(plan->tokens, plan->sentences);
+    plan->stream_bytes = idstream_bytes(p->source.tokens, plan->sentences);
     touches_init(&p->touches, p->config, vocab, p->examples);
     settle_asked_places(p);
     settle_batch(p);

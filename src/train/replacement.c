@@ -25,7 +25,7 @@ static int is_just_made(const char *place) {
     int64_t count = directory_list(place, &names);
     int result = count < 0 ? -1 : 1;
     for (int64_t i = 0; i < count && result; i++) result = file_is_partial(names[i], marker_name);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return result;
 }
 
@@ -62,12 +62,12 @@ int replacement_exists(const char *run) {
 
 int replacement_check(const char *run) {
     char *place = file_join(run, name);
-    int there = place ? file_exists(place) : -1;
-    if (there == 1 && !is_own(place))
-        there = fail("'%s' is in the way: a run that replaces another one begins there; move it away, or choose another run.dir",
-                     place);
+    int there = place ? file_exists(place) : -1, own = there == 1 ? is_own(place) : there;
+    if (there == 1 && !own)
+        own = fail("'%s' is in the way: a run that replaces another one begins there; move it away, or choose another run.dir",
+                   place);
     free(place);
-    return there < 0 ? -1 : 0;
+    return own < 0 ? -1 : 0;
 }
 
 char *replacement_place(const char *run) {
@@ -88,7 +88,7 @@ static int remove_pieces(const char *place) {
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++)
         if (file_is_partial(names[i], marker_name)) result = file_remove_in(place, names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return result;
 }
 

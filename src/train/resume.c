@@ -26,7 +26,7 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
     if (older->corpus.stream && older->corpus.stream != corpus->stream)
         return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
                     "--overwrite starts over",
-                    checkpoint, config->corpus_format == FORMAT_TEXT ? "sentences" : "lists");
+                    checkpoint, config_lines(config));
     if (position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
         return fail("'%s' stands at example %" PRIu64 " of epoch %" PRIu64 ", and an epoch of this corpus has %" PRIu64
                     " examples: the corpus has changed since; --overwrite starts over",

@@ -55,7 +55,7 @@ static int refuse_others(const char *path) {
     if (at < count)
         result = fail("'%s' is no run directory and holds '%s': a run wants a directory of its own (run.dir = ...)", path,
                       names[at]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return result;
 }
 
@@ -214,7 +214,7 @@ static uint64_t bytes_of_checkpoint(const char *path) {
         if (inner && !lstat(inner, &about)) bytes += (uint64_t)about.st_blocks * 512;
         free(inner);
     }
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return bytes;
 }
 

@@ -3,6 +3,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/file_map.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "checkpoints.h"
 #include "rows/table.h"
@@ -126,7 +127,7 @@ int run_files_remove_pieces(const char *run) {
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++)
         if (run_file_is_piece(names[i])) result = file_remove_in(run, names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return result;
 }
 

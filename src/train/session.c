@@ -87,8 +87,7 @@ static int open_corpus(struct session *s) {
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
     else
         s->corpus = corpus_open(paths, (uint64_t)count);
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
+    mem_free_texts(paths, count);
     return s->corpus ? 0 : -1;
 }
 
@@ -197,7 +196,7 @@ static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
-         text_of_count(sentences, s->stream.sentences), s->config->corpus_format == FORMAT_TEXT ? "sentences" : "lists",
+         text_of_count(sentences, s->stream.sentences), config_lines(s->config),
          text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 
@@ -210,8 +209,8 @@ static void note_too_short(const struct session *s) {
     if (examples->least > 2)
         snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of %s)",
                  s->config->examples_positives, own ? "one" : "two");
-    note("left out   %s of %s lists, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
-         text_of_count(all, s->stream.sentences), examples->least - own, way_out);
+    note("left out   %s of %s %s, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
+         text_of_count(all, s->stream.sentences), config_lines(s->config), examples->least - own, way_out);
 }
 
 void session_print(const struct session *s) {

@@ -10,7 +10,7 @@
 
 /* Where a run stands. */
 struct progress_state {
-    uint64_t step;     /* batches done (batch), or work pieces done (hogwild) */
+    uint64_t step;     /* batches done (batch), or as many times train.batch positions (hogwild) */
     uint64_t epoch;    /* the epoch that goes on */
     uint64_t position; /* examples of it that are done; below what an epoch has */
     uint64_t words, pairs; /* trained in the whole run */

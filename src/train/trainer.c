@@ -432,7 +432,7 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
         note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->state.step);
         return 1;
     }
-    if (load_tables(t, checkpoint) || (writes(t) && metrics_cut(&t->metrics, t->state.step))) return -1;
+    if (load_tables(t, checkpoint) || (writes(t) && metrics_cut(&t->metrics, &t->state))) return -1;
     note("resumed    from '%s', %.1f%% done", checkpoint, 100 * share_done(t));
     return 0;
 }

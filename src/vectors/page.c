@@ -137,8 +137,8 @@ int page_write(const struct model *model, const struct page_request *request, co
     struct file_writer writer;
     if (!rows.count) return fail("'%s' has no row but those of lists; wanted items", model->directory);
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
+    *size = (struct page_size){.top = rows.top, .listed = rows.count};
     int result = write_page(&rows, model, request, config, &writer, &size->bytes);
-    *size = (struct page_size){size->bytes, rows.top, rows.count};
     if (!result)
         result = file_commit(&writer);
     else

@@ -73,7 +73,7 @@ static const char *names_in(const char *directory) {
     int64_t count = directory_list(directory, &names);
     *seen = 0;
     for (int64_t i = 0; i < count; i++) strcat(strcat(seen, i ? " " : ""), names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return seen;
 }
 

@@ -299,7 +299,7 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Opt
         sptx.train("my.ini", {"model.dim": 200}, progress=print)
 
     config    an INI file, or None
-    settings  "section.key": value, stronger than the file; `sptx-w2v config --help` lists them. True and False are yes and no
+    settings  "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
     progress  called with a Progress now and then; where it returns True or raises StopIteration, a checkpoint is written
               and training stops. Another exception (Ctrl-C's too) does the same and then comes out of train().
     resume    go on from the run's newest checkpoint

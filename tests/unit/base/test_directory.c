@@ -118,13 +118,13 @@ static void lists_by_bytes(void **state) {
     scratch_text("\xC3\xA4", "");
     assert_int_equal(directory_list(".", &names), 6);
     for (int i = 0; i < 6; i++) assert_string_equal(names[i], wanted[i]);
-    directory_list_free(names, 6);
+    mem_free_texts(names, 6);
     assert_int_equal(directory_make("empty"), 0);
     assert_int_equal(directory_list("empty", &names), 0);
-    directory_list_free(names, 0);
+    mem_free_texts(names, 0);
     assert_int_equal(directory_list("absent", &names), -1);
     assert_said("cannot read directory 'absent'");
-    directory_list_free(names, -1);
+    mem_free_texts(names, -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_enter, scratch_leave)

@@ -53,7 +53,7 @@ static void names_are(const char *wanted) {
     char seen[1024] = "", **names;
     int64_t count = directory_list(in_scratch("cache"), &names);
     for (int64_t i = 0; i < count; i++) strcat(strcat(seen, i ? " " : ""), names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     assert_string_equal(seen, wanted);
 }
 

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 
 #include "base/directory.h"
+#include "base/memory.h"
 #include "corpus/encode.h"
 #include "tests/unit/scratch.h"
 
@@ -65,7 +66,7 @@ static void no_rest_is_left(void) {
     char **names;
     int64_t count = directory_list(scratch, &names);
     for (int64_t i = 0; i < count; i++) assert_false(strstr(names[i], "partial") || strstr(names[i], "pairs"));
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
 }
 
 /* All ways to encode give these sentences, and one file to the byte. */
@@ -389,7 +390,7 @@ static void a_file_that_grows_meanwhile_is_refused(void **state) {
     int reused;
     assert_int_equal(vocab_build(&vocab, corpus, &options, pool), 0);
     scratch_text("growing", "a b a b\na a\n");
-    assert_int_equal(corpus_rewind(corpus), 0);
+    corpus_rewind(corpus);
     assert_int_equal(encode_open(&stream, in_scratch("ids"), corpus, &vocab, &options, pool, &reused), -1);
     sentence_holds("growing' was changed while it was read: it had 8 bytes and has 12; train when nothing writes to it");
     assert_int_equal(file_exists(in_scratch("ids")), 0);

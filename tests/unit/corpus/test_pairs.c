@@ -144,7 +144,7 @@ static void every_file_may_have_a_header(void **state) {
     struct pair_line pair;
     read_as_pairs(corpus, HEADER_AUTO);
     for (int pass = 0; pass < 2; pass++) {
-        assert_int_equal(corpus_rewind(corpus), 0);
+        corpus_rewind(corpus);
         while (corpus_next(corpus, &block) > 0) {
             corpus_cursor_start(&cursor, &block);
             while (pairs_next(&cursor, &block, -INFINITY, &pair) > 0)

@@ -93,11 +93,33 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
     if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
 }
 
+/* What was made after a checkpoint goes, by steps and, where several lines have one step, by pairs; so does half a line. */
+static void lines_after_a_checkpoint_are_cut(void **state) {
+    static const char whole[] = "{\"step\": 0, \"loss\": 1}\n{\"step\": 3, \"words\": 9, \"pairs\": 40, \"x\": 1}\nhalf\n"
+                                "{\"step\": 3, \"words\": 9, \"pairs\": 50, \"x\": 1}\n{\"step\": 3, \"held_out_loss\": 1}\n"
+                                "{\"step\": 3, \"words\": 9, \"pairs\": 60, \"x\": 1}\n{\"step\": 3, \"held_out_loss\": 2}\n"
+                                "{\"step\": 4, \"held_out_loss\": 3}\n{\"step\": 5, \"los";
+    static const struct { uint64_t step, pairs; int lines; } stands[] = {{5, 99, 7}, {4, 60, 7}, {3, 60, 6}, {3, 59, 4},
+                                                                         {3, 50, 4}, {3, 49, 2}, {2, 50, 1}, {0, 0, 1}};
+    for (size_t i = 0; i < sizeof stands / sizeof *stands; i++) {
+        struct progress_state stand = {.step = stands[i].step, .pairs = stands[i].pairs};
+        assert_int_equal(file_replace(metrics.path, whole, sizeof whole - 1), 0);
+        assert_int_equal(metrics_cut(&metrics, &stand), 0);
+        char *text = file_read(metrics.path, NULL);
+        int lines = 0;
+        for (const char *at = text; (at = strchr(at, '\n')); at++) lines++;
+        assert_int_equal(lines, stands[i].lines);
+        assert_null(strstr(text, "half"));
+        free(text);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(a_loss_diverges_beyond_a_million_times_its_beginning),
                                        TEST(time_beside_training_is_left_out),
-                                       TEST(lines_that_cannot_be_written_are_counted)};
+                                       TEST(lines_that_cannot_be_written_are_counted),
+                                       TEST(lines_after_a_checkpoint_are_cut)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Rates are kept from one process to the next; no damage, no rights and no race makes more of them than "not known". */
 #include "tests/unit/scratch.h"
 #include "base/directory.h"
+#include "base/memory.h"
 #include "train/rates.h"
 
 #include <fcntl.h>
@@ -51,7 +52,7 @@ static char *kept_file(const char *directory) {
     int64_t count = directory_list(in_scratch(directory), &names);
     for (int64_t i = 0; i < count; i++)
         if (strstr(names[i], ".txt")) snprintf(name, sizeof name, "%s/%s", directory, names[i]);
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     assert_true(count == 1 && *name); /* no lock and no half file beside it */
     return in_scratch(name);
 }

@@ -127,7 +127,7 @@ static int names_with_out(void) {
     int found = 0;
     int64_t count = directory_list(run.directory, &names);
     for (int64_t i = 0; i < count; i++) found += strstr(names[i], "out") != NULL;
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     return found;
 }
 

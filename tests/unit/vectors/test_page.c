@@ -233,7 +233,7 @@ static void refused(void **state) {
     char **names;
     int64_t count = directory_list(run.directory, &names);
     for (int64_t i = 0; i < count; i++) assert_null(strstr(names[i], "partial"));
-    directory_list_free(names, count);
+    mem_free_texts(names, count);
     free(vocab);
     free(large);
     free(before);
