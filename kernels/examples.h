@@ -98,10 +98,9 @@ struct example_source {
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: none */
     int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */
-    uint64_t
-        batch; /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
-    struct example_sizes
-        capacity; /* where batches are counted before they are filled: what a stage can hold from the start; zeros: not known */
+    uint64_t batch; /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
+    /* Where batches are counted before they are filled: what a stage can hold from the start; zeros: not known. */
+    struct example_sizes capacity;
 };
 
 /* ---- examples of an epoch ---- */

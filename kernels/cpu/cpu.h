@@ -1,9 +1,10 @@
 /* cpu: what the parts of the CPU backend share. Pinned and gpu are plain memory here, so gather and scatter have nothing
  * to do: the step works on the tables themselves.
  *
- *   cpu_examples  (epoch, example) -> blocks        cpu_step     a batch's blocks -> new rows, exact
- *   cpu_batch     examples -> a stage's arrays      cpu_hogwild  blocks -> rows at once, lock-free
- *   cpu_estimate  all arrays by name: how large they will be, making them so, how large they are
+ *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
+ *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
+ *   by_id     rows for a library's caller         frozen         what a batch is spared where rows are frozen
+ *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
 #define SPTX_CPU_H

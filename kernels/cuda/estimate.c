@@ -41,7 +41,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 /* The largest batch: what its examples are bound to where they are, otherwise what the caller found. Held-out batches
- * of lock-free training are given capacity by the caller's size, but never for more than the bound. */
+ * of lock-free training get as much as the caller says, but never more than the bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;

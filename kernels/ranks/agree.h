@@ -1,4 +1,4 @@
-/* agree: how ranks come to the same decision, and how none waits for ever: what ranks.c and work.c have in common. */
+/* agree: how ranks come to the same decision, and how none waits for ever: what ranks.c and join.c have in common. */
 #ifndef SPTX_RANKS_AGREE_H
 #define SPTX_RANKS_AGREE_H
 

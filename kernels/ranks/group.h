@@ -22,9 +22,10 @@ struct group_ops {
     /* Everyone's code to everyone: codes[count]. 1 where it took more than `seconds` (0: however long it takes), and the others
      * still may come. The waiting sleeps: some wait for hours while the first one reads a corpus. */
     int (*tell)(struct group *group, int code, int *codes, double seconds);
-    /* As tell(), 1 where it took more than `seconds`: nothing of the call can be used then. */
 
-    /* Bytes [at[r], at[r] + counts[r]) of own go to rank r; what it sends comes to [where[r], where[r] + come[r]) of others. */
+    /* As tell(), these give 1 where they took more than `seconds`: nothing of the call can be used then.
+     *
+     * Bytes [at[r], at[r] + counts[r]) of own go to rank r; what it sends comes to [where[r], where[r] + come[r]) of others. */
     int (*swap)(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
                 const int *where, double seconds);
     /* Everyone's bytes [at[number], at[number] + counts[number]) to everyone. */

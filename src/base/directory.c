@@ -16,14 +16,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static int refuse(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
-}
-
 int directory_exists(const char *path) {
     struct stat about;
     if (!stat(path, &about)) return S_ISDIR(about.st_mode);
-    return errno == ENOENT || errno == ENOTDIR ? 0 : refuse("look at", path);
+    return errno == ENOENT || errno == ENOTDIR ? 0 : fail_system("look at", path);
 }
 
 /* ---- making ---- */
@@ -36,7 +32,7 @@ static int make_one(const char *path, unsigned *made) {
         ++*made;
         return 0;
     }
-    if (!there && errno != EEXIST) return refuse("make directory", path);
+    if (!there && errno != EEXIST) return fail_system("make directory", path);
     *made = 0; /* only those below it may be this call's own, without a gap */
     return 0;
 }
@@ -85,16 +81,16 @@ void directory_unmake(const char *path, unsigned made) {
 
 int directory_sync(const char *path) {
     int fd = retry_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return refuse("open directory", path);
+    if (fd < 0) return fail_system("open directory", path);
     int result = retry_sync(fd);
-    if (result) refuse("sync directory", path);
+    if (result) fail_system("sync directory", path);
     close(fd);
     return result;
 }
 
 int directory_space(const char *path, uint64_t *bytes) {
     struct statvfs about;
-    if (statvfs(path, &about)) return refuse("look at the disk of", path);
+    if (statvfs(path, &about)) return fail_system("look at the disk of", path);
     *bytes = about.f_blocks ? (uint64_t)(geteuid() ? about.f_bavail : about.f_bfree) * about.f_frsize : UINT64_MAX;
     return 0;
 }
@@ -109,7 +105,7 @@ int64_t directory_list(const char *path, char ***names) {
     struct dirent **entries;
     *names = NULL;
     int n = scandir(path, &entries, NULL, NULL);
-    if (n < 0) return refuse("read directory", path);
+    if (n < 0) return fail_system("read directory", path);
     char **list = mem_zalloc((uint64_t)n + 1, sizeof *list, "a directory's names");
     int64_t kept = 0;
     int failed = !list;

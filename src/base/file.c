@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "file.h"
+#include "file_inner.h"
 
 #include "directory.h"
 #include "memory.h"
@@ -11,30 +11,23 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static int refuse(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
-}
 
 /* ---- reading ---- */
 
-static const char *kind_of(mode_t mode) {
+const char *file_kind(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
 /* Opens without waiting for a pipe's other end, and looks at what it is. */
 static int open_any(const char *path, int flags, struct stat *about) {
     int fd = retry_open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return refuse(flags & O_ACCMODE ? "write" : "open", path);
+    if (fd < 0) return fail_system(flags & O_ACCMODE ? "write" : "open", path);
     if (!fstat(fd, about)) return fd;
-    refuse("look at", path);
+    fail_system("look at", path);
     close(fd);
     return -1;
 }
@@ -43,7 +36,7 @@ static int open_regular(const char *path, int flags, struct stat *about) {
     int fd = open_any(path, flags, about);
     if (fd < 0 || S_ISREG(about->st_mode)) return fd;
     close(fd);
-    return fail("'%s' is not a plain file but %s", path, kind_of(about->st_mode));
+    return fail("'%s' is not a plain file but %s", path, file_kind(about->st_mode));
 }
 
 int file_open(const char *path, int flags) {
@@ -60,7 +53,6 @@ struct reading {
     int is_pipe, had_writer; /* had_writer: the pipe has one, or had one since it was opened */
     int waited;              /* looks at a pipe that has had none */
 };
-enum { LOOK_MILLISECONDS = 50 };
 
 /* A pipe without a writer reads as empty, be it that none has come yet or that all have gone. 1: it has ended. */
 static int await_writer(struct reading *reading) {
@@ -69,7 +61,7 @@ static int await_writer(struct reading *reading) {
     if (reading->waited++ * LOOK_MILLISECONDS >= PIPE_SECONDS * 1000)
         return fail("'%s' is a pipe that nothing has written to for %d s", reading->path, PIPE_SECONDS);
     int got = poll(&pipe, 1, LOOK_MILLISECONDS);
-    if (got < 0 && errno != EINTR) return refuse("wait for", reading->path);
+    if (got < 0 && errno != EINTR) return fail_system("wait for", reading->path);
     if (got > 0) reading->had_writer = 1; /* and it may have gone again */
     return 0;
 }
@@ -78,7 +70,7 @@ static int await_writer(struct reading *reading) {
 static int await_bytes(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     reading->had_writer = 1;
-    return poll(&pipe, 1, -1) < 0 && errno != EINTR ? refuse("wait for", reading->path) : 0;
+    return poll(&pipe, 1, -1) < 0 && errno != EINTR ? fail_system("wait for", reading->path) : 0;
 }
 
 static int take_piece(struct reading *reading) {
@@ -86,7 +78,7 @@ static int take_piece(struct reading *reading) {
     ssize_t n = read(reading->fd, reading->text + reading->used, reading->capacity - reading->used - 1);
     if (n < 0 && errno == EINTR) return 0;
     if (n < 0 && errno == EAGAIN) return await_bytes(reading);
-    if (n < 0) return refuse("read", reading->path);
+    if (n < 0) return fail_system("read", reading->path);
     if (n == 0) return reading->is_pipe ? await_writer(reading) : 1;
     reading->used += (uint64_t)n;
     if (reading->most && reading->used > reading->most)
@@ -123,7 +115,7 @@ char *file_read_given(const char *path, uint64_t most, uint64_t *length) {
     if (fd < 0) return NULL;
     if (S_ISREG(about.st_mode) || S_ISFIFO(about.st_mode)) return read_open(fd, path, &about, most, length);
     close(fd);
-    fail("'%s' is not a plain file but %s", path, kind_of(about.st_mode));
+    fail("'%s' is not a plain file but %s", path, file_kind(about.st_mode));
     return NULL;
 }
 
@@ -131,12 +123,12 @@ int file_head(const char *path, char *head, uint64_t capacity) {
     struct stat about;
     int there = file_exists(path);
     if (there != 1) return there;
-    if (lstat(path, &about)) return refuse("look at", path);
+    if (lstat(path, &about)) return fail_system("look at", path);
     if (!S_ISREG(about.st_mode)) return 2;
     int fd = file_open(path, O_RDONLY);
     if (fd < 0) return -1;
     int64_t n = retry_read_at(fd, head, capacity - 1, 0);
-    if (n < 0) refuse("read", path);
+    if (n < 0) fail_system("read", path);
     else head[n] = 0;
     close(fd);
     return n < 0 ? -1 : 1;
@@ -151,289 +143,10 @@ char *file_join(const char *directory, const char *name) {
 }
 
 int file_rename(const char *from, const char *to) {
-    if (rename(from, to)) return refuse("rename to", to);
+    if (rename(from, to)) return fail_system("rename to", to);
     char *directory = path_parent(to);
     int result = directory ? directory_sync(directory) : -1;
     free(directory);
-    return result;
-}
-
-/* ---- writing: where to ---- */
-
-/* Behind the name of the file that is replaced: who fills it, and a number that nobody else has. */
-enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
-static const char partial_end[] = ".partial";
-
-char *file_own_name(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    int before = (int)(name - path), length = (int)strnlen(name, NAME_MOST - PARTIAL_BYTES);
-    size_t capacity = (size_t)before + NAME_MOST + 1;
-    uint64_t number;
-    char *own = mem_alloc(capacity, 1, "a path");
-    if (own && getrandom(&number, sizeof number, 0) != sizeof number) {
-        refuse("name a file beside", path);
-        free(own);
-        return NULL;
-    }
-    if (own)
-        snprintf(own, capacity, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number,
-                 partial_end);
-    return own;
-}
-
-/* Makes a file beside `target` that nobody else has: its descriptor, and its name for the caller to free; -1 with errno. */
-static int make_own(const char *target, int flags, char **own) {
-    *own = file_own_name(target);
-    return *own ? retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC) : -1;
-}
-
-int file_is_partial(const char *name, const char *of) {
-    size_t length = strlen(of), digits, number;
-    if (strncmp(name, of, length) || name[length] != '.') return 0;
-    name += length + 1;
-    digits = strspn(name, "0123456789");
-    if (!digits || name[digits] != '-') return 0;
-    name += digits + 1;
-    number = strspn(name, "0123456789abcdef");
-    return number == 16 && !strcmp(name + number, partial_end);
-}
-
-/* What replaces a file belongs to whom that belonged to, as far as this process may say so, and nobody gets rights that he
- * did not have. */
-static int keep_rights(struct file_writer *writer, const struct stat *old) {
-    mode_t mode = old->st_mode & 0777;
-    struct stat own;
-    if (fstat(writer->fd, &own)) return refuse("look at", writer->path);
-    int other = own.st_uid != old->st_uid || own.st_gid != old->st_gid;
-    if (other && fchown(writer->fd, old->st_uid, old->st_gid) && fchown(writer->fd, (uid_t)-1, old->st_gid))
-        mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
-    return fchmod(writer->fd, mode) ? refuse("set the rights of", writer->path) : 0;
-}
-
-static int open_partial(struct file_writer *writer, const struct stat *old) {
-    writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
-    if (writer->fd < 0) return refuse("write", writer->path);
-    return old ? keep_rights(writer, old) : 0;
-}
-
-/* -1 with errno; not every file system can. */
-static int make_unnamed(const char *path) {
-    char *parent = path_parent(path);
-    int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
-    free(parent);
-    return fd;
-}
-
-int file_open_unnamed(const char *path) {
-    int fd = make_unnamed(path);
-    if (fd >= 0) return fd;
-    report_clear();
-    char *name;
-    fd = make_own(path, O_RDWR, &name);
-    if (fd < 0) refuse("make a file beside", path);
-    else if (unlink(name)) {
-        refuse("remove", name);
-        close(fd);
-        fd = -1;
-    }
-    free(name);
-    return fd;
-}
-
-int file_is_at(int fd, const char *path) {
-    struct stat open, named;
-    if (fstat(fd, &open)) return -1;
-    if (stat(path, &named)) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-    return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
-}
-
-/* A pipe without a reader is no place to write to; one may come yet. */
-static int open_pipe(const char *path) {
-    for (int waited = 0;; waited++) {
-        int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd >= 0 || errno != ENXIO) return fd < 0 ? refuse("write", path) : fd;
-        if (waited * LOOK_MILLISECONDS >= PIPE_SECONDS * 1000)
-            return fail("'%s' is a pipe that nothing reads: start its reader first", path);
-        poll(NULL, 0, LOOK_MILLISECONDS);
-    }
-}
-
-/* What this process has open has a name in /proc that leads to it: -1, or its number. */
-static int own_file(const char *target) {
-    static const char own[] = "/proc/self/fd/";
-    return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
-}
-
-/* One's own open file is written where it stands: opening it anew would begin at its first byte. */
-static int open_stream(struct file_writer *writer, mode_t mode) {
-    int own = own_file(writer->target);
-    if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
-    writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : fcntl(own, F_DUPFD_CLOEXEC, 0);
-    return writer->fd < 0 ? refuse("write", writer->path) : 0;
-}
-
-/* Names that only a directory can have. */
-static int ends_as_directory(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return !*name || !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-static int open_target(struct file_writer *writer, int stream_too) {
-    struct stat about;
-    int there = !stat(writer->target, &about);
-    if (!there && errno == ENOENT && ends_as_directory(writer->path)) errno = EISDIR;
-    if (!there && errno != ENOENT) return refuse("write", writer->path);
-    if (!there) return open_partial(writer, NULL);
-    int own = own_file(writer->target) >= 0;
-    if (S_ISREG(about.st_mode) && !own) {
-        if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS)) return refuse("write", writer->path);
-        return open_partial(writer, &about);
-    }
-    if (stream_too && (own || S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)))
-        return open_stream(writer, about.st_mode);
-    return fail("cannot write '%s': it is no plain file but %s", writer->path, kind_of(about.st_mode));
-}
-
-static int open_writer(struct file_writer *writer, const char *path, int stream_too) {
-    *writer = (struct file_writer){.fd = -1};
-    writer->path = mem_text(path, strlen(path), "a path");
-    writer->buffer = mem_alloc(FILE_BUFFER, 1, "a write buffer");
-    writer->target = path_resolve(path);
-    if (writer->path && writer->buffer && writer->target && !open_target(writer, stream_too)) return 0;
-    file_abandon(writer);
-    return -1;
-}
-
-int file_writer_open(struct file_writer *writer, const char *path) {
-    return open_writer(writer, path, 0);
-}
-
-int file_writer_open_given(struct file_writer *writer, const char *path) {
-    return open_writer(writer, path, 1);
-}
-
-/* ---- writing ---- */
-
-/* The disk begins with what the system has so far: a large file is then nearly there when it is committed. A hint only,
- * whose failure says nothing. */
-static void start_disk(struct file_writer *writer) {
-    if (writer->sent - writer->started < DISK_PIECE) return;
-    sync_file_range(writer->fd, (off_t)writer->started, (off_t)(writer->sent - writer->started), SYNC_FILE_RANGE_WRITE);
-    writer->started = writer->sent;
-}
-
-/* All of it, however the system takes it. -1 with errno. */
-static int write_all(int fd, const char *data, uint64_t length) {
-    while (length) {
-        ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) { /* a pipe that was opened without waiting */
-            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-            continue;
-        }
-        if (n == 0) errno = EIO;
-        if (n <= 0) return -1;
-        data += n;
-        length -= (uint64_t)n;
-    }
-    return 0;
-}
-
-static int write_out(struct file_writer *writer, const char *data, uint64_t length) {
-    if (write_all(writer->fd, data, length)) {
-        writer->failed = 1;
-        return refuse("write", writer->path);
-    }
-    writer->sent += length;
-    start_disk(writer);
-    return 0;
-}
-
-int file_write(struct file_writer *writer, const void *data, uint64_t length) {
-    if (writer->failed) return -1;
-    writer->written += length;
-    if (length >= FILE_BUFFER - writer->used) {
-        if (write_out(writer, writer->buffer, writer->used)) return -1;
-        writer->used = 0;
-        if (length >= FILE_BUFFER) return write_out(writer, data, length);
-    }
-    memcpy(writer->buffer + writer->used, data, length);
-    writer->used += length;
-    return 0;
-}
-
-int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length) {
-    if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
-    writer->used = 0;
-    if (!retry_write_at(writer->fd, data, length, offset)) return 0;
-    writer->failed = 1;
-    return refuse("write", writer->path);
-}
-
-int file_print(struct file_writer *writer, const char *format, ...) {
-    char line[1024], *text = line;
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (n >= (int)sizeof line) {
-        va_start(args, format);
-        if (vasprintf(&text, format, args) < 0) text = NULL;
-        va_end(args);
-    }
-    if (n < 0 || !text) return fail("cannot format a line of '%s'", writer->path);
-    int result = file_write(writer, text, (uint64_t)n);
-    if (text != line) free(text);
-    return result;
-}
-
-void file_abandon(struct file_writer *writer) {
-    if (writer->fd >= 0) {
-        close(writer->fd);
-        if (writer->partial) unlink(writer->partial);
-    }
-    free(writer->path);
-    free(writer->target);
-    free(writer->partial);
-    free(writer->buffer);
-    *writer = (struct file_writer){.fd = -1};
-}
-
-static int put_in_place(struct file_writer *writer) {
-    int fd = writer->fd;
-    writer->fd = -1;
-    if (retry_close(fd)) return refuse("close", writer->path);
-    return writer->partial ? file_rename(writer->partial, writer->target) : 0;
-}
-
-int file_commit(struct file_writer *writer) {
-    int result = writer->failed ? -1 : write_out(writer, writer->buffer, writer->used);
-    if (!result && writer->partial && retry_sync(writer->fd)) result = refuse("sync", writer->path);
-    if (!result) {
-        result = put_in_place(writer);
-        if (result && writer->partial) unlink(writer->partial);
-    }
-    file_abandon(writer);
-    return result;
-}
-
-int file_replace(const char *path, const void *data, uint64_t length) {
-    struct file_writer writer;
-    if (file_writer_open(&writer, path)) return -1;
-    if (file_write(&writer, data, length)) {
-        file_abandon(&writer);
-        return -1;
-    }
-    return file_commit(&writer);
-}
-
-int file_append(const char *path, const void *data, uint64_t length) {
-    struct stat before;
-    int fd = open_regular(path, O_WRONLY | O_CREAT | O_APPEND, &before);
-    if (fd < 0) return -1;
-    int result = write_all(fd, data, length) ? refuse("write", path) : 0;
-    if (result) retry_truncate(fd, (uint64_t)before.st_size); /* half a line would spoil the next one, too */
-    if (retry_close(fd) && !result) result = refuse("close", path);
     return result;
 }
 
@@ -442,17 +155,17 @@ int file_append(const char *path, const void *data, uint64_t length) {
 int file_exists(const char *path) {
     struct stat about;
     if (!lstat(path, &about)) return 1;
-    return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 0 : refuse("look at", path);
+    return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 0 : fail_system("look at", path);
 }
 
 int64_t file_size(const char *path) {
     struct stat about;
-    if (stat(path, &about)) return refuse("look at", path);
+    if (stat(path, &about)) return fail_system("look at", path);
     return (int64_t)about.st_size;
 }
 
 int file_remove(const char *path) {
-    if (unlink(path) && errno != ENOENT) return refuse("remove", path);
+    if (unlink(path) && errno != ENOENT) return fail_system("remove", path);
     return 0;
 }
 

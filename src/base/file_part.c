@@ -9,13 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int refuse(const char *doing, const struct file_part *part) {
-    return fail("cannot %s '%s': %s", doing, part->path, strerror(errno));
-}
-
 int file_part_of(struct file_part *part, const struct file_writer *writer) {
     *part = (struct file_part){writer->path, fcntl(writer->fd, F_DUPFD_CLOEXEC, 0)};
-    return part->fd < 0 ? refuse("write", part) : 0;
+    return part->fd < 0 ? fail_system("write", part->path) : 0;
 }
 
 int file_part_join(struct file_part *part, const char *path, const char *partial) {
@@ -29,16 +25,16 @@ void file_part_close(struct file_part *part) {
 }
 
 int file_part_write(struct file_part *part, uint64_t offset, const void *data, uint64_t length) {
-    if (retry_write_at(part->fd, data, length, offset)) return refuse("write", part);
+    if (retry_write_at(part->fd, data, length, offset)) return fail_system("write", part->path);
     /* The disk begins with it, so that a large file is nearly there when it is synced. A hint, whose failure says nothing. */
     sync_file_range(part->fd, (off_t)offset, (off_t)length, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
 int file_part_sync(struct file_part *part) {
-    return retry_sync(part->fd) ? refuse("sync", part) : 0;
+    return retry_sync(part->fd) ? fail_system("sync", part->path) : 0;
 }
 
 int file_part_resize(struct file_part *part, uint64_t bytes) {
-    return retry_truncate(part->fd, bytes) ? refuse("write", part) : 0;
+    return retry_truncate(part->fd, bytes) ? fail_system("write", part->path) : 0;
 }

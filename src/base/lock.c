@@ -20,10 +20,6 @@
 enum { LOOKS = 50, LOOK_MILLISECONDS = 10 };
 static const char mark[] = "sptx-w2v lock\n"; /* what a lock file begins with */
 
-static int refuse(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
-}
-
 /* ---- who has it ---- */
 
 static int write_holder(const struct lock *lock) {
@@ -34,7 +30,7 @@ static int write_holder(const struct lock *lock) {
     if (gmtime_r(&now, &parts)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts);
     int n = snprintf(text, sizeof text, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
     if (retry_write_at(lock->fd, text, (uint64_t)n, 0) || retry_truncate(lock->fd, (uint64_t)n))
-        return refuse("write", lock->path);
+        return fail_system("write", lock->path);
     return 0;
 }
 
@@ -42,9 +38,9 @@ static int write_holder(const struct lock *lock) {
 static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
-    if (fstat(fd, &about)) return refuse("look at", path);
+    if (fstat(fd, &about)) return fail_system("look at", path);
     int64_t n = S_ISREG(about.st_mode) ? retry_read_at(fd, text, sizeof text - 1, 0) : 0;
-    if (n < 0) return refuse("read", path);
+    if (n < 0) return fail_system("read", path);
     text[n] = 0;
     if (!S_ISREG(about.st_mode) || (n && strncmp(text, mark, sizeof mark - 1)))
         return fail("'%s' is in the way: a lock file has this name, and this is none", path);
@@ -68,7 +64,7 @@ static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
 
 static int open_file(const char *path) {
     int fd = retry_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    return fd < 0 ? refuse("write", path) : fd;
+    return fd < 0 ? fail_system("write", path) : fd;
 }
 
 enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it; GONE: the file went meanwhile */
@@ -78,12 +74,12 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
     while (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB))) {
         if (errno == EWOULDBLOCK) return await_holder(fd, path, holder) ? FAILED : HELD;
         if (errno == EINTR) continue;
-        if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) return (enum attempt)refuse("lock", path);
+        if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) return (enum attempt)fail_system("lock", path);
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
     int there = file_is_at(fd, path); /* who gives a lock back removes its file, which this may have opened just before */
-    return there < 0 ? (enum attempt)refuse("look at", path) : there ? TAKEN : GONE;
+    return there < 0 ? (enum attempt)fail_system("look at", path) : there ? TAKEN : GONE;
 }
 
 static int take(struct lock *lock, const char *path, int wait, char holder[LOCK_HOLDER]) {
@@ -125,7 +121,7 @@ int lock_move(struct lock *lock, const char *path) {
 
 int lock_stands(const struct lock *lock) {
     int there = file_is_at(lock->fd, lock->path);
-    return there < 0 ? refuse("look at", lock->path) : there;
+    return there < 0 ? fail_system("look at", lock->path) : there;
 }
 
 void lock_give(struct lock *lock) {

@@ -23,7 +23,7 @@ struct npy_field {
 struct npy {
     uint64_t rows;
     uint64_t record;     /* bytes of a row */
-    uint64_t data;       /* byte where the rows begin; a multiple of 64 */
+    uint64_t data;       /* byte where the rows begin; a multiple of 4, and of 64 in files of ours */
     uint32_t fields;
     struct npy_field field[NPY_FIELDS];
     struct file_map map; /* of an opened file */

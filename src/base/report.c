@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,6 +79,10 @@ int fail(const char *format, ...) {
     keep_sentence(1, format, args);
     va_end(args);
     return -1;
+}
+
+int fail_system(const char *doing, const char *path) {
+    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
 }
 
 int fail_usage(const char *format, ...) {

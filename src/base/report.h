@@ -11,10 +11,13 @@
  * what warn() and note() say. Safe from any thread. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* fail("cannot DOING 'PATH': REASON"), with the system's reason, of errno. */
+int fail_system(const char *doing, const char *path);
+
 /* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The sentence that is waiting, or "" where nothing failed. Owned by the capacity, valid until report_clear(). */
+/* The sentence that is waiting, or "" where nothing failed. It stays there until report_clear(). */
 const char *report_sentence(void);
 
 /* 0 where nothing failed, 1 after fail(), 2 after fail_usage(). */

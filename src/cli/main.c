@@ -67,8 +67,7 @@ static int finish_results(void) {
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
-    signal(SIGPIPE,
-           SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
     file_map_catch();
     int result = run(argc, argv);
     if (finish_results()) result = -1;

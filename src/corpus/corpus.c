@@ -49,10 +49,6 @@ struct corpus {
     _Atomic uint64_t done;
 };
 
-static int refuse(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
-}
-
 /* ---- which files ---- */
 
 /* Two files of one size and one time of change are told apart by what stands in them: tar, rsync and touch put times back.
@@ -77,9 +73,9 @@ static int add_file(struct corpus *corpus, const char *path) {
     uint64_t sample = 0;
     int fd = file_open(path, O_RDONLY);
     if (fd < 0) return -1;
-    int result = fstat(fd, &about) ? refuse("look at", path) : 0;
+    int result = fstat(fd, &about) ? fail_system("look at", path) : 0;
     int64_t n = result ? 0 : retry_read_at(fd, magic, sizeof magic, 0);
-    if (n < 0 || (!result && sample_bytes(fd, (uint64_t)about.st_size, &sample))) result = refuse("read", path);
+    if (n < 0 || (!result && sample_bytes(fd, (uint64_t)about.st_size, &sample))) result = fail_system("read", path);
     close(fd);
     if (result ||
         mem_grow(&corpus->files, &corpus->capacity, corpus->count + 1, sizeof *corpus->files, "the corpus' files"))
@@ -102,7 +98,7 @@ static int add_directory(struct corpus *corpus, const char *path);
  * may lead in a circle), and a socket or a pipe is no text. Hidden ones are an editor's or a system's. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
-    if (lstat(path, &own) || stat(path, &about)) return refuse("look at", path);
+    if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
     if (S_ISDIR(own.st_mode)) return add_directory(corpus, path);
     return S_ISREG(about.st_mode) ? add_file(corpus, path) : 0;
 }
@@ -125,7 +121,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
 static int add_path(struct corpus *corpus, const char *path) {
     struct stat about;
     uint64_t before = corpus->count;
-    if (stat(path, &about)) return refuse("open", path);
+    if (stat(path, &about)) return fail_system("open", path);
     if (S_ISREG(about.st_mode)) return add_file(corpus, path);
     if (!S_ISDIR(about.st_mode))
         return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once", path);
@@ -179,7 +175,7 @@ int corpus_check_unchanged(const struct corpus *corpus) {
     for (uint64_t i = 0; i < corpus->count; i++) {
         const struct corpus_file *file = &corpus->files[i];
         struct stat now;
-        if (stat(file->path, &now)) return refuse("look at", file->path);
+        if (stat(file->path, &now)) return fail_system("look at", file->path);
         if ((uint64_t)now.st_size != file->size)
             return fail("'%s' was changed while it was read: it had %" PRIu64 " bytes and has %" PRIu64
                         "; train when nothing writes to it",

@@ -56,7 +56,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* flush() has grown out->ids for a whole batch, so there is capacity for this one. */
+/* flush() has grown out->ids for a whole batch, so this one has its place. */
 static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;

@@ -14,10 +14,6 @@
 
 enum { INPUT_BYTES = 256 << 10 }; /* packed bytes read at a time */
 
-static int refuse(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
-}
-
 void reader_close(struct reader *reader) {
     if (reader->fd < 0) return;
     if (reader->packing == PACKING_GZIP) inflateEnd(&reader->gzip);
@@ -41,7 +37,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY)};
     if (reader->fd < 0) return -1;
     posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return refuse("read", path);
+    if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return fail_system("read", path);
     enum packing packing = packing_of(magic);
     if (packing == PACKING_NONE) return 0;
     reader->input = mem_alloc(INPUT_BYTES, 1, "unpacking");
@@ -63,7 +59,7 @@ static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
     ssize_t n;
     do n = read(reader->fd, out, capacity > (1 << 30) ? 1 << 30 : capacity);
     while (n < 0 && errno == EINTR);
-    if (n < 0) return refuse("read", reader->path);
+    if (n < 0) return fail_system("read", reader->path);
     if (reader->done) atomic_fetch_add_explicit(reader->done, (uint64_t)n, memory_order_relaxed);
     return n;
 }

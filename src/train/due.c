@@ -18,7 +18,7 @@ void due_written(struct due *due, uint64_t step, double took, double now) {
 
 /* Whether the disk has space for all checkpoints that run.keep asks for and the one that is being written. With
  * checkpoint_every = auto a checkpoint on the way must not take the space that the last one needs. */
-static int disk_has_capacity(struct due *due) {
+static int disk_has_space(struct due *due) {
     char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;
     int failed_before = report_exit_code();
@@ -39,7 +39,7 @@ static int disk_has_capacity(struct due *due) {
 static int automatic_due(struct due *due, double passed) {
     const struct config *c = due->config;
     if (due->without || passed < c->checkpoint_seconds || passed < due->took / c->checkpoint_share) return 0;
-    return disk_has_capacity(due);
+    return disk_has_space(due);
 }
 
 int due_now(struct due *due, uint64_t step, int epoch_ended, double now) {

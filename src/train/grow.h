@@ -32,8 +32,7 @@ int grow_open(struct grow *grow, const struct config *config);
 void grow_release(struct grow *grow); /* harmless on a zeroed one */
 
 /* Finds the rows of the words of `vocab`, which stays the caller's and outlives this; where known rows are frozen, says which
- * those are. By all ranks together: they must have found
- * the same. */
+ * those are. By all ranks together: they must have found the same. */
 int grow_match(struct grow *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
 
 /* What was found, on stderr. */

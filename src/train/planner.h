@@ -42,8 +42,7 @@ struct plan {
     uint64_t hot_rows;
     double hot_hits;           /* share of target touches that hot rows catch */
     uint64_t batch;            /* settled */
-    struct example_sizes
-        capacity; /* for the largest batch, where stages must be told; zeros where its examples bound it */
+    struct example_sizes capacity; /* for the largest batch, where stages must be told; zeros where its examples bound it */
     double batch_blocks, batch_targets, batch_contexts, batch_pairs; /* expected a step: distinct rows */
     double link_bytes, memory_bytes;                                 /* expected a step */
     double floor_pairs;            /* pairs/s at which link or memory is full; 0 where unknown */

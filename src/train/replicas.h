@@ -21,7 +21,7 @@ struct replicas {
     uint64_t pieces; /* trained since all rows were exchanged */
 };
 
-/* Whether these ranks have replicas, as this rank's tables stand; they are the same on all. -1 after fail(). */
+/* Replicas that stand as this rank's tables do, which are the same on all. 0, or -1 after fail(). */
 int replicas_open(struct replicas *replicas, struct ranks *ranks, struct table *target, struct table *context);
 void replicas_close(struct replicas *replicas); /* harmless on a zeroed one */
 

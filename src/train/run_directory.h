@@ -3,7 +3,7 @@
  *   RUN/config.ini vocab.tsv metrics.jsonl latest   run_files.h
  *   RUN/checkpoint-<step>/                          checkpoint.h
  *   RUN/replacement/                                replacement.h, while --overwrite is under way
- *   RUN/corpus.ids corpus.vocab.tsv                 session.h
+ *   RUN/corpus.ids corpus.vocab.tsv                 corpus/cache.h
  *   RUN/train.lock                                  who trains here (lock.h): one process at a time
  *
  * Readers need no lock and write nothing. What is not a run's own is never touched: a directory that holds other things and is no
@@ -39,7 +39,7 @@ void run_directory_close(struct run_directory *run);
 /* 1: it holds checkpoints of an older run, whole or not; 0: none; -1 after fail(). */
 int run_directory_has_run(const struct run_directory *run);
 
-/* Room for a new run, whose checkpoints take `bytes`. An older run's checkpoints stay until the new run has one; with `now` they
+/* Makes space for a new run, whose checkpoints take `bytes`. An older run's checkpoints stay until the new run has one; with `now` they
  * go at once. Refuses where there is no space for both. What a run left that has no checkpoint goes. */
 int run_directory_begin(struct run_directory *run, int now, uint64_t bytes);
 

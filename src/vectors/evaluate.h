@@ -1,4 +1,4 @@
-/* evaluate: how good vectors are, by the field's three measures, each with its coverage. Written to agree with independent
+/* evaluate: how good vectors are, by the field's measures, each with its coverage. Written to agree with independent
  * scorers: ties share ranks, a search's first row wins among equals, words are compared in lower case (ASCII letters; other
  * bytes as they are) and the first row of a name is meant. What is left is float32 rounding, which can swap two pairs whose
  * cosines differ by less than 1e-7: a unit of rho's fourth decimal where vectors are hardly trained.
@@ -7,6 +7,7 @@
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
  *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that the list's
  *                                                    training items suit best (list_scores.h), its own left out
+ *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are of its own group
  *
  * `view` is the table whose rows are judged. A file that none of the rows can be judged by is a failure: 0, or -1 after
  * fail().

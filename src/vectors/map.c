@@ -19,10 +19,10 @@ enum {
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 static const float early_pull = 12;
-static const double start_spread =
-    1e-2; /* the first coordinates' standard deviation: the forces are nearly even there */
-static const float far_away =
-    1e15f; /* where the rows that fill the last lanes lie: they push by less than a float tells */
+/* The first coordinates' standard deviation: the forces are nearly even there. */
+static const double start_spread = 1e-2;
+/* Where the rows that fill the last lanes lie: they push by less than a float tells. */
+static const float far_away = 1e15f;
 
 /* What draws row i: forces[starts[i]] .. forces[starts[i + 1] - 1]. */
 struct pull {

@@ -32,7 +32,6 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
     return names_add(names, text, length);
 }
 
-/* One pass over the vocabulary and no copy of it: a file of questions has few words. */
 void names_locate_lists(struct names *names, const struct model *model) {
     for (uint64_t i = 0; i < names->words.size; i++) {
         uint64_t length;
@@ -41,6 +40,7 @@ void names_locate_lists(struct names *names, const struct model *model) {
     }
 }
 
+/* One pass over the vocabulary and no copy of it: a file of questions has few words. */
 int names_locate(struct names *names, const struct model *model, uint64_t rows) {
     uint64_t longest = 0, length;
     for (uint64_t i = 0; i < names->words.size; i++) {

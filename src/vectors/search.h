@@ -30,7 +30,7 @@ void search_close(struct search *search); /* harmless on a zeroed one */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
-/* What one search takes and gives, with capacity for `rows` queries. */
+/* What one search takes and gives, with space for `rows` queries. */
 struct search_block {
     float *queries;          /* [rows x dim] */
     uint64_t *banned_starts; /* [rows + 1] into banned */
@@ -40,7 +40,7 @@ struct search_block {
     float *scores; /* [rows x k] */
     uint64_t rows;
 };
-/* Room for as many of the `wanted` queries as make a search worth its while; the caller releases in any case. */
+/* Space for as many of the `wanted` queries as make a search worth its while; the caller releases in any case. */
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* harmless on a zeroed one */
 
