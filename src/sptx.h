@@ -116,7 +116,9 @@ enum sptx_place {
 };
 
 /* Rules, their options' names and defaults are PyTorch's (torch.optim). Options that a rule does not have are ignored;
- * a NaN stands for the rule's default. */
+ * a NaN stands for the rule's default. weight_decay is refused by the two that have none (sparse_adam, rprop). Where lr changes,
+ * two rules differ from PyTorch's: asgd takes the new one at once, and PyTorch's an update later; rprop's step sizes begin with
+ * the lr that the table is opened with. */
 struct sptx_table_options {
     uint64_t size;          /* sizeof (struct sptx_table_options) */
     uint64_t rows;          /* 1 .. 4,294,967,294 */
@@ -238,7 +240,14 @@ const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *le
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has it; 0 past the rows */
 /* The row of a word; SPTX_USAGE where it is none, naming the nearest. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
-/* "target" or "context": the table's weights, mapped. */
+/* Vectors as `sptx-w2v export` writes them, copied: of rows[count] (NULL: the first `count`) in the table "target", "context",
+ * "sum" or "normsum", to out [count x dim]. Where lists have rows of their own (examples.mode = user), a list is trained as a
+ * target alone and an item, but with examples.own below 1, as a context alone: that vector stands for it in every table.
+ * SPTX_FAILED for a vector of NaN or infinity, and for a list that is the mean of its items alone (examples.own = 0). Those
+ * are the last rows; sptx_run_vector_rows() counts the others. */
+enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out);
+uint64_t sptx_run_vector_rows(const struct sptx_run *run);
+/* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
 /* The k rows most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
  * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. */

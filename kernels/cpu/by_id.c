@@ -104,7 +104,6 @@ static int update_rows(void *context, unsigned worker) {
     struct cpu_memo memo = {0};
     struct cpu_row_set set = own_rows(call, worker);
     struct cpu_named_row row;
-    if (cpu_grow_gradient(scratch, request->table->spec.layout.span)) return -1;
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         cpu_sum_places(&row, request->values, call->dim, call->dim, scratch->gradient);
         if (row.places > 1 && constants.clip > 0)
@@ -115,8 +114,12 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
+/* All memory is there before a row changes: an update is whole, or none. */
 int cpu_rows_update(struct backend *backend, const struct rows_request *request) {
-    return cpu_grow_keys(&backend->shared, request->count) || run(backend, request, update_rows) ? -1 : 0;
+    if (cpu_grow_keys(&backend->shared, request->count)) return -1;
+    for (unsigned i = 0; i < pool_threads(backend->pool); i++)
+        if (cpu_grow_gradient(&backend->scratch[i], request->table->spec.layout.span)) return -1;
+    return run(backend, request, update_rows);
 }
 
 /* ---- view ---- */

@@ -117,7 +117,8 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
     return 0;
 }
 
-/* Whole huge pages: a mapping that is longer by one, so that it can be aligned, and whose ends are given back. NULL where the system refuses. */
+/* Whole huge pages: a mapping that is longer by one, so that it can be aligned, and whose ends are given back. NULL where the
+ * system refuses. */
 static char *map_huge(uint64_t bytes) {
     void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;

@@ -90,7 +90,7 @@ const struct command commands[] = {
      "  --query=target      which table the word's vector comes from: target, context, their sum, or normsum (each of\n"
      "                      unit length first)\n"
      "  --among=target      which table is searched, likewise\n"
-     "  --titles=FILE       lines of id <TAB> title: titles are printed in the place of ids, and WORD may be one\n"
+     "  --titles=FILE       lines of id <TAB> title: the title of each id as a last column, and WORD may be one\n"
      "\n"
      "A word that begins with -- is given behind a lone --. Lists with rows of their own (examples.mode = user) are words of\n"
      "the target table: list:NAME; with examples.own = 0 they have none.\n" DEVICE_HELP},

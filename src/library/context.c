@@ -12,13 +12,13 @@ const char *sptx_version(void) {
 }
 
 void enter(struct sptx_context *context) {
-    context->before = report_use(context->report);
+    if (!context->calls++) context->before = report_use(context->report);
     report_clear();
 }
 
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
-    report_use(context->before);
+    if (!--context->calls) report_use(context->before);
     if (!result) return SPTX_OK;
     return code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }

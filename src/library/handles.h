@@ -17,6 +17,7 @@
 struct sptx_context {
     struct report *report;    /* sentences of this context's calls */
     struct report *before;    /* the sink of the thread that calls, while a call runs */
+    unsigned calls;           /* that run, one in the other: a progress callback may call, too */
     struct pool *pool;        /* fills, loads and saves tables */
     const struct backend_ops *ops;
     struct backend *backend;  /* NULL where opening failed */

@@ -8,9 +8,10 @@
 #include <string.h>
 
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **out) {
-    if (!context || !out) return SPTX_USAGE;
-    *out = NULL;
+    if (!context) return SPTX_USAGE;
     enter(context);
+    if (!out) return leave(context, fail_usage("a run is opened into a pointer; it is NULL"));
+    *out = NULL;
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     if (!path || !*path) return leave(context, fail_usage("a run is opened by its path; none was given"));
     struct sptx_run *run = mem_zalloc(1, sizeof *run, "a run");
@@ -56,8 +57,9 @@ uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row) {
 }
 
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row) {
-    if (!run || !word || !row) return SPTX_USAGE;
+    if (!run) return SPTX_USAGE;
     enter(run->context);
+    if (!word || !row) return leave(run->context, fail_usage("a word and a place for its row are wanted; one is NULL"));
     int64_t found = vocab_find(&run->model.vocab, word, strlen(word));
     if (found >= 0) {
         *row = (uint64_t)found;
@@ -69,8 +71,9 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
 }
 
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *out) {
-    if (!run || !out) return SPTX_USAGE;
+    if (!run) return SPTX_USAGE;
     enter(run->context);
+    if (!out) return leave(run->context, fail_usage("the view is NULL"));
     if (out->size < sizeof *out)
         return leave(run->context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
     int target = table && !strcmp(table, "target"), context = table && !strcmp(table, "context");
@@ -84,6 +87,29 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
                               .stride = npy->record,
                               .dim = run->model.dim};
     return leave(run->context, 0);
+}
+
+uint64_t sptx_run_vector_rows(const struct sptx_run *run) {
+    return run ? model_view_rows(&run->model, VIEW_TARGET) : 0;
+}
+
+/* A row with a vector: one that is there, and no list that is the mean of its items alone. */
+static int check_row(const struct model *model, uint64_t row) {
+    if (row >= model->rows) return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
+    return model_check_row(model, row);
+}
+
+enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (count && (!table || !out))
+        return leave(run->context, fail_usage("a table and a place for vectors are wanted; one is NULL"));
+    int view = count ? model_view_named(table) : VIEW_TARGET, result = view < 0 ? -1 : 0;
+    for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
+        uint64_t row = rows ? rows[i] : i;
+        result = check_row(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
+    }
+    return leave(run->context, result);
 }
 
 /* ---- nearest ---- */
@@ -191,6 +217,8 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
             return leave(run->context, fail_usage("starts fall from %" PRIu64 " to %" PRIu64 " at list %" PRIu64, starts[i],
                                                   starts[i + 1], i));
     if (seen > 1) return leave(run->context, fail_usage("seen = %u is neither 0 nor 1", seen));
+    for (uint64_t i = starts[0]; i < starts[count]; i++)
+        if (items[i] < run->model.rows && model_check_row(&run->model, items[i])) return leave(run->context, -1);
     if (open_lists(run, score)) return leave(run->context, -1);
     return leave(run->context, list_scores_ask(&run->lists, &question, take_answer, &recommending));
 }

@@ -96,7 +96,8 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
                                   .directory = o->directory ? o->directory : "."};
     if (read_rule(&out->rule, fixed, o)) return -1;
     if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))
-        return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M", o->init ? o->init : "NULL");
+        return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
+                          o->init ? o->init : "NULL");
     if (!(table_init_reach(&out->init) <= FLT_MAX))
         return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init),
                           (double)FLT_MAX);
@@ -137,9 +138,10 @@ static int open_table(struct sptx_table *table, const struct sptx_table_options 
 
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
                                  struct sptx_table **out) {
-    if (!context || !out) return SPTX_USAGE;
-    *out = NULL;
+    if (!context) return SPTX_USAGE;
     enter(context);
+    if (!out) return leave(context, fail_usage("a table is opened into a pointer; it is NULL"));
+    *out = NULL;
     struct sptx_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return leave(context, -1);
     table->context = context;
@@ -212,10 +214,11 @@ static const struct record_field *find_field(const struct sptx_table *table, con
 }
 
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, struct sptx_view *out) {
-    if (!table || !out) return SPTX_USAGE;
+    if (!table) return SPTX_USAGE;
     struct sptx_context *context = table->context;
     const struct table_spec *spec = &table->table.spec;
     enter(context);
+    if (!out) return leave(context, fail_usage("the view is NULL"));
     if (out->size < sizeof *out)
         return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
     const struct record_field *field = find_field(table, name);

@@ -23,7 +23,9 @@ static int hear(void *user, const struct trainer_report *report) {
                                  .words_per_second = report->words_per_second,
                                  .pairs_per_second = report->pairs_per_second,
                                  .seconds = report->seconds};
-    return listener->progress(listener->user, &told);
+    int stop = listener->progress(listener->user, &told);
+    report_clear(); /* what a call of the callback failed with is not why training ends */
+    return stop;
 }
 
 /* "section.key=value" as the command line has it. */

@@ -49,6 +49,34 @@ static int check_range(int rule, const char *option, double value, double least,
     return fail_usage("%s: %s = %g is not between %g and %g", names[rule], option, value, least, most);
 }
 
+enum { ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW, ALL_ADAMS = ADAMS | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
+
+int rules_has(int rule, const char *option) {
+    static const struct {
+        const char *option;
+        unsigned rules;
+    } some[] = {{"momentum", 1 << RULE_SGD | 1 << RULE_RMSPROP},
+                {"nesterov", 1 << RULE_SGD},
+                {"lr_decay", 1 << RULE_ADAGRAD},
+                {"initial_accumulator", 1 << RULE_ADAGRAD},
+                {"rho", 1 << RULE_ADADELTA},
+                {"centered", 1 << RULE_RMSPROP},
+                {"alpha", 1 << RULE_RMSPROP | 1 << RULE_ASGD},
+                {"beta1", ALL_ADAMS},
+                {"beta2", ALL_ADAMS},
+                {"amsgrad", ADAMS},
+                {"lambd", 1 << RULE_ASGD},
+                {"t0", 1 << RULE_ASGD},
+                {"eta_minus", 1 << RULE_RPROP},
+                {"eta_plus", 1 << RULE_RPROP},
+                {"step_min", 1 << RULE_RPROP},
+                {"step_max", 1 << RULE_RPROP},
+                {"weight_decay", ~(1u << RULE_SPARSE_ADAM | 1u << RULE_RPROP)}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (!strcmp(some[i].option, option)) return some[i].rules >> rule & 1;
+    return 1;
+}
+
 int rules_check(const struct rule_options *o) {
     const struct {
         const char *option;
@@ -71,10 +99,12 @@ int rules_check(const struct rule_options *o) {
                   {"step_max", o->step_max, 0, 1e6},
                   {"clip", o->clip, 0, 1e9}};
     for (unsigned i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (check_range(o->rule, ranges[i].option, ranges[i].value, ranges[i].least, ranges[i].most)) return -1;
+        if (rules_has(o->rule, ranges[i].option) &&
+            check_range(o->rule, ranges[i].option, ranges[i].value, ranges[i].least, ranges[i].most)) return -1;
     if (o->rule == RULE_SGD && o->nesterov && o->momentum == 0) return fail_usage("sgd: nesterov needs a momentum above 0");
-    if (o->rule == RULE_SPARSE_ADAM && o->weight_decay != 0)
-        return fail_usage("sparse_adam: weight_decay = %g, but it has none, as in PyTorch; use adam", o->weight_decay);
+    if (!rules_has(o->rule, "weight_decay") && o->weight_decay != 0)
+        return fail_usage("%s: weight_decay = %g, but it has none, as in PyTorch; use %s", names[o->rule], o->weight_decay,
+                          o->rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
     if (o->rule == RULE_RPROP && o->step_min > o->step_max)
         return fail_usage("rprop: step_min = %g is above step_max = %g", o->step_min, o->step_max);
     if (rule_counts(o) && o->rule != RULE_ADAGRAD && o->rule != RULE_ASGD && (o->beta1 == 1 || o->beta2 == 1))

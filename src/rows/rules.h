@@ -10,7 +10,11 @@ int rules_named(const char *name);
 /* Every option at PyTorch's default for this rule. */
 struct rule_options rules_defaults(int rule);
 
-/* Whether these options can work together: 0, or -1 after fail_usage(), whose sentence names the rule and the option. */
+/* Whether a rule reads the option of this name ("beta1"). */
+int rules_has(int rule, const char *option);
+
+/* Whether these options can work together; those that the rule does not read may be anything. 0, or -1 after fail_usage(), whose
+ * sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

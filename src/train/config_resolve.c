@@ -163,10 +163,9 @@ static int check_optimizer(const struct config *c) {
     if (adam && (c->optimizer_beta1 == 1 || c->optimizer_beta2 == 1))
         return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1",
                     c->optimizer_beta1, c->optimizer_beta2, rule);
-    if (c->optimizer_rule == RULE_SPARSE_ADAM && c->optimizer_weight_decay != 0)
-        return fail(
-            "optimizer.weight_decay = %g: sparse-adam has no weight decay, as in PyTorch; set it to 0, or use adam",
-            c->optimizer_weight_decay);
+    if (!rules_has(c->optimizer_rule, "weight_decay") && c->optimizer_weight_decay != 0)
+        return fail("optimizer.weight_decay = %g: %s has no weight decay, as in PyTorch; set it to 0, or use %s",
+                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
         return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
                     c->optimizer_step_max);
@@ -229,34 +228,18 @@ static int check_train(const struct config *c) {
 /* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
  * anew. */
 static int warn_without_effect(const struct config *config) {
-    enum { ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW, ALL_ADAMS = ADAMS | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
-    static const struct {
-        const char *key;
-        unsigned rules;
-    } options[] = {{"momentum", 1 << RULE_SGD | 1 << RULE_RMSPROP},
-                   {"nesterov", 1 << RULE_SGD},
-                   {"lr_decay", 1 << RULE_ADAGRAD},
-                   {"initial_accumulator", 1 << RULE_ADAGRAD},
-                   {"rho", 1 << RULE_ADADELTA},
-                   {"centered", 1 << RULE_RMSPROP},
-                   {"beta1", ALL_ADAMS},
-                   {"beta2", ALL_ADAMS},
-                   {"amsgrad", ADAMS},
-                   {"lambd", 1 << RULE_ASGD},
-                   {"t0", 1 << RULE_ASGD},
-                   {"eta_minus", 1 << RULE_RPROP},
-                   {"eta_plus", 1 << RULE_RPROP},
-                   {"step_min", 1 << RULE_RPROP},
-                   {"step_max", 1 << RULE_RPROP}};
+    static const char *const options[] = {"momentum", "nesterov", "lr_decay", "initial_accumulator", "rho",
+                                          "centered", "beta1",    "beta2",    "amsgrad",             "lambd",
+                                          "t0",       "eta_minus", "eta_plus", "step_min",           "step_max"};
     static atomic_uint warned;
     struct config defaults;
     int result = config_init(&defaults);
     const char *rule = config_choice_name("optimizer", "rule", config->optimizer_rule);
     for (size_t i = 0; !result && i < sizeof options / sizeof *options; i++) {
         char now[CONFIG_BYTES], usual[CONFIG_BYTES];
-        const struct config_key *key = config_find_key("optimizer", options[i].key);
+        const struct config_key *key = config_find_key("optimizer", options[i]);
         const char *value = config_text_of(config, key, now);
-        if (options[i].rules >> config->optimizer_rule & 1 || !strcmp(value, config_text_of(&defaults, key, usual)))
+        if (rules_has(config->optimizer_rule, options[i]) || !strcmp(value, config_text_of(&defaults, key, usual)))
             continue;
         if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
             warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);

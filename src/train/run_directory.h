@@ -39,8 +39,8 @@ void run_directory_close(struct run_directory *run);
 /* 1: it holds checkpoints of an older run, whole or not; 0: none; -1 after fail(). */
 int run_directory_has_run(const struct run_directory *run);
 
-/* Makes space for a new run, whose checkpoints take `bytes`. An older run's checkpoints stay until the new run has one; with `now` they
- * go at once. Refuses where there is no space for both. What a run left that has no checkpoint goes. */
+/* Makes space for a new run, whose checkpoints take `bytes`. An older run's checkpoints stay until the new run has one; with
+ * `now` they go at once. Refuses where there is no space for both. What a run left that has no checkpoint goes. */
 int run_directory_begin(struct run_directory *run, int now, uint64_t bytes);
 
 /* Before anything is written: 0 where the directory is where it was; 1 where it was moved, and path and place are its new ones;

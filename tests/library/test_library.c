@@ -136,6 +136,33 @@ static void options_that_cannot_work_are_named(void **state) {
     sptx_close(context);
 }
 
+/* But for weight_decay, without which a model is another. */
+static void options_that_a_rule_does_not_have_are_ignored(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = 5, options.dim = 4, options.optimizer = "sgd";
+    options.beta1 = 7, options.eta_plus = 0.5, options.rho = -3, options.lr_decay = INFINITY;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_OK);
+    sptx_table_close(table);
+    assert_int_equal(sptx_table_open(context, &options, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "opened into a pointer"));
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = 5, options.dim = 4, options.weight_decay = 0.5;
+    static const char *const without[] = {"sparse_adam", "rprop"};
+    for (int i = 0; i < 2; i++) {
+        options.optimizer = without[i];
+        assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
+        assert_non_null(strstr(sptx_error(context), "weight_decay = 0.5, but it has none"));
+    }
+    options.optimizer = "adam";
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_OK);
+    assert_int_equal(sptx_table_view(table, "weights", NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "the view is NULL"));
+    sptx_close(context);
+}
+
 static void a_table_larger_than_the_memory_is_refused(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
@@ -437,6 +464,7 @@ int main(void) {
         cmocka_unit_test(a_failed_open_says_why),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(options_that_cannot_work_are_named),
+        cmocka_unit_test(options_that_a_rule_does_not_have_are_ignored),
         cmocka_unit_test(a_table_larger_than_the_memory_is_refused),
         cmocka_unit_test(an_older_programs_options_are_enough),
         cmocka_unit_test(rows_come_in_the_order_of_their_ids),

@@ -17,6 +17,8 @@
 struct heard {
     int times, stop_after;
     double last_done;
+    struct sptx_context *context; /* asked something wrong in the middle of training */
+    const char *remove;           /* a shell's command, once */
 };
 
 static int hear(void *user, const struct sptx_progress *progress) {
@@ -24,6 +26,13 @@ static int hear(void *user, const struct sptx_progress *progress) {
     assert_int_equal(progress->size, sizeof *progress);
     assert_true(progress->done >= heard->last_done);
     heard->last_done = progress->done;
+    if (heard->context) {
+        struct sptx_run *run;
+        assert_int_equal(sptx_run_open(heard->context, "/nonexistent", &run), SPTX_FAILED);
+        assert_non_null(strstr(sptx_error(heard->context), "/nonexistent"));
+    }
+    if (heard->remove) assert_int_equal(system(heard->remove), 0);
+    heard->remove = NULL;
     return ++heard->times == heard->stop_after;
 }
 
@@ -58,6 +67,37 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
 }
 
+/* What is copied is what is mapped where no list has a row; every wrong call has its own sentence. */
+static void vectors(struct sptx_context *context, struct sptx_run *run) {
+    const uint64_t wanted[] = {6, 0, 6}, past[] = {7};
+    float rows[7 * 16], some[3 * 16];
+    struct sptx_view view = {.size = sizeof view};
+    assert_int_equal(sptx_run_vector_rows(run), 7);
+    assert_int_equal(sptx_run_vector_rows(NULL), 0);
+    for (int context_table = 0; context_table < 2; context_table++) {
+        const char *table = context_table ? "context" : "target";
+        assert_int_equal(sptx_run_view(run, table, &view), SPTX_OK);
+        assert_int_equal(sptx_run_vectors(run, table, NULL, 7, rows), SPTX_OK);
+        assert_int_equal(sptx_run_vectors(run, table, wanted, 3, some), SPTX_OK);
+        for (int i = 0; i < 7; i++) assert_memory_equal(rows + i * 16, (const char *)view.data + i * view.stride, 64);
+        for (int i = 0; i < 3; i++) assert_memory_equal(some + i * 16, rows + wanted[i] * 16, 64);
+    }
+    assert_int_equal(sptx_run_vectors(run, "sum", NULL, 1, some), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, NULL, NULL, 0, NULL), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, "both", NULL, 1, some), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "'both' is not a table"));
+    assert_int_equal(sptx_run_vectors(run, "sum", past, 1, some), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "7 is no row of a run of 7"));
+    assert_int_equal(sptx_run_vectors(run, "sum", NULL, 1, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "one is NULL"));
+    assert_int_equal(sptx_run_find(run, NULL, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "a word and a place"));
+    assert_int_equal(sptx_run_view(run, "target", NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "the view is NULL"));
+    assert_int_equal(sptx_run_open(context, "run", NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "into a pointer"));
+}
+
 static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     char directory[] = "/tmp/sptx-library.XXXXXX", text[64], corpus[96], run_dir[64];
     assert_non_null(mkdtemp(directory));
@@ -71,7 +111,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
                               "train.epochs=3", "train.report_seconds=0.01", "examples.subsample=0", "optimizer.rule=adagrad", "optimizer.lr=0.05"};
     enum { COUNT = sizeof settings / sizeof *settings };
     struct sptx_context *context = open_cpu(2);
-    struct heard heard = {.stop_after = 2};
+    struct heard heard = {.stop_after = 2, .context = context};
     const char *wrong[] = {"model.dimm=3"}, *none[] = {"model.dim"};
     assert_int_equal(sptx_train(context, NULL, wrong, 1, 0, NULL, NULL), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "dimm"));
@@ -109,10 +149,17 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     }
     assert_int_equal(sptx_run_view(run, "both", &view), SPTX_USAGE);
     recommends(context, run, row);
+    vectors(context, run);
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
-    sptx_close(context);
     char command[64];
+    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* training says so, whatever the callback met before */
+    heard = (struct heard){.context = context, .remove = command};
+    assert_int_equal(system(command), 0);
+    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_FAILED);
+    assert_null(heard.remove);
+    if (!strstr(sptx_error(context), "removed while a run trained in it")) fail_msg("%s", sptx_error(context));
+    sptx_close(context);
     snprintf(command, sizeof command, "rm -rf %s", directory);
     assert_int_equal(system(command), 0);
 }

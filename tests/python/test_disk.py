@@ -57,6 +57,11 @@ def test_files_that_are_no_tables_are_refused(cpu, tmp_path):
         for optimizer in ("adam", "none"):
             with pytest.raises(sptx.Error, match=name):
                 sptx.Table.load(tmp_path / name, optimizer, device=cpu)
+    for name, shape in (("norows", (0, 4)), ("nocolumns", (4, 0)), ("wide", (2, 5000))):
+        numpy.save(tmp_path / (name + ".npy"), numpy.zeros(shape, numpy.float32))
+        for optimizer in ("adam", "none"):
+            with pytest.raises(sptx.Error, match=name):
+                sptx.Table.load(tmp_path / (name + ".npy"), optimizer, device=cpu)
     for name, array in (("cube", floats(2, 2, 2)), ("line", floats(3)), ("doubles", numpy.ones((2, 2))),
                         ("pickled", numpy.array([{}])), ("none", floats(0, 4))):
         numpy.save(tmp_path / (name + ".npy"), array)

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -72,6 +73,66 @@ def test_vectors_by_word(run):
     for wrong, kind in ((3, TypeError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
         with pytest.raises(kind):
             run.vector(wrong)
+
+
+def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
+    for table in ("target", "context", "sum", "normsum"):
+        subprocess.run([program, "export", trained, "--format=npy", f"--out={tmp_path}/{table}.npy", f"--table={table}"], check=True,
+                       capture_output=True)
+        assert numpy.array_equal(run.vectors(table=table), numpy.load(tmp_path / f"{table}.npy"))
+    words = [run.words[3], run.words[0], run.words[3]]
+    assert numpy.array_equal(run.vectors(iter(words)), run.target[[3, 0, 3]]) and run.vectors([]).shape == (0, 6)
+    for wrong, kind in (("sin", TypeError), ([3], TypeError), (["never-seen"], KeyError)):
+        with pytest.raises(kind):
+            run.vectors(wrong)
+    for table, kind in (("both", ValueError), (3, TypeError), ("\ud800", ValueError)):
+        with pytest.raises(kind, match="table"):
+            run.vectors(words, table)
+
+
+@pytest.mark.parametrize("own", [1, 0.5, 0])
+def test_lists_with_rows_of_their_own(program, tmp_path, own):
+    """Items are trained as contexts alone, but where they make up their lists' rows: what the program says is said here."""
+    draw = random.Random(1)
+    (tmp_path / "lists.txt").write_text("".join(
+        "list%d %s\n" % (i, " ".join("i%d" % item for item in draw.sample(range(40), 6))) for i in range(60)))
+    path = tmp_path / "run"
+    subprocess.run([program, "train", f"--corpus.path={tmp_path}/lists.txt", "--corpus.format=lists", "--model.dim=8", "--train.epochs=3",
+                    "--device.backend=cpu", f"--examples.own={own}", f"--run.dir={path}"], check=True, capture_output=True)
+
+    def said(word):
+        lines = subprocess.run([program, "nearest", path, word, "--k=5", "--device.backend=cpu"], check=True, capture_output=True,
+                               text=True).stdout
+        return [tuple(line.split("\t")) for line in lines.splitlines()]
+
+    subprocess.run([program, "export", path, "--format=npy", f"--out={tmp_path}/all.npy"], check=True, capture_output=True)
+    exported = numpy.load(tmp_path / "all.npy")
+    with sptx.Run(path, device="cpu") as run:
+        for word in ["i1", "i7"] + ["list:list9"] * (own > 0):
+            assert [(near, "%.6f" % score) for near, score in run.nearest(word, k=5)] == said(word)
+        vectors = run.vectors()
+        assert len(vectors) == (len(run) if own else len(run) - 60) and numpy.array_equal(vectors, exported[:len(vectors)])
+        assert numpy.array_equal(run.vector("i1"), (run.context if own == 1 else run.target)[run.row("i1")])
+        if not own:
+            for call in (lambda: run.nearest("list:list9"), lambda: run.vector("list:list9"), lambda: run.recommend(["list:list9"])):
+                with pytest.raises(sptx.Error, match="has no row"):
+                    call()
+
+
+def test_a_run_that_is_closed_meanwhile_stays_open_for_its_calls(trained):
+    for read in (lambda run: run.counts, lambda run: run.words[:], lambda run: run.vectors(), lambda run: run.nearest(word)):
+        for _ in range(20):
+            run = sptx.Run(trained, device="cpu")
+            word = run.words[0]
+            threads = [threading.Thread(target=run.close)]
+            for thread in threads:
+                thread.start()
+            try:
+                read(run)
+            except ValueError as error:
+                assert "closed" in str(error)
+            for thread in threads:
+                thread.join()
 
 
 def test_nearest_is_cosine(run):

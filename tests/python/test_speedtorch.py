@@ -1,5 +1,7 @@
 """SpeedTorch's names on the CPU, beside the same taking of turns written with plain tensors."""
 
+import errno
+import os
 import subprocess
 import sys
 import warnings
@@ -183,6 +185,23 @@ def test_saved_and_loaded(tmp_path):
         switcher.loadCupy(tmp_path / "text.npy")
     with pytest.raises(FileNotFoundError):
         switcher.saveCupy(tmp_path / "no" / "folder")
+
+
+def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
+    """A write into a mapped file whose disk is full would: so the space is asked for first."""
+    def full(file, start, size):
+        assert start == 0 and size == os.fstat(file).st_size > 4 * TOTAL * DIM
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
+    switcher.zerosInit()
+    switcher.saveCupy(tmp_path / "rows.npy")
+    before = (tmp_path / "rows.npy").read_bytes()
+    switcher.uniformDistributionInit(-1, 1)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space"):
+        switcher.saveCupy(tmp_path / "rows.npy")
+    assert [item.name for item in tmp_path.iterdir()] == ["rows.npy"] and (tmp_path / "rows.npy").read_bytes() == before
 
 
 def test_a_collection_must_be_there():

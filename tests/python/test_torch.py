@@ -251,9 +251,34 @@ def test_padding_gives_zeros_and_is_not_updated(table):
             assert not emb(torch.tensor(4)).any()
         emb(torch.tensor([4])).sum().backward()
     assert numpy.array_equal(table.fetch(4), known_rows(10, 3)[4]) and table.fetch(1)[0] == 1 - 2
-    for wrong, kind in ((10, ValueError), (-11, ValueError), (1.5, TypeError), (True, TypeError)):
+    assert sptx.torch.Embedding(table, padding_idx=numpy.int64(-1)).padding_idx == 9
+    for wrong, kind in ((10, ValueError), (-11, ValueError), (1.5, TypeError), (True, TypeError), (numpy.float32(1), TypeError)):
         with pytest.raises(kind, match="padding_idx"):
             sptx.torch.Embedding(table, padding_idx=wrong)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_padding_past_a_small_type_is_no_other_row(dtype):
+    with sptx.Table(70000, 4, lr=1.0, device="cpu", init="normal 0 1") as table:
+        for padding in (300, 65536 + 44):  # 44 in eight and in sixteen bits
+            before = table.fetch([44, 45])
+            emb = sptx.torch.Embedding(table, padding_idx=padding)
+            rows = emb(torch.tensor([44, 45], dtype=dtype))
+            assert numpy.array_equal(rows.detach().numpy(), before)
+            rows.sum().backward()
+            assert numpy.array_equal(table.fetch([44, 45]), before - 1)
+
+
+@pytest.mark.parametrize("ids", [[], [[3, 1]], 4, numpy.arange(6)[::-1], numpy.array([3, 9], numpy.uint16), range(3),
+                                 numpy.array([3, 9], numpy.uint64), numpy.array([3, 9], ">i4"), numpy.zeros((0, 2), numpy.int8)])
+def test_a_module_takes_what_a_table_takes(table, emb, ids):
+    wanted = table.fetch(ids)
+    emb.prefetch(ids)
+    rows = emb(ids)
+    assert isinstance(rows, torch.Tensor) and numpy.array_equal(rows.detach().numpy(), wanted)
+    rows.sum().backward()
+    with pytest.raises(TypeError, match="ids are"):
+        emb(numpy.array([1.5]))
 
 
 def test_a_module_says_what_it_is(table, emb):

@@ -23,6 +23,13 @@ def test_what_is_computed_from_weights_is_plain(table):
     assert numpy.linalg.norm(weights) > 0
 
 
+def test_a_part_knows_its_first_row(table):
+    weights = table.weights
+    assert weights[4:].first == 4 and weights[4:][2:].first == 6 and weights[:, 1:].first == 0 and weights[3:, 2:].first == 3
+    assert weights[::-1].first == 9 and weights[2::3].first == 2 and weights[5].first == 5
+    assert weights[4:].copy().first == 0 and weights[[4, 5]].first == 0
+
+
 def test_views_outlive_the_table(cpu):
     table = sptx.Table(2000, 64, "adam", device=cpu)
     weights, part, state = table.weights, table.weights[100:200], table.state["exp_avg"]

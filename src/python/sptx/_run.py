@@ -93,12 +93,17 @@ class Run:
     @property
     def counts(self) -> Any:
         """How often the corpus has each word, uint64 [words]."""
-        run = self._open().pointer
-        return numpy.fromiter((library.sptx_run_count(run, row) for row in range(len(self))), numpy.uint64, len(self))
+        handle = self._open()
+        counts = (library.sptx_run_count(handle.pointer, row) for row in range(len(self)))
+        return numpy.fromiter(counts, numpy.uint64, len(self))
 
     @property
     def target(self) -> Rows:
-        """The target vectors in place, [words x dim]: what one usually means by the words' vectors. Read-only."""
+        """The target vectors in place, [words x dim]: what one usually means by the words' vectors. Read-only.
+
+        Where lists have rows of their own (examples.mode = user, which lists and pairs are trained with by themselves), items
+        are trained as contexts, and their target rows are what they began as: take vectors() there.
+        """
         return self._view("target")
 
     @property
@@ -120,17 +125,38 @@ class Run:
         return found.value
 
     def vector(self, word: str) -> Any:
-        """A copy of a word's target vector, float32 [dim]. KeyError where it is none."""
-        return numpy.array(self.target[self.row(word)], numpy.float32)
+        """A copy of a word's vector, float32 [dim], as vectors() has it. KeyError where it is none."""
+        return self.vectors([word])[0]
+
+    def vectors(self, words: Optional[Iterable[str]] = None, table: str = "target") -> Any:
+        """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
+
+            run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
+
+        words: None: all that have one, by row. table: "target", "context", their "sum", or "normsum" (each of unit length
+        first). Where lists have rows of their own (examples.mode = user), a list is trained as a target alone and an item, but
+        with examples.own below 1, as a context alone: that vector stands for it in every table. With examples.own = 0 lists
+        have none: they are the last words, and sptx.Error is raised for them.
+        """
+        if isinstance(words, (str, bytes)):
+            raise TypeError("words are several, as a list of str; %r is one" % (words,))
+        if not isinstance(table, str):
+            raise TypeError("a table is a str, not a %s" % type(table).__name__)
+        handle = self._open()
+        rows = None if words is None else numpy.array([self.row(word) for word in words], numpy.uint64)
+        count = int(library.sptx_run_vector_rows(handle.pointer)) if rows is None else len(rows)
+        out = numpy.empty((count, self.dim), numpy.float32)
+        self._context.call(library.sptx_run_vectors, handle.pointer, table.encode("utf-8", "replace"),
+                           None if rows is None else rows.ctypes.data, count, out.ctypes.data)
+        return out
 
     def nearest(self, query: Any, k: int = 10) -> List[Tuple[str, float]]:
-        """The k words whose target vectors are most similar by cosine, best first, with the similarities.
+        """The k words whose vectors are most similar by cosine, best first, with the similarities.
 
         query: a word, which is not among the results (KeyError where it is none), or a vector [dim].
         """
         if isinstance(query, str):
-            row = self.row(query)
-            rows, scores = self.search(self.target[row:row + 1], k, numpy.array([row]))
+            rows, scores = self.search(self.vectors([query]), k, numpy.array([self.row(query)]))
         else:
             rows, scores = self.search(numpy.asarray(query)[None], k)
         return [(self._word(int(row)), float(score)) for row, score in zip(rows[0], scores[0]) if row != NONE]
@@ -196,12 +222,14 @@ class Run:
         return [(self._word(int(row)), float(value)) for row, value in zip(rows, scores) if row != NONE]
 
     def to_gensim(self) -> Any:
-        """The target vectors as gensim.models.KeyedVectors, with the words' counts. Needs gensim; copies the vectors."""
+        """The words' vectors() as gensim.models.KeyedVectors, with the words' counts. Needs gensim; copies the vectors."""
         from gensim.models import KeyedVectors
 
         vectors = KeyedVectors(self.dim)
-        vectors.add_vectors(list(self.words), numpy.array(self.target))
-        for word, count in zip(self.words, self.counts):
+        values = self.vectors()
+        words = self.words[:len(values)]
+        vectors.add_vectors(words, values)
+        for word, count in zip(words, self.counts):
             vectors.set_vecattr(word, "count", int(count))
         return vectors
 
@@ -211,11 +239,12 @@ class Run:
         """
         import pyarrow
 
-        values = pyarrow.array(numpy.ascontiguousarray(self.target).reshape(-1))
+        values = self.vectors()
+        words = self.words[:len(values)]
         return pyarrow.table({
-            "word": pyarrow.array([word.encode("utf-8", "replace").decode() for word in self.words], pyarrow.string()),
-            "count": pyarrow.array(self.counts),
-            "vector": pyarrow.FixedSizeListArray.from_arrays(values, self.dim),
+            "word": pyarrow.array([word.encode("utf-8", "replace").decode() for word in words], pyarrow.string()),
+            "count": pyarrow.array(self.counts[:len(values)]),
+            "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values.reshape(-1)), self.dim),
         })
 
     def close(self) -> None:
@@ -255,8 +284,9 @@ class Run:
         return rows_of(handle, view, None, writable=False)
 
     def _word(self, row: int) -> str:
+        handle = self._open()  # a local: a run that is closed meanwhile stays open until the word is read
         length = ctypes.c_uint64()
-        word = library.sptx_run_word(self._open().pointer, row, ctypes.byref(length))
+        word = library.sptx_run_word(handle.pointer, row, ctypes.byref(length))
         return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
 
     def _find(self, word: str, found: Any = None) -> Optional[str]:

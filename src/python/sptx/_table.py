@@ -128,7 +128,8 @@ class Table:
     @property
     def lr(self) -> float:
         """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
-        return float(library.sptx_table_lr(self._open().pointer))
+        handle = self._open()  # a local, here and below: what is closed meanwhile stays open for the call
+        return float(library.sptx_table_lr(handle.pointer))
 
     @lr.setter
     def lr(self, lr: float) -> None:
@@ -138,7 +139,8 @@ class Table:
     @property
     def steps(self) -> int:
         """Calls of update() so far: what bias corrections count with count_rows=False. Set it after loading, to go on."""
-        return int(library.sptx_table_steps(self._open().pointer))
+        handle = self._open()
+        return int(library.sptx_table_steps(handle.pointer))
 
     @steps.setter
     def steps(self, steps: int) -> None:
@@ -259,7 +261,8 @@ class Table:
 
     def _look(self, field: str) -> _library.View:
         view = _library.View(size=ctypes.sizeof(_library.View))
-        self._context.call(library.sptx_table_view, self._open().pointer, field.encode(), ctypes.byref(view))
+        handle = self._open()
+        self._context.call(library.sptx_table_view, handle.pointer, field.encode(), ctypes.byref(view))
         return view
 
     # ---- disk ----
@@ -296,7 +299,8 @@ class Table:
             elif optimizer == "none":
                 table._store_all(_mapped(path)["weights"])
             else:
-                table._context.call(library.sptx_table_load, table._open().pointer, where)
+                handle = table._open()
+                table._context.call(library.sptx_table_load, handle.pointer, where)
         except BaseException:
             table.close()
             raise
@@ -352,6 +356,9 @@ def _fields(table: Any) -> Any:
         index += 1
 
 
+MOST_ROWS, MOST_COLUMNS = 4294967294, 4096
+
+
 def check_header(file: Any, path: Any) -> None:
     """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
     start = file.read(12)
@@ -375,9 +382,11 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
     if there != told:  # before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
     if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
-        return shape[0], (dtype["weights"].shape or (1,))[0], dtype.names
-    if dtype == numpy.float32 and len(shape) == 2:
-        return shape[0], shape[1], ()
+        shape, fields = shape + (dtype["weights"].shape or (1,)), dtype.names
+    else:
+        fields = () if dtype == numpy.float32 else None
+    if fields is not None and len(shape) == 2 and 0 < shape[0] <= MOST_ROWS and 0 < shape[1] <= MOST_COLUMNS:
+        return int(shape[0]), int(shape[1]), fields
     raise Error("'%s' is no table: it holds %s of the shape %s" % (os.fspath(path), dtype, shape))
 
 

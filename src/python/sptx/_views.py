@@ -32,11 +32,20 @@ class Rows(numpy.ndarray):
     give it `records`, and index them there: jax.dlpack.from_dlpack(table.weights.records)[ids, :dim].
     """
 
-    first: int = 0
+    _origin: Optional[Tuple[int, int, range]] = None  # the rows that lie on the host: address, bytes between two, numbers
     _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
     _gpu: Optional[int] = None
     _owner: Optional[Handle] = None  # whose calls are waited for before a GPU's library looks
     _records: Any = None  # how to make them
+
+    @property
+    def first(self) -> int:
+        """The table's row at index 0, of a part of the rows, too; 0 of a copy."""
+        if self._origin is None:
+            return 0
+        address, stride, rows = self._origin
+        at = (self.__array_interface__["data"][0] - address) // stride
+        return rows[at] if 0 <= at < len(rows) else 0
 
     @property
     def records(self) -> "Rows":
@@ -49,7 +58,7 @@ class Rows(numpy.ndarray):
 
     def __array_finalize__(self, other: Any) -> None:
         if isinstance(other, Rows) and not self.flags.owndata:  # a part; a copy's memory is its own
-            self._range, self._gpu, self._owner = other._range, other._gpu, other._owner
+            self._range, self._gpu, self._owner, self._origin = other._range, other._gpu, other._owner, other._origin
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = numpy.asarray(array)
@@ -101,7 +110,8 @@ def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True,
     records do."""
     def over(columns: int) -> Rows:
         rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
-        rows.first = view.first
+        if view.rows:
+            rows._origin = view.data, view.stride, range(view.first, view.first + view.rows)
         if view.cuda and gpu is not None:
             rows._range, rows._gpu, rows._owner = (view.data, view.data + view.rows * view.stride), gpu, owner
         return rows

@@ -7,12 +7,15 @@
     optimizer.step()                   # of the rest of the model
 """
 
+import operator
 from typing import Any, Optional, Tuple
 
+import numpy
 import torch
 from torch.autograd.function import FunctionCtx
 
-from ._context import count_of
+from ._arrays import library_of, take_ids
+from ._libraries import Numpy
 from ._table import Table
 
 __all__ = ["Embedding"]
@@ -49,13 +52,8 @@ class Embedding(torch.nn.Module):
         super().__init__()
         if not isinstance(table, Table):
             raise TypeError("an Embedding is over an sptx.Table, not over a %s" % type(table).__name__)
-        if padding_idx is not None:
-            from_end = not isinstance(padding_idx, bool) and isinstance(padding_idx, int) and padding_idx < 0
-            padding_idx = count_of(padding_idx + table.rows if from_end else padding_idx, "padding_idx", 32)
-            if padding_idx >= table.rows:
-                raise ValueError("padding_idx = %d is no row of a table of %d" % (padding_idx, table.rows))
         self.table = table
-        self.padding_idx = padding_idx
+        self.padding_idx = None if padding_idx is None else _row_of(padding_idx, table.rows)
         self.anchor = torch.nn.Parameter(torch.empty(0))
 
     @property
@@ -92,8 +90,22 @@ class Embedding(torch.nn.Module):
         return "%d, %d%s, table=%r" % (self.table.rows, self.table.dim, padding, self.table)
 
 
+def _row_of(padding_idx: Any, rows: int) -> int:
+    if isinstance(padding_idx, (bool, numpy.bool_)) or not hasattr(padding_idx, "__index__"):
+        raise TypeError("padding_idx = %r is not a whole number" % (padding_idx,))
+    number = operator.index(padding_idx)
+    if not -rows <= number < rows:
+        raise ValueError("padding_idx = %d is no row of a table of %d" % (number, rows))
+    return number % rows
+
+
 def _as_tensor(ids: Any) -> torch.Tensor:
-    return ids if isinstance(ids, torch.Tensor) else torch.as_tensor(ids)
+    """Of whatever Table.fetch takes, and wide enough to be compared with the number of any row."""
+    if not isinstance(ids, torch.Tensor):
+        if library_of(ids) is not Numpy:
+            return torch.as_tensor(ids)
+        ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
+    return ids.long() if ids.dtype in (torch.uint8, torch.int8, torch.int16) else ids
 
 
 def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.Tensor:

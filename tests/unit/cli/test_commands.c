@@ -7,119 +7,6 @@
 
 enum { ARGUMENTS = 32 };
 
-/* What command_arguments() made of a line of words. */
-struct given {
-    int count, setting_count, flag, pair_count;
-    const char *k, *out, *pairs[OPTION_TIMES];
-    const char *positional[ARGUMENTS], *settings[ARGUMENTS];
-};
-
-static int arguments(struct given *given, int settings, const char *line) {
-    static char words[1024];
-    char *argv[ARGUMENTS], *rest = words;
-    int argc = 0;
-    *given = (struct given){.out = "default"};
-    const struct option options[] = {{.name = "k", .text = &given->k},
-                                     {.name = "out", .text = &given->out},
-                                     {.name = "resume", .flag = &given->flag},
-                                     {.name = "pairs", .texts = given->pairs, .count = &given->pair_count},
-                                     {0}};
-    snprintf(words, sizeof words, "%s", line);
-    while (argc < ARGUMENTS && (argv[argc] = strsep(&rest, " "))) argc++;
-    given->count = command_arguments(argc, argv, options, given->positional, settings ? given->settings : NULL,
-                                     settings ? &given->setting_count : NULL);
-    return given->count;
-}
-
-static void sorts_arguments(void **state) {
-    struct given g;
-    assert_int_equal(
-        arguments(&g, 1,
-                  "cmd one --k=10 two --resume --model.dim=3 --pairs=a --pairs=b=c -x --run.dir=a -- --k=11 -- --z"),
-        6);
-    assert_string_equal(g.positional[0], "one");
-    assert_string_equal(g.positional[1], "two");
-    assert_string_equal(g.positional[2], "-x");
-    assert_string_equal(g.positional[3], "--k=11");
-    assert_string_equal(g.positional[4], "--");
-    assert_string_equal(g.positional[5], "--z");
-    assert_string_equal(g.k, "10");
-    assert_string_equal(g.out, "default");
-    assert_int_equal(g.flag, 1);
-    assert_int_equal(g.pair_count, 2);
-    assert_string_equal(g.pairs[1], "b=c");
-    assert_int_equal(g.setting_count, 2);
-    assert_string_equal(g.settings[0], "--model.dim=3");
-    assert_string_equal(g.settings[1], "--run.dir=a");
-    assert_int_equal(arguments(&g, 0, "cmd"), 0);
-    assert_int_equal(arguments(&g, 0, "cmd --out=a.b"), 0); /* the dot stands in the value */
-    assert_string_equal(g.out, "a.b");
-}
-
-static void refuses_arguments(void **state) {
-    static const struct {
-        int settings;
-        const char *line, *part;
-    } wrong[] = {
-        {1, "cmd --resum", "did you mean '--resume'"},
-        {1, "cmd --zzzzzz=3", "cmd has no option '--zzzzzz'"},
-        {1, "cmd --k", "--k needs a value"},
-        {1, "cmd --k=", "--k needs a value"},
-        {1, "cmd --resume=yes", "--resume takes no value"},
-        {0, "cmd --model.dim=3", "no option '--model.dim'"},
-        {1,
-         "cmd --pairs=1 --pairs=2 --pairs=3 --pairs=4 --pairs=5 --pairs=6 --pairs=7 --pairs=8 --pairs=9 --pairs=10 "
-         "--pairs=11 --pairs=12 --pairs=13 --pairs=14 --pairs=15 --pairs=16 --pairs=17",
-         "more than 16 times"}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct given g;
-        assert_int_equal(arguments(&g, wrong[i].settings, wrong[i].line), -1);
-        assert_int_equal(report_exit_code(), 2);
-        if (!strstr(report_sentence(), wrong[i].part))
-            fail_msg("wanted \"%s\" in \"%s\"", wrong[i].part, report_sentence());
-        report_clear();
-    }
-}
-
-static void reads_counts(void **state) {
-    uint64_t value = 7;
-    assert_int_equal(command_count("cmd", "k", NULL, 1, 9, &value), 0);
-    assert_int_equal(value, 7);
-    assert_int_equal(command_count("cmd", "k", "9", 1, 9, &value), 0);
-    assert_int_equal(value, 9);
-    static const char *const wrong[] = {"0", "10", "x", "", "1.5", "-1"};
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(command_count("cmd", "k", wrong[i], 1, 9, &value), -1);
-        assert_int_equal(report_exit_code(), 2);
-        assert_non_null(strstr(report_sentence(), "cmd: --k"));
-        assert_non_null(strstr(report_sentence(), "from 1 to 9"));
-        report_clear();
-        assert_int_equal(value, 9);
-    }
-}
-
-static void settings_stand_over_the_file(void **state) {
-    const char *path = scratch_text("a.ini", "[model]\ndim = 3\n[train]\nepochs = 2\n"),
-               *settings[] = {"--model.dim=4", "--model.dim=5"};
-    struct config config;
-    assert_int_equal(command_config(&config, path, settings, 2), 0);
-    assert_int_equal(config.model_dim, 5);
-    assert_int_equal(config.train_epochs, 2);
-    assert_string_equal(config.run_dir, "runs/a"); /* resolved */
-    config_release(&config);
-    assert_int_equal(command_config(&config, NULL, NULL, 0), 0);
-    assert_string_equal(config.run_dir, "runs/run");
-    config_release(&config);
-    settings[1] = "--model.dimm=5";
-    assert_int_equal(command_config(&config, path, settings, 2), -1);
-    assert_int_equal(report_exit_code(), 2);
-    config_release(&config);
-    report_clear();
-    assert_int_equal(command_config(&config, in_scratch("absent.ini"), settings, 2), -1);
-    assert_int_equal(report_exit_code(), 1);
-    config_release(&config);
-}
-
 /* ---- the table ---- */
 
 static void finds_commands(void **state) {
@@ -257,11 +144,7 @@ static void plan_finds_what_it_left(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(sorts_arguments),
-                                       TEST(refuses_arguments),
-                                       TEST(reads_counts),
-                                       TEST(settings_stand_over_the_file),
-                                       TEST(finds_commands),
+    const struct CMUnitTest tests[] = {TEST(finds_commands),
                                        TEST(every_command_is_described),
                                        TEST(config_prints_what_it_reads),
                                        TEST(help_tells_of_everything),

@@ -9,9 +9,8 @@ import torch
 
 from .._errors import Error
 from .._libraries import torch_device
-from .._table import Table, check_header
+from .._table import MOST_COLUMNS, Table, check_header
 
-MOST_COLUMNS = 4096  # of a Table
 
 
 def numpy_dtype(dtype: Any) -> Any:
@@ -130,6 +129,8 @@ def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], No
     partial = name + ".partial"
     try:
         out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
+        with open(partial, "r+b") as file:  # a mapped file whose disk is full ends the process: its space is taken first
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         fill(out)
         out.flush()
         os.replace(partial, name)
