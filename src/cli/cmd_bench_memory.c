@@ -2,6 +2,7 @@
 #include "cmd_bench.h"
 
 #include "base/text.h"
+#include "corpus/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ int cmd_bench_memory(int argc, char **argv) {
     uint64_t rows = 10000000, dim = 128;
     int result = bench_arguments(&arguments, &call, options, "device, memory");
     if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
-    if (!result) result = arguments_number("bench", "rows", rows_text, 1, 4294967294u, &rows);
+    if (!result) result = arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows);
     if (!result) result = arguments_number("bench", "dim", dim_text, 1, 4096, &dim);
     if (!result) result = measure(&call, &config, rows, (uint32_t)dim);
     config_release(&config);

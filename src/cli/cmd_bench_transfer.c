@@ -3,6 +3,7 @@
 
 #include "base/report.h"
 #include "base/text.h"
+#include "corpus/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -151,7 +152,7 @@ static int read_arguments(struct transfer *asked, struct config *config) {
     int result = bench_arguments(&arguments, &asked->call, options, "device, memory");
     if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
     arguments_release(&arguments);
-    if (result || arguments_number("bench", "rows", rows, 2, 4294967294u, &asked->rows) ||
+    if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
         arguments_number("bench", "dim", dim, 4, 4096, &asked->dim))
         return -1;
     if (span && (text_bytes(span, &asked->span) || asked->span < GIB))

@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "corpus/generate.h"
+#include "corpus/words.h"
 #include "train/run_owns.h"
 #include "base/interrupt.h"
 #include "base/report.h"
@@ -66,7 +67,7 @@ static int read_arguments(int argc, char **argv, struct generate_options *wanted
     if (!*out) return fail_usage("generate wants --out=FILE");
     *wanted = (struct generate_options){
         .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
-    if (arguments_number("generate", "rows", rows, 1, 4294967294u, &wanted->rows) ||
+    if (arguments_number("generate", "rows", rows, 1, WORDS_MOST, &wanted->rows) ||
         arguments_number("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted->lists) ||
         arguments_number("generate", "seed", seed_text, 0, UINT32_MAX, &seed))
         return -1;

@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "generate_line.h"
 #include "idstream.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -338,10 +339,10 @@ int generate_write(const struct generate_options *options, const char *path) {
     struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
     char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
     int result = generator && groups && vocab ? 0 : -1;
-    if (!result && (!options->rows || options->rows > 4294967294u || !options->lists || options->lists >> 48))
+    if (!result && (!options->rows || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
         result = fail("a corpus of %" PRIu64 " rows and %" PRIu64
-                      " lines cannot be made; rows go from 1 to 4294967294, lines from 1 to 2^48 - 1",
-                      options->rows, options->lists);
+                      " lines cannot be made; rows go from 1 to %u, lines from 1 to 2^48 - 1",
+                      options->rows, options->lists, WORDS_MOST);
     if (!result) {
         generator->options = options;
         generator->groups.fd = generator->vocab.fd = -1;

@@ -30,7 +30,7 @@ struct words {
     uint64_t offsets_capacity, bytes_capacity;
 };
 
-#define WORDS_MOST 4294967294u /* the two highest 32-bit numbers mean something else */
+#define WORDS_MOST 4294967294u /* and rows of a table: the two highest 32-bit numbers mean something else */
 #define WORDS_ABSENT UINT32_MAX
 
 uint64_t words_hash(const char *word, uint64_t length);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "corpus/words.h"
 #include "kernels/stores.h"
 #include "rows/rules.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 
 enum { MOST_COLUMNS = 4096 };
-#define MOST_ROWS 4294967294u
 
 /* ---- options ---- */
 
@@ -83,7 +83,7 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
 }
 
 static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
-    if (!o->rows || o->rows > MOST_ROWS) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, MOST_ROWS);
+    if (!o->rows || o->rows > WORDS_MOST) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, WORDS_MOST);
     if (!o->dim || o->dim > MOST_COLUMNS) return fail_usage("dim = %u is not in 1..%d", o->dim, MOST_COLUMNS);
     if (o->weights > SPTX_FILE || o->state > SPTX_FILE)
         return fail_usage("places are 0 (pinned), 1 (gpu) and 2 (file), not %u and %u", o->weights, o->state);

@@ -351,10 +351,6 @@ static void test_refuses_laws(void **state) {
     accept(config);
 
     config = tiny_config(EXAMPLE_LIST);
-    config.examples_subsample = 1e-3;
-    refuse(config, "examples.subsample");
-    config.examples_subsample = 0;
-    accept(config);
     config.examples_positives = 19;
     config.negatives_law = NOISE_UNIFORM;
     refuse(config, "negatives.exclude leaves nothing");

@@ -1,0 +1,165 @@
+/* examples_capacity: what an epoch holds, and how large its largest batch is. */
+#include "examples.h"
+
+#include <math.h>
+
+uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
+    uint64_t count = example_count(&examples->source);
+    return batch < count ? batch : count;
+}
+
+double examples_kept(const struct example_source *source, uint64_t row) {
+    return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
+}
+
+/* Summed over examples. `square`: of what each makes, or a bound of it. */
+enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
+struct sums {
+    double examples, of[KINDS], square[KINDS];
+};
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* for a mean: lengths vary little enough */
+
+/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. A pair at distance i is
+ * within one with chance (window - i + 1) / window, or always; kept - i of them are that far apart. */
+static double window_pairs(double kept, const struct example_source *source) {
+    if (kept <= 1) return 0;
+    double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
+    double chances = d, distances = ends; /* summed over i up to d: the chance, and the chance times i */
+    if (source->shrink) {
+        chances = ((window + 1) * d - ends) / window;
+        distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
+    }
+    return 2 * (kept * chances - distances);
+}
+
+static double expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
+    double kept = 0;
+    if (!source->keep) return (double)length;
+    for (uint64_t i = 0; i < length; i++) kept += examples_kept(source, ids[i]);
+    return kept;
+}
+
+/* No position makes more of a kind than `most`, so its square is at most so many times as large. */
+static void add_bounded(struct sums *sums, int kind, double value, double most) {
+    sums->of[kind] += value;
+    sums->square[kind] += value * most;
+}
+
+static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length, struct sums *sums) {
+    double kept = expected_kept(source, ids, length), share = kept / (double)length;
+    /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
+    double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
+    double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
+    double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
+    double contexts = 1.0 + source->negatives;
+    sums->examples += (double)length;
+    add_bounded(sums, BLOCKS, blocks, most_blocks);
+    add_bounded(sums, TARGETS, pairs, most);
+    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
+    double vectors = source->pool.on ? blocks : pairs, most_vectors = source->pool.on ? most_blocks : most;
+    add_bounded(sums, TERMS, vectors * contexts, most_vectors * contexts);
+    add_bounded(sums, PAIRS, vectors, most_vectors);
+}
+
+static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
+    double times = source->mode == EXAMPLE_LIST && source->targets_all ? (double)length : 1;
+    sums->examples += times;
+    struct example_row row = {.count = length};
+    example_row_sizes(source, &row);
+    if (!row.wanted) return;
+    double pairs = (double)row.wanted, contexts = pairs + (double)row.negatives;
+    const double made[KINDS] = {
+        [BLOCKS] = 1, [TARGETS] = (double)row.targets, [CONTEXTS] = contexts, [TERMS] = contexts, [PAIRS] = pairs};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
+}
+
+static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
+    uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
+    struct sums sums = {0};
+    if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
+    else if (length) add_windows(source, source->ids + start, length, &sums);
+    return sums;
+}
+
+static void add_share(struct sums *to, const struct sums *sums, double share) {
+    to->examples += sums->examples * share;
+    for (int kind = 0; kind < KINDS; kind++) {
+        to->of[kind] += sums->of[kind] * share;
+        to->square[kind] += sums->square[kind] * share;
+    }
+}
+
+struct examples_expected examples_expect(const struct examples *examples) {
+    const struct example_source *source = &examples->source;
+    struct examples_expected expected = {0};
+    struct sums all = {0};
+    uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + source->tokens / TOKENS_LOOKED_AT + 1;
+    for (uint64_t i = 0; i < source->sentences; i += stride) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(&all, &sums, 1);
+    }
+    if (all.examples > 0) expected.blocks = all.of[BLOCKS] / all.examples;
+    if (all.of[BLOCKS] > 0) {
+        expected.targets = all.of[TARGETS] / all.of[BLOCKS];
+        expected.contexts = all.of[CONTEXTS] / all.of[BLOCKS];
+        expected.pairs = all.of[PAIRS] / all.of[BLOCKS];
+    }
+    return expected;
+}
+
+/* Batches one after the other as sentences come in. */
+struct batches {
+    double examples; /* of each but the last */
+    struct sums open;
+    double most[KINDS]; /* of the closed ones */
+};
+
+static void close_batch(struct batches *batches) {
+    for (int kind = 0; kind < KINDS; kind++) batches->most[kind] = fmax(batches->most[kind], batches->open.of[kind]);
+    batches->open = (struct sums){0};
+}
+
+static void add_to_batches(struct batches *batches, const struct sums *sums) {
+    double left = sums->examples;
+    while (left > 0) {
+        double capacity = batches->examples - batches->open.examples, taken = fmin(left, capacity);
+        add_share(&batches->open, sums, taken / sums->examples);
+        left -= taken;
+        if (taken == capacity) close_batch(batches);
+    }
+}
+
+/* What a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
+ * is drawn, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds also where
+ * a few examples are far larger than the others. No example makes more than `largest`. */
+static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
+                               const struct sums *all, int kind, double share, double largest) {
+    static const double log_of_chance = 20.7; /* - log 1e-9 */
+    double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
+    double base = share * (source->shuffle ? mean * batches->examples : batches->most[kind]);
+    double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
+    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* nothing of it is drawn */
+    double third = largest * log_of_chance / 3;
+    return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
+}
+
+struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share) {
+    const struct example_source *source = &examples->source;
+    struct batches batches = {.examples = (double)examples_batch(examples, batch)};
+    struct sums all = {0};
+    struct example_sizes most = example_most(source);
+    const double largest[] = {[BLOCKS] = (double)most.blocks,
+                              [TARGETS] = (double)most.targets,
+                              [CONTEXTS] = (double)most.contexts,
+                              [TERMS] = (double)most.terms};
+    uint64_t capacity[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(&all, &sums, 1);
+        add_to_batches(&batches, &sums);
+    }
+    close_batch(&batches);
+    for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
+        capacity[kind] = (uint64_t)ceil(capacity_of_kind(source, &batches, &all, kind, share, largest[kind]));
+    return (struct example_sizes){capacity[BLOCKS], capacity[TARGETS], capacity[CONTEXTS], capacity[TERMS]};
+}

@@ -1,0 +1,191 @@
+/* trainer_between: what a run does between its steps: reports, checkpoints, the held-out loss. */
+#include "trainer_inner.h"
+
+#include "checkpoint.h"
+#include "diverged.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "schedule.h"
+
+enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
+
+int trainer_writes(const struct trainer *t) {
+    return ranks_first(t->ranks);
+}
+
+/* ---- where the run stands ---- */
+
+uint64_t trainer_done(const struct trainer *t) {
+    return t->state.epoch * t->examples_per_epoch + t->state.position;
+}
+
+double trainer_share(const struct trainer *t) {
+    return t->total ? (double)trainer_done(t) / (double)t->total : 1;
+}
+
+static double seconds_trained(const struct trainer *t) {
+    return t->seconds_before + (progress_now() - t->began_training) - t->beside;
+}
+
+/* Does work that is not training, and leaves its time out of the run's training time. */
+static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
+    double began = progress_now();
+    int result = work(t);
+    double spent = progress_now() - began;
+    t->beside += spent;
+    metrics_leave_out(&t->metrics, spent);
+    return result;
+}
+
+/* ---- reports ---- */
+
+static struct standing standing(const struct trainer *t, double lr) {
+    return (struct standing){.state = &t->state, .done = trainer_share(t), .seconds = seconds_trained(t), .lr = lr};
+}
+
+/* A run directory that was moved is written to where it is now. One that is gone, or another's, ends the run. */
+static int follow(struct trainer *t) {
+    int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
+    if (moved < 0) return -1;
+    return moved ? metrics_move(&t->metrics, t->run->place) : 0;
+}
+
+/* Tells the caller in this process (options->hear), who may ask to stop. */
+static void tell(struct trainer *t, double lr) {
+    const struct metrics *m = &t->metrics;
+    struct trainer_report told = {.step = t->state.step,
+                                  .epoch = t->state.epoch,
+                                  .done = trainer_share(t),
+                                  .loss = m->last.example,
+                                  .lr = lr,
+                                  .words_per_second = m->words_per_second,
+                                  .pairs_per_second = m->pairs_per_second,
+                                  .seconds = seconds_trained(t)};
+    if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
+}
+
+void trainer_report_now(struct trainer *t, double lr) {
+    struct standing now = standing(t, lr);
+    uint64_t before = t->metrics.reports;
+    if (follow(t)) {
+        t->heard_stop = 1; /* the checkpoint that it ends with says why */
+        return;
+    }
+    metrics_report(&t->metrics, &now);
+    if (t->metrics.reports != before) tell(t, lr);
+}
+
+void trainer_report_when_due(struct trainer *t, double lr) {
+    if (metrics_due(&t->metrics)) trainer_report_now(t, lr);
+}
+
+void trainer_report_untrained(struct trainer *t, const struct step_result *first) {
+    struct progress_state none = {0};
+    struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
+    metrics_untrained(&t->metrics, first, &start);
+}
+
+static int say_diverged(const struct trainer *t, const char *what) {
+    return diverged_say(t->config, t->ranks, t->run->place, t->state.step, what);
+}
+
+int trainer_check_loss(struct trainer *t, double loss, uint64_t terms) {
+    char text[METRICS_BYTES];
+    const char *wrong = metrics_diverged(&t->metrics, loss, terms, text);
+    return wrong ? say_diverged(t, wrong) : 0;
+}
+
+/* ---- checkpoints ---- */
+
+uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
+    return table_file_bytes(t->target) + table_file_bytes(t->context) + frozen_bytes(&t->session.frozen);
+}
+
+static int follow_run(void *user) {
+    return follow(user);
+}
+
+/* The run's directory, now that it has a checkpoint. */
+static int settle_run(void *user) {
+    struct trainer *t = user;
+    return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
+static int write_tables(void *user) {
+    struct trainer *t = user;
+    struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
+    return checkpoint_write(t->run->place, &what, t->config->run_keep);
+}
+
+/* By all ranks; what is only done to directories, by the first one, and of replicas, which are alike, the tables too. */
+static int write_files(struct trainer *t) {
+    if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
+    int whole = t->replicas.ranks != NULL;
+    int result = whole ? ranks_do(t->ranks, trainer_writes(t) ? write_tables : NULL, t) : write_tables(t);
+    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
+    return result ? -1 : ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
+}
+
+int trainer_write_checkpoint(struct trainer *t) {
+    double began = progress_now();
+    t->state.seconds = seconds_trained(t);
+    if (t->ops->drain(t->backend) || write_files(t)) return -1;
+    due_written(&t->due, t->state.step, progress_now() - began, progress_now());
+    return 0;
+}
+
+int trainer_start_due(struct trainer *t) {
+    due_start(&t->due, t->config, t->run->path, t->state.step, t->began_training);
+    t->due.bytes = trainer_checkpoint_bytes(t);
+    return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
+}
+
+static int is_to_stop(const struct trainer *t) {
+    return t->heard_stop || (interrupt_asked() && !t->options->keep_signals);
+}
+
+unsigned trainer_wishes(struct trainer *t, int epoch_ended) {
+    unsigned own = is_to_stop(t) ? WISH_STOP : 0;
+    if (trainer_writes(t) && due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT; /* by one clock */
+    return ranks_any(t->ranks, own);
+}
+
+/* ---- held-out loss ---- */
+
+static int measure_held_out(struct trainer *t) {
+    uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
+    struct step_request request = {.target = t->target->store,
+                                   .context = t->context->store,
+                                   .rule = &t->target->rule,
+                                   .loss = config_loss(t->config),
+                                   .loss_only = 1};
+    struct step_result sum = {0}, got;
+    if (!t->session.examples.source.held_out) return 0;
+    for (uint64_t first = 0; first < most; first += t->batch) {
+        struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1, NULL};
+        if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
+            t->ops->step(t->backend, 0, &request) || t->ops->scatter(t->backend, 0, &request) ||
+            t->ops->result(t->backend, 0, &got))
+            return -1;
+        sum.loss += got.loss;
+        sum.examples += got.examples;
+        sum.pairs += got.pairs;
+        sum.terms += got.terms;
+    }
+    if (!sum.examples) return 0;
+    struct standing now = standing(t, 0);
+    if (follow(t)) return -1;
+    metrics_held_out(&t->metrics, &sum, &now);
+    return 0;
+}
+
+int trainer_between(struct trainer *t, int epoch_ended, unsigned wished) {
+    int finished = trainer_done(t) >= t->total;
+    if (epoch_ended || finished) {
+        if (t->ops->drain(t->backend) || do_beside(t, measure_held_out)) return -1;
+    }
+    if (finished) return 0;
+    if (wished & WISH_STOP) return 1;
+    return wished & WISH_CHECKPOINT ? do_beside(t, trainer_write_checkpoint) : 0;
+}
