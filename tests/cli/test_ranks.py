@@ -399,6 +399,13 @@ def test_sums_have_one_order(ranks):
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_replicas_add_up_what_each_has_moved(ranks):
+    """On both sides of how many rows are exchanged often, and of how many go at a time."""
+    done = together(ranks, "replicas")
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("what", ["agree", "alone"])
 def test_a_rank_that_fails_ends_all_wherever_they_are(what):
     began = time.monotonic()

@@ -45,7 +45,7 @@ struct trial {
     struct hogwild_request request;
     int freezes;
     uint32_t frozen[2][(MOST_ROWS + 31) / 32]; /* by side, a bit a row: where it freezes */
-    char name[160];
+    char name[192];
 };
 
 static void make_corpus(struct trial *t, uint64_t rows, uint64_t tokens, uint64_t longest) {
@@ -77,6 +77,15 @@ static void choose_examples(struct trial *t) {
     s->distinct = coin() && s->rows > 60;
     s->held_out = below(3) ? 0 : 0x40000000u;
     if (s->mode != EXAMPLE_WINDOW) s->keep = NULL;
+    if (s->mode != EXAMPLE_WINDOW || below(3)) return;
+    s->pool = (struct example_pool){.on = 1, .own = below(3) ? 0 : 0.3f, .whole = coin()};
+    s->per_pair = 0;
+}
+
+/* Some 64 targets against more than 8 contexts. */
+static void choose_wide(struct example_source *s) {
+    s->mode = EXAMPLE_WINDOW, s->window = 28 + (uint32_t)below(10);
+    s->shrink = 0, s->per_pair = 0, s->negatives = 5 + (uint32_t)below(9);
 }
 
 static void choose_rule(struct trial *t) {
@@ -106,8 +115,9 @@ static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
         t->name, sizeof t->name,
-        "mode %d, window %u, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
-        (int)s->mode, s->window, s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        "mode %d, window %u%s%s%s, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
+        (int)s->mode, s->window, s->pool.on ? " pooled" : "",
+        s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", (int)s->rows, t->layout.dim, t->rule.rule,
         t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global", t->freezes ? ", frozen rows" : "");
 }
@@ -136,6 +146,20 @@ static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t
     }
 }
 
+/* A block's rows, or the one vector that they are pooled to. */
+static void vectors64(const struct rows64 *r, const struct trial *t, const uint32_t *targets, uint32_t count,
+                      double (*out)[MOST_DIM]) {
+    const struct example_pool *pool = &t->source.pool;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < t->layout.dim; j++) {
+            double w = r->weight[0][targets[i]][j];
+            if (pool->on)
+                out[0][j] += w * (double)example_pool_weight(pool, count, i);
+            else
+                out[i][j] = w;
+        }
+}
+
 static void train64(struct rows64 *r, const struct trial *t, const struct batch_view *v, uint64_t block,
                     uint64_t example) {
     const uint32_t *targets = v->target_ids + v->target_starts[block],
@@ -144,10 +168,12 @@ static void train64(struct rows64 *r, const struct trial *t, const struct batch_
     uint64_t c_count = v->context_starts[block + 1] - v->context_starts[block];
     const struct hogwild_request *q = &t->request;
     double rate = q->lr_first + (q->lr_last - q->lr_first) * (double)example / (double)q->count;
-    double(*gradient)[MOST_DIM] = calloc(t_count + c_count, sizeof *gradient);
-    for (uint64_t i = 0; i < t_count; i++)
+    const struct example_pool *pool = &t->source.pool;
+    double(*gradient)[MOST_DIM] = calloc(t_count + c_count, sizeof *gradient), (*vector)[MOST_DIM] = calloc(t_count, sizeof *vector);
+    vectors64(r, t, targets, (uint32_t)t_count, vector);
+    for (uint64_t i = 0; i < example_vectors(pool, (uint32_t)t_count); i++)
         for (uint64_t k = 0; k < c_count; k++) {
-            const double *u = r->weight[0][targets[i]], *w = r->weight[1][contexts[k]];
+            const double *u = vector[i], *w = r->weight[1][contexts[k]];
             double logit = 0;
             for (uint32_t j = 0; j < t->layout.dim; j++) logit += u[j] * w[j];
             double y = k < v->positives[block], f = 1 / (1 + exp(-logit)) - y;
@@ -158,8 +184,12 @@ static void train64(struct rows64 *r, const struct trial *t, const struct batch_
             }
         }
     for (uint64_t k = 0; k < c_count; k++) update64(r, t, 1, contexts[k], gradient[t_count + k], rate, example);
+    for (uint64_t i = t_count; i-- > 0 && pool->on;) /* the first row's place holds the vector's, and is written last */
+        for (uint32_t j = 0; j < t->layout.dim; j++)
+            gradient[i][j] = gradient[0][j] * (double)example_pool_share(pool, (uint32_t)t_count, (uint32_t)i);
     for (uint64_t i = 0; i < t_count; i++) update64(r, t, 0, targets[i], gradient[i], rate, example);
     free(gradient);
+    free(vector);
 }
 
 /* ---- one trial ---- */
@@ -229,7 +259,8 @@ static uint64_t train_all64(struct trial *t, struct rows64 *r) {
         assert_int_equal(backend_cpu.batch_view(maker, 0, &view), 0);
         for (uint64_t block = 0; block < view.blocks; block++) {
             train64(r, t, &view, block, i);
-            pairs += (view.target_starts[block + 1] - view.target_starts[block]) * view.positives[block];
+            pairs += (uint64_t)example_vectors(&t->source.pool, (uint32_t)(view.target_starts[block + 1] - view.target_starts[block])) *
+                     view.positives[block];
         }
     }
     backend_cpu.close(maker);
@@ -262,8 +293,10 @@ static void trains_as_it_says(void **state) {
     double worst[2] = {0, 0};
     for (int i = 0; i < 400; i++) {
         uint64_t rows = below(3) ? 3 + below(60) : 61 + below(MOST_ROWS - 60);
-        make_corpus(&t, rows, 1 + below(i % 10 ? 600 : 6000), 1 + below(i % 2 ? 30 : 6));
+        make_corpus(&t, rows, 1 + below(i % 10 ? 600 : 6000), 1 + below(i % 5 == 4 ? 200 : i % 2 ? 30 : 6));
         choose_examples(&t);
+        int wide = i % 5 == 4; /* whose updates are larger */
+        if (wide) choose_wide(&t.source);
         if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
         choose_rule(&t);
         choose_frozen(&t);
@@ -274,8 +307,8 @@ static void trains_as_it_says(void **state) {
                                              .epoch = (uint32_t)below(3),
                                              .first = first,
                                              .count = examples - first,
-                                             .lr_first = linear ? 1e-3 : 0.05,
-                                             .lr_last = linear ? 5e-4 : 0.01,
+                                             .lr_first = linear ? (wide ? 2e-4 : 1e-3) : 0.05,
+                                             .lr_last = linear ? (wide ? 1e-4 : 5e-4) : 0.01,
                                              .global_step = below(100),
                                              .workers = 1};
         name_trial(&t);

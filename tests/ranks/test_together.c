@@ -1,8 +1,9 @@
-/* test_together sum|agree|alone|DIRECTORY: what ranks do together, for tests/cli/test_ranks*.py to begin under mpirun.
+/* test_together sum|agree|alone|replicas|DIRECTORY: what ranks do together, for tests/cli/test_ranks*.py to begin under mpirun.
  *
  *   sum     sums of many sizes, held bit by bit against the parts added up in rank order; exit code 0
  *   agree   rank 1 fails and all agree on it: one sentence, exit code 1 of all
  *   alone   rank 1 fails while the others wait in a sum: it must end them
+ *   replicas   rows that two move in tables of their own: the first 4,096 are exchanged each time, all every tenth time
  *   DIRECTORY   tables of several chunks are saved there and loaded: their files are those of one rank, to the byte
  */
 #include "kernels/backend.h"
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "rows/table.h"
+#include "train/replicas.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -128,9 +130,98 @@ static int check_tables(struct ranks *ranks, const char *directory) {
     return result;
 }
 
+/* ---- replicas ---- */
+
+enum { HOT = 4096, TIMES_TO_ALL = 10, COLUMNS = 3 };
+
+/* Instead of training: every value of a row moves by quarters that no float rounds. */
+static struct {
+    struct table *tables[2];
+    unsigned rank;
+} moved;
+
+static float step_of(uint64_t row, unsigned rank) {
+    return 0.25f * (float)(row % 5 + 1) * (float)(rank + 1);
+}
+
+static int move_rows(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
+    *result = (struct hogwild_result){.examples = request->count};
+    for (int side = 0; side < 2; side++) {
+        struct table *table = moved.tables[side];
+        uint64_t rows = table->spec.rows;
+        float *values = mem_alloc(rows, COLUMNS * sizeof *values, "rows");
+        int failed = !values || backend_cpu.table_read(backend, table->store, 0, rows, values);
+        for (uint64_t i = 0; i < rows * COLUMNS && !failed; i++) values[i] += step_of(i / COLUMNS, moved.rank);
+        if (!failed) failed = backend_cpu.table_write(backend, table->store, 0, rows, values);
+        free(values);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+/* After `times` exchanges. */
+static int check_moved(const struct table *table, const struct ranks *ranks, unsigned times) {
+    uint64_t rows = table->spec.rows;
+    float *values = mem_alloc(rows, COLUMNS * sizeof *values, "rows");
+    int result = values ? backend_cpu.table_read(table->backend, table->store, 0, rows, values) : -1;
+    for (uint64_t i = 0; i < rows * COLUMNS && !result; i++) {
+        uint64_t row = i / COLUMNS;
+        unsigned together = row < HOT ? times : times / TIMES_TO_ALL * TIMES_TO_ALL;
+        float wanted = (float)(times - together) * step_of(row, ranks->number);
+        for (unsigned r = 0; r < ranks->count; r++) wanted += (float)together * step_of(row, r);
+        if (values[i] != wanted)
+            result = fail("row %" PRIu64 " of %" PRIu64 " is %g after %u exchanges, wanted %g", row, rows, (double)values[i], times,
+                          (double)wanted);
+    }
+    free(values);
+    return result;
+}
+
+static int move_together(struct ranks *ranks, struct table both[2]) {
+    struct replicas replicas;
+    struct hogwild_request request = {.count = 101};
+    struct hogwild_result sum;
+    int result = ranks_agree(ranks, replicas_open(&replicas, ranks, &both[0], &both[1]));
+    for (unsigned times = 1; times <= 2 * TIMES_TO_ALL + 3 && !result; times++) {
+        result = replicas_train(&replicas, &request, &sum);
+        if (!result && sum.examples != 101) result = fail("%" PRIu64 " examples of 101", sum.examples);
+        if (!result) result = check_moved(&both[0], ranks, times) || check_moved(&both[1], ranks, times) ? -1 : 0;
+        result = ranks_agree(ranks, result);
+    }
+    replicas_close(&replicas);
+    return result;
+}
+
+static int check_replicas(struct ranks *ranks) {
+    static const uint64_t rows[][2] = {{HOT - 1, 1}, {HOT, HOT + 1}, {HOT + 1, HOT}, {2 * HOT, 2 * HOT - 1}, {3 * HOT + 5, 2 * HOT + 1}};
+    const struct backend_options options = {.threads = 1, .depth = 1};
+    struct backend_ops moving = backend_cpu;
+    struct backend *backend = NULL;
+    int result = backend_cpu.open(&backend, &options);
+    moving.hogwild = move_rows;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !result; i++) {
+        struct table both[2];
+        memset(both, 0, sizeof both);
+        for (int side = 0; side < 2 && !result; side++) {
+            const struct table_options how = {
+                .rows = rows[i][side], .dim = COLUMNS, .rule = {.rule = RULE_SGD}, .init = {INIT_ZEROS, 0, 0}};
+            result = table_init(&both[side], TABLE_TARGET, &how, &moving, backend);
+            if (!result) result = fill(&both[side]);
+            moved.tables[side] = &both[side];
+        }
+        moved.rank = ranks->number;
+        if (!result) result = move_together(ranks, both);
+        for (int side = 0; side < 2; side++)
+            if (both[side].ops) table_release(&both[side]);
+    }
+    if (backend) backend_cpu.close(backend);
+    return result;
+}
+
 static int run(struct ranks *ranks, const char *what) {
     float one = 1;
     if (!strcmp(what, "sum")) return check_sums(ranks);
+    if (!strcmp(what, "replicas")) return check_replicas(ranks);
     if (*what == '/') return check_tables(ranks, what);
     if (ranks->number == 1) return ranks_agree(ranks, fail("rank 1 has had enough"));
     if (!strcmp(what, "alone")) ranks_sum(ranks, &one, 1);
