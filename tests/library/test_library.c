@@ -299,6 +299,38 @@ static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     sptx_close(context);
 }
 
+/* Tables of few and of millions of rows: how many digits an id is sorted by depends on that. Rows that stand several times
+ * lie at both ends and on both sides of a digit. Adagrad's first step is lr times the sign of the sum, and a row whose places are
+ * not found together has a second one. */
+static void ids_of_any_size_are_sorted(void **state) {
+    static const uint64_t sizes[] = {1, 2048, 2049, 1 << 22, (1 << 22) + 1, 5000000};
+    enum { COUNT = 3000 };
+    float gradients[COUNT], got[COUNT], wanted[COUNT];
+    int64_t data[COUNT];
+    uint32_t seed = 11;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct sptx_context *context = open_cpu(1 + (unsigned)s % 3);
+        struct sptx_table *table = open_table(context, sizes[s], 1, "adagrad");
+        struct sptx_ids ids = wide(data, COUNT);
+        assert_int_equal(sptx_table_set_lr(table, 0.25), SPTX_OK);
+        for (int i = 0; i < COUNT; i++) {
+            uint64_t near = i % 3 == 0 ? 0 : i % 3 == 1 ? sizes[s] : 2048;
+            uint64_t row = i % 7 ? near + draw(&seed, 40) - 20 : ((uint64_t)draw(&seed, 1 << 12) << 12 | draw(&seed, 1 << 12));
+            data[i] = (int64_t)(row % sizes[s]);
+            gradients[i] = (float)draw(&seed, 9) - 4;
+            wanted[i] = 0;
+        }
+        assert_int_equal(sptx_store(table, &ids, wanted, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_update(table, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_fetch(table, &ids, got, SPTX_HOST, NULL), SPTX_OK);
+        for (int i = 0; i < COUNT; i++)
+            for (int j = 0; j < COUNT; j++)
+                if (data[i] == data[j]) wanted[i] -= gradients[j];
+        for (int i = 0; i < COUNT; i++) assert_float_equal(got[i], 0.25 * (wanted[i] > 0) - 0.25 * (wanted[i] < 0), 1e-6);
+        sptx_close(context);
+    }
+}
+
 static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop", "adam",
                                     "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
 enum { RULES = sizeof rules / sizeof *rules };
@@ -471,6 +503,7 @@ int main(void) {
         cmocka_unit_test(ids_that_are_no_rows_change_nothing),
         cmocka_unit_test(of_ids_that_repeat_the_last_value_stays),
         cmocka_unit_test(gradients_of_a_row_are_summed_and_applied_once),
+        cmocka_unit_test(ids_of_any_size_are_sorted),
         cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, make_path, remove_path),
         cmocka_unit_test(a_view_is_the_rows_themselves),
