@@ -291,6 +291,22 @@ static void what_cannot_be_made_is_refused(void **state) {
     sentence_holds("'book' is not a kind of corpus; wanted books, papers or words (did you mean books?)");
 }
 
+/* What lies beside a corpus is in place with it, or not at all. */
+static void nothing_is_left_of_a_corpus_that_failed(void **state) {
+    struct generate_options options = {.kind = GENERATE_WORDS, .rows = 30, .lists = 20, .seed = 1};
+    static const char *const names[] = {"text", "stream.ids"};
+    for (int i = 0; i < 2; i++) {
+        char **left, *path = in_scratch(names[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(generate_write(&options, path), -1);
+        sentence_holds(names[i]);
+        int64_t count = directory_list(scratch, &left);
+        assert_int_equal(count, 1);
+        mem_free_texts(left, count);
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
@@ -305,6 +321,7 @@ int main(void) {
         IN_SCRATCH(very_frequent_rows_are_ranked_too),
         IN_SCRATCH(the_smallest_corpora_can_be_made),
         IN_SCRATCH(what_cannot_be_made_is_refused),
+        IN_SCRATCH(nothing_is_left_of_a_corpus_that_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
