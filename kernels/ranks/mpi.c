@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PAUSE_NANOSECONDS = 20000 };
+enum { PAUSE_NANOSECONDS = 20000, STOOD_STILL = 1 }; /* the second in seconds: so long between two looks */
 static const double awake_seconds = 50e-6;
 
 struct group {
@@ -91,15 +91,19 @@ static void end(struct group *group, int code) {
 /* MPI's own calls wait at full speed. Where ranks have not a core each, or other programs want it too, that keeps the very rank
  * from working that is waited for: on two cores that others used as well, two ranks took 87 s where 27 are enough so. A wait
  * becomes short sleeps once it has lasted longer than a message takes between ranks that are both awake.
- * 1 where it took more than `seconds` (0: however long it takes). */
+ *
+ * 1 where it took more than `seconds` (0: however long it takes). A process that stood still itself between two looks (Ctrl-Z, a
+ * container that was paused) has not waited: the others stood still, too. */
 static int wait_for(MPI_Request *request, double seconds) {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
-    double began = progress_now(), waited = 0;
+    double last = progress_now(), waited = 0;
     int done = 0;
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
         if (seconds > 0 && waited > seconds) return 1;
         if (waited > awake_seconds) nanosleep(&pause, NULL);
-        waited = progress_now() - began;
+        double now = progress_now();
+        waited += now - last < STOOD_STILL ? now - last : 0;
+        last = now;
     }
     return 0;
 }

@@ -72,7 +72,11 @@ static int check_names(const struct cache *c) {
     int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
     if (ids < 0 || words < 0) return -1;
     if (ids && (ids != 1 || strncmp(head, CORPUS_STREAM_MAGIC, strlen(head)))) return refuse(c->ids); /* a cut one is ours */
-    return words && (words != 1 || !ids) ? refuse(c->words) : 0;
+    if (words && !ids)
+        return fail("'%s' is in the way: the encoded corpus has a file of this name, and nothing says that this one is it, since "
+                    "'%s' is not there; remove it, or choose another corpus.cache (or run.dir)",
+                    c->words, c->ids);
+    return words && words != 1 ? refuse(c->words) : 0;
 }
 
 static int make(struct cache *c) {

@@ -44,28 +44,25 @@ static int compare(const char *own, const char *first) {
     return 0;
 }
 
-/* The first rank's text on every rank, for the caller to free; NULL after fail(). */
-static char *share_text(const char *own, struct ranks *ranks) {
-    uint64_t length = strlen(own) + 1;
+int alike_text(char **text, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    uint64_t length = *text ? strlen(*text) + 1 : 0;
     ranks_share(ranks, &length, sizeof length);
-    char *text = mem_alloc(length, 1, "the first rank's configuration");
-    if (ranks_agree(ranks, text ? 0 : -1)) {
-        free(text);
-        return NULL;
-    }
-    if (ranks_first(ranks)) memcpy(text, own, length);
-    ranks_share(ranks, text, length);
-    return text;
+    if (!ranks_first(ranks)) *text = length ? mem_zalloc(length, 1, "a text of the first rank's") : NULL;
+    if (ranks_agree(ranks, length && !*text ? -1 : 0)) return -1;
+    if (length) ranks_share(ranks, *text, length);
+    return 0;
 }
 
 int alike_config(const struct config *config, struct ranks *ranks) {
     char *own = NULL, *first = NULL;
     if (ranks_count(ranks) == 1) return 0;
     int result = ranks_agree(ranks, config_format(config, 0, &own));
-    if (!result) first = share_text(own, ranks);
-    if (!result) result = first ? ranks_agree(ranks, compare(own, first)) : -1;
+    if (!result && ranks_first(ranks)) first = own;
+    if (!result) result = alike_text(&first, ranks);
+    if (!result) result = ranks_agree(ranks, compare(own, first));
+    if (first != own) free(first);
     free(own);
-    free(first);
     return result;
 }
 

@@ -11,6 +11,9 @@
 
 int alike_config(const struct config *config, struct ranks *ranks);
 
+/* The first rank's text becomes everyone's, in memory that the caller frees; NULL stays NULL. */
+int alike_text(char **text, struct ranks *ranks);
+
 /* What sums of parts are made by: gpu, whether this rank trains on one, and device.exchange. */
 int alike_device(const struct config *config, int gpu, struct ranks *ranks);
 

@@ -1,5 +1,6 @@
 #include "claim.h"
 
+#include "alike.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "checkpoint.h"
@@ -41,20 +42,10 @@ static int find_older(struct claim *claim, const struct trainer_options *options
 
 /* ---- ranks ---- */
 
-/* The first rank's text becomes everyone's; NULL stays NULL. */
-static int share_text(struct ranks *ranks, char **text) {
-    uint64_t length = *text ? strlen(*text) + 1 : 0;
-    ranks_share(ranks, &length, sizeof length);
-    if (!ranks_first(ranks)) *text = length ? mem_zalloc(length, 1, "a path") : NULL;
-    if (ranks_agree(ranks, length && !*text ? -1 : 0)) return -1;
-    if (length) ranks_share(ranks, *text, length);
-    return 0;
-}
-
 static int share(struct claim *claim, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     ranks_share(ranks, &claim->older, sizeof claim->older);
-    return share_text(ranks, &claim->run.path) || share_text(ranks, &claim->run.place) || share_text(ranks, &claim->checkpoint)
+    return alike_text(&claim->run.path, ranks) || alike_text(&claim->run.place, ranks) || alike_text(&claim->checkpoint, ranks)
                ? -1
                : 0;
 }
@@ -87,8 +78,8 @@ int claim_open(struct claim *claim, struct config *config, const struct trainer_
     struct claiming claiming = {claim, config, options};
     *claim = (struct claim){.run = {.fd = -1}};
     if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
-    int result = take_path(claim, config) || (claim->checkpoint && resume_keys(config, claim->run.place)) ? -1 : 0;
-    return ranks_agree(ranks, result);
+    if (ranks_agree(ranks, take_path(claim, config))) return -1;
+    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks)) : 0;
 }
 
 void claim_close(struct claim *claim) {

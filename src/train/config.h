@@ -42,6 +42,7 @@ struct config {
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
+    int update_auto; /* 1: train.update was "auto" before config_resolve() */
     unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
@@ -57,6 +58,9 @@ void config_release(struct config *config);
 
 /* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
 int config_read(struct config *config, const char *path);
+/* The same in two parts: the file's text, for the caller to free; its keys, from a text that is taken apart. */
+char *config_file(const char *path);
+int config_read_text(struct config *config, char *text, const char *path);
 
 /* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);

@@ -133,16 +133,25 @@ static int take_lines(struct ini_source *source) {
     return 0;
 }
 
-int config_read(struct config *config, const char *path) {
+char *config_file(const char *path) {
     uint64_t length;
-    unsigned key_lines[CONFIG_KEYS] = {0};
     char *text = file_read_given(path, LONGEST_FILE, &length);
-    if (!text) return -1;
+    if (!text || strlen(text) == length) return text;
+    fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path, (uint64_t)strlen(text));
+    free(text);
+    return NULL;
+}
+
+int config_read_text(struct config *config, char *text, const char *path) {
+    unsigned key_lines[CONFIG_KEYS] = {0};
     struct ini_source source = {.path = path, .at = text, .config = config, .key_lines = key_lines};
     if (!strncmp(text, "\xEF\xBB\xBF", 3)) source.at += 3; /* a byte order mark */
-    int result = strlen(text) == length ? take_lines(&source)
-                                        : fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path,
-                                               (uint64_t)strlen(text));
+    return take_lines(&source);
+}
+
+int config_read(struct config *config, const char *path) {
+    char *text = config_file(path);
+    int result = text ? config_read_text(config, text, path) : -1;
     free(text);
     return result ? -1 : take_file_name(config, path);
 }

@@ -88,6 +88,7 @@ static int resolve_run(struct config *c) {
     int lock_free = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
                     c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 &&
                     config_ranks(c) == 1;
+    c->update_auto |= c->train_update == UPDATE_AUTO;
     choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
     if (config_read_times(c->run_checkpoint_every, &times))
         return fail(

@@ -110,3 +110,24 @@ int frozen_read(struct frozen *frozen, const char *path) {
     npy_close(&npy);
     return result;
 }
+
+struct reading {
+    struct frozen *frozen;
+    const char *checkpoint;
+};
+
+static int read_known(void *user) {
+    const struct reading *reading = user;
+    char *path = file_join(reading->checkpoint, "known.npy");
+    int result = path ? frozen_read(reading->frozen, path) : -1;
+    free(path);
+    return result;
+}
+
+int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks) {
+    struct reading reading = {frozen, checkpoint};
+    if (ranks_do(ranks, ranks_first(ranks) ? read_known : NULL, &reading)) return -1;
+    for (int side = 0; side < 2 && ranks_count(ranks) > 1; side++)
+        ranks_share(ranks, frozen->bits[side], table_frozen_words(frozen->rows) * sizeof(uint32_t));
+    return 0;
+}

@@ -11,6 +11,7 @@
 #define SPTX_FROZEN_H
 
 #include "config.h"
+#include "kernels/ranks.h"
 #include "rows/table.h"
 
 #include <stdint.h>
@@ -31,6 +32,8 @@ void frozen_add(struct frozen *frozen, enum table_side side, uint64_t row);
 /* known.npy of a checkpoint; *checksum is XXH64 of the whole file. */
 int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checksum);
 int frozen_read(struct frozen *frozen, const char *path);
+/* That of a checkpoint which the first rank alone may see; by all ranks together. */
+int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks);
 
 uint64_t frozen_bytes(const struct frozen *frozen); /* of that file at most; 0: there is none */
 

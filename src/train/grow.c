@@ -85,11 +85,18 @@ static void find_rows(struct grow *grow) {
     }
 }
 
+/* The table that a word's vector belongs to: of targets, but for an item whose target row is never trained, because lists have
+ * rows of their own alone. It is the row that `export` writes, and so it comes back. */
+static enum table_side vector_side(const struct grow *grow, uint64_t row) {
+    int item = row < grow->rows - grow->vocab->lists;
+    return grow->vocab->lists && grow->config->examples_own == 1 && item ? TABLE_CONTEXT : TABLE_TARGET;
+}
+
 /* A row that comes from the source is known. */
 static void freeze_known(const struct grow *grow, struct frozen *frozen) {
     for (uint64_t row = 0; row < grow->rows; row++) {
         if (grow->row[row] == WORDS_ABSENT) continue;
-        frozen_add(frozen, TABLE_TARGET, row);
+        frozen_add(frozen, grow->kind == GROW_RUN ? TABLE_TARGET : vector_side(grow, row), row);
         if (grow->kind == GROW_RUN) frozen_add(frozen, TABLE_CONTEXT, row);
     }
 }
@@ -107,7 +114,8 @@ static int match(void *user) {
     if (!grow->row) return -1;
     find_rows(grow);
     if (frozen->known) freeze_known(grow, frozen);
-    int targets_alone = grow->kind == GROW_VECTORS && grow->config->examples_targets != TARGETS_NEW; /* contexts still learn */
+    int targets_alone = grow->kind == GROW_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
+                        vector_side(grow, 0) == TABLE_TARGET; /* contexts still learn */
     if (frozen->known && grow->known == grow->rows && !targets_alone)
         return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
                     "train",
@@ -171,7 +179,7 @@ static int check_finite(const struct filling *filling, const struct table *table
 static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
-    if (from == WORDS_ABSENT) return 0;
+    if (from == WORDS_ABSENT || vector_side(filling->grow, row) != table->side) return 0;
     float *weights = (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed);
     if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
     return check_finite(filling, table, row, record) ? -1 : 1;
@@ -215,8 +223,7 @@ static int fill_from_run(struct grow *grow, struct table *table, struct pool *po
 
 int grow_fill(struct grow *grow, struct table *table, struct pool *pool) {
     if (grow->kind == GROW_RUN) return fill_from_run(grow, table, pool);
-    if (grow->kind == GROW_VECTORS && table->side == TABLE_TARGET) return fill_from_vectors(grow, table, pool);
-    return table_fill(table, pool);
+    return grow->kind == GROW_VECTORS ? fill_from_vectors(grow, table, pool) : table_fill(table, pool);
 }
 
 void grow_print(const struct grow *grow) {

@@ -22,7 +22,7 @@ struct grow {
     char **paths;                /* [path_count] that train.from names; owned */
     int64_t path_count;
     struct model run;
-    struct vectors_file vectors; /* of targets; contexts begin at first values */
+    struct vectors_file vectors; /* each in the table that export takes it from; the word's other row begins at first values */
     uint32_t *row;               /* [rows] of the source where each row begins; WORDS_ABSENT: at first values */
     uint64_t rows, known;        /* of them, how many are not WORDS_ABSENT */
 };

@@ -55,7 +55,8 @@ static int exchange_chunk(struct replicas *r, int side, uint64_t first, uint64_t
     if (ranks_meet(r->ranks, NULL, result)) return -1;
     for (uint64_t i = 0; i < values; i++) r->moved[i] -= base[i];
     result = ranks_sum(r->ranks, r->moved, values);
-    for (uint64_t i = 0; i < values; i++) base[i] += r->moved[i];
+    for (uint64_t i = 0; i < values; i++)
+        if (r->moved[i] != 0) base[i] += r->moved[i]; /* what has not moved stays as it is, -0 too */
     return result ? result : table->ops->table_write(table->backend, table->store, first, count, base);
 }
 

@@ -136,10 +136,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
     if (!checkpoint || !s->frozen.known) return grow_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
-    char *path = file_join(checkpoint, "known.npy");
-    int result = path ? frozen_read(&s->frozen, path) : -1;
-    free(path);
-    return result;
+    return frozen_resume(&s->frozen, checkpoint, s->ranks);
 }
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,

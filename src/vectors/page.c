@@ -137,12 +137,13 @@ int page_write(const struct model *model, const struct page_request *request, co
     struct file_writer writer;
     if (!rows.count) return fail("'%s' has no row but those of lists; wanted items", model->directory);
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
-    *size = (struct page_size){.top = rows.top, .listed = rows.count};
-    int result = write_page(&rows, model, request, config, &writer, &size->bytes);
+    uint64_t bytes;
+    int result = write_page(&rows, model, request, config, &writer, &bytes);
     if (!result)
         result = file_commit(&writer);
     else
         file_abandon(&writer);
+    if (!result) *size = (struct page_size){bytes, rows.top, rows.count};
     page_rows_release(&rows);
     return result;
 }

@@ -275,7 +275,8 @@ def test_lists_that_are_left_out_are_counted(sptx, form):
         return [line for line in done.stderr.splitlines() if line.startswith("left out ")]
 
     def left_out(count, least, way_out=""):
-        return [f"left out   {count:,} of {known:,} lists, which have fewer than {least} items{way_out}"] if count else []
+        lines = "lines" if form == "adjacency" else "lists"
+        return [f"left out   {count:,} of {known:,} {lines}, which have fewer than {least} items{way_out}"] if count else []
 
     way_out = " (examples.positives = {}; examples.short = repeat trains those of two)"
     assert said("--examples.short=skip", "--examples.positives=4") == left_out(3000 + ones, 5, way_out.format(4))

@@ -237,6 +237,41 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
     assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
 
 
+def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
+    """All of its processes stand still for longer than device.rank_timeout, and none of them hangs."""
+    words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1", "--train.steps=9999999")
+    process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, encoding="utf-8")
+    assert wait_for(lambda: checkpoints(small), process)
+    stopped = [process.pid] + [process_of(rank, small.directory) for rank in range(3)]
+    for _ in range(2):
+        for number, pause in ((signal.SIGSTOP, 3), (signal.SIGCONT, 0.5)):
+            for one in stopped:
+                os.kill(one, number)
+            time.sleep(pause)
+    before = small.path("run", "latest").read_text()
+    assert wait_for(lambda: small.path("run", "latest").read_text() != before, process)
+    os.kill(stopped[1], signal.SIGTERM)
+    assert "stopped by a signal" in only_sentence(end(process)[1])
+
+
+@pytest.mark.parametrize("first, second", [(3, 0), (0, 2), (2, 3)])
+def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, second):
+    """Text is trained lock-free by one process, and in exact steps by several."""
+    config = small.config(model={"dim": 50}, optimizer={"rule": "sgd", "lr": 0.001}, train={"steps": 20, "batch": 64, "update": "auto"})
+    train(small, first, config)
+    assert "resumed" in train(small, second, config, "--resume", "--train.steps=40").stderr
+    assert f"update = {'batch' if first else 'hogwild'}" in small.path("run", "config.ini").read_text()
+
+
+def test_lock_free_training_goes_on_over_two_ranks_at_most(small):
+    config = small.config(model={"dim": 50}, optimizer={"rule": "sgd", "lr": 0.001}, train={"steps": 20, "batch": 64, "update": "auto"})
+    train(small, 0, config)
+    said = refuses(small, 3, config, "--resume", "--train.steps=40")
+    assert "'run' trains lock-free (train.update = hogwild), which one rank does or two, and there are 3" in said
+    train(small, 0, config, "--resume", "--train.steps=40")
+
+
 def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
     """mpirun hands the signal on, and leaves the ranks so many seconds."""
     words = command(2, "--mca", "odls_base_sigkill_timeout", 4, PROGRAM, "train", small.config(**LONG), "--train.steps=9999999")

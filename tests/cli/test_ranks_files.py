@@ -114,25 +114,30 @@ def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, rank, number,
             assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_ranks_that_do_not_see_one_file_system(small):
-    """The second rank has a disk of its own under the same name, as on another machine, with a copy of the run's keys alone."""
-    script = 'keys=$(cat run/config.ini); mount -t tmpfs none "$PWD" && cd "$PWD" && mkdir run && ' \
-             '{ [ -z "$keys" ] || echo "$keys" >run/config.ini; } && exec "$@"'
-    own = ["unshare", "--mount", "sh", "-c", script, "sh"]
+@pytest.mark.parametrize("grown", [False, True])
+def test_ranks_that_do_not_see_one_file_system(small, grown):
+    """The second rank has an empty disk of its own under the same name, as on another machine."""
+    own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$PWD" && cd "$PWD" && exec "$@"', "sh"]
     if subprocess.run([*own, "true"], cwd=small.directory, capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     config = small.config(**BRIEF, corpus={"path": small.path("corpus.txt")})
     train(small, 2, config, "--run.dir=whole")
+    more = []
+    if grown:  # which rows are known is in the checkpoint alone
+        sentences = small.path("corpus.txt").read_text().splitlines(True)
+        small.path("longer.txt").write_text("".join(sentences) + "".join(line.replace("w1", "new") for line in sentences[:200]))
+        more = [f"--train.from={small.path('whole')}", "--train.freeze=known", f"--corpus.path={small.path('longer.txt')}"]
+        train(small, 2, config, "--run.dir=grown", *more)
     there = small.path("there")
     there.mkdir()
     for name in ("first", "second"):
         steps = ["--train.steps=20"] if name == "first" else ["--resume"]
-        words = [PROGRAM, "train", small.path(config), f"--run.dir={there / 'run'}", *steps]
+        words = [PROGRAM, "train", small.path(config), f"--run.dir={there / 'run'}", *more, *steps]
         done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *own, *words])),
                               cwd=there, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
                               timeout=60)
         assert done.returncode == 0, done.stderr
-    assert small.tables("there/run") == small.tables("whole")
+    assert small.tables("there/run") == small.tables("grown" if grown else "whole")
 
 
 @pytest.mark.parametrize("ranks", [1, 3, pytest.param(5, marks=pytest.mark.long)])

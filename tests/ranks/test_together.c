@@ -201,7 +201,7 @@ static int check_replicas(struct ranks *ranks) {
     moving.hogwild = move_rows;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !result; i++) {
         struct table both[2];
-        memset(both, 0, sizeof both);
+        memset(both, 0, sizeof both); /* no ops: not open */
         for (int side = 0; side < 2 && !result; side++) {
             const struct table_options how = {
                 .rows = rows[i][side], .dim = COLUMNS, .rule = {.rule = RULE_SGD}, .init = {INIT_ZEROS, 0, 0}};
