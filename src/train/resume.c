@@ -20,7 +20,8 @@ static int settle(struct config *config, const struct config *before, const char
     config_settle(config, before);
     if (!config->update_auto || config->train_update == before->train_update) return 0;
     if (before->train_update == UPDATE_HOGWILD && config_ranks(config) > 2)
-        return fail("'%s' trains lock-free (train.update = hogwild), which one rank does or two, and there are %u: go on with fewer",
+        return fail("'%s' trains lock-free (train.update = hogwild), which one rank does or two, and there are %u: go on with "
+                    "fewer",
                     run, config_ranks(config));
     config->train_update = before->train_update;
     return config_resolve(config);

@@ -383,7 +383,8 @@ def test_vectors_of_items_begin_where_export_takes_them(sptx, own):
     draw = numpy.random.default_rng(1)
     sptx.path("lists.txt").write_text("".join(
         f"l{i} " + " ".join(f"i{item}" for item in draw.choice(30, 6, replace=False)) + "\n" for i in range(50)))
-    keys = [f"--examples.own={own}", "--model.dim=6", "--train.epochs=2", *KNOWN[1:], "--corpus.path=lists.txt", "--corpus.format=lists"]
+    keys = [f"--examples.own={own}", "--model.dim=6", "--train.epochs=2", *KNOWN[1:], "--corpus.path=lists.txt",
+            "--corpus.format=lists"]
     sptx("train", *keys, "--run.dir=old")
     sptx("export", "old", "--format=word2vec-text", "--out=all.txt")
     lines = sptx.path("all.txt").read_text().splitlines()[1:]

@@ -255,17 +255,20 @@ def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
     assert "stopped by a signal" in only_sentence(end(process)[1])
 
 
+AUTO = {"model": {"dim": 50}, "optimizer": {"rule": "sgd", "lr": 0.001}, "train": {"steps": 20, "batch": 64, "update": "auto"}}
+
+
 @pytest.mark.parametrize("first, second", [(3, 0), (0, 2), (2, 3)])
 def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, second):
     """Text is trained lock-free by one process, and in exact steps by several."""
-    config = small.config(model={"dim": 50}, optimizer={"rule": "sgd", "lr": 0.001}, train={"steps": 20, "batch": 64, "update": "auto"})
+    config = small.config(**AUTO)
     train(small, first, config)
     assert "resumed" in train(small, second, config, "--resume", "--train.steps=40").stderr
     assert f"update = {'batch' if first else 'hogwild'}" in small.path("run", "config.ini").read_text()
 
 
 def test_lock_free_training_goes_on_over_two_ranks_at_most(small):
-    config = small.config(model={"dim": 50}, optimizer={"rule": "sgd", "lr": 0.001}, train={"steps": 20, "batch": 64, "update": "auto"})
+    config = small.config(**AUTO)
     train(small, 0, config)
     said = refuses(small, 3, config, "--resume", "--train.steps=40")
     assert "'run' trains lock-free (train.update = hogwild), which one rank does or two, and there are 3" in said

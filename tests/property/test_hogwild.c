@@ -169,7 +169,8 @@ static void train64(struct rows64 *r, const struct trial *t, const struct batch_
     const struct hogwild_request *q = &t->request;
     double rate = q->lr_first + (q->lr_last - q->lr_first) * (double)example / (double)q->count;
     const struct example_pool *pool = &t->source.pool;
-    double(*gradient)[MOST_DIM] = calloc(t_count + c_count, sizeof *gradient), (*vector)[MOST_DIM] = calloc(t_count, sizeof *vector);
+    double(*gradient)[MOST_DIM] = calloc(t_count + c_count, sizeof *gradient);
+    double(*vector)[MOST_DIM] = calloc(t_count, sizeof *vector);
     vectors64(r, t, targets, (uint32_t)t_count, vector);
     for (uint64_t i = 0; i < example_vectors(pool, (uint32_t)t_count); i++)
         for (uint64_t k = 0; k < c_count; k++) {
@@ -259,8 +260,8 @@ static uint64_t train_all64(struct trial *t, struct rows64 *r) {
         assert_int_equal(backend_cpu.batch_view(maker, 0, &view), 0);
         for (uint64_t block = 0; block < view.blocks; block++) {
             train64(r, t, &view, block, i);
-            pairs += (uint64_t)example_vectors(&t->source.pool, (uint32_t)(view.target_starts[block + 1] - view.target_starts[block])) *
-                     view.positives[block];
+            uint64_t targets = view.target_starts[block + 1] - view.target_starts[block];
+            pairs += (uint64_t)example_vectors(&t->source.pool, (uint32_t)targets) * view.positives[block];
         }
     }
     backend_cpu.close(maker);

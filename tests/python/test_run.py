@@ -77,8 +77,8 @@ def test_vectors_by_word(run):
 
 def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
     for table in ("target", "context", "sum", "normsum"):
-        subprocess.run([program, "export", trained, "--format=npy", f"--out={tmp_path}/{table}.npy", f"--table={table}"], check=True,
-                       capture_output=True)
+        words = [program, "export", trained, "--format=npy", f"--out={tmp_path}/{table}.npy", f"--table={table}"]
+        subprocess.run(words, check=True, capture_output=True)
         assert numpy.array_equal(run.vectors(table=table), numpy.load(tmp_path / f"{table}.npy"))
     words = [run.words[3], run.words[0], run.words[3]]
     assert numpy.array_equal(run.vectors(iter(words)), run.target[[3, 0, 3]]) and run.vectors([]).shape == (0, 6)
@@ -97,8 +97,9 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
     (tmp_path / "lists.txt").write_text("".join(
         "list%d %s\n" % (i, " ".join("i%d" % item for item in draw.sample(range(40), 6))) for i in range(60)))
     path = tmp_path / "run"
-    subprocess.run([program, "train", f"--corpus.path={tmp_path}/lists.txt", "--corpus.format=lists", "--model.dim=8", "--train.epochs=3",
-                    "--device.backend=cpu", f"--examples.own={own}", f"--run.dir={path}"], check=True, capture_output=True)
+    words = [program, "train", f"--corpus.path={tmp_path}/lists.txt", "--corpus.format=lists", "--model.dim=8",
+             "--train.epochs=3", "--device.backend=cpu", f"--examples.own={own}", f"--run.dir={path}"]
+    subprocess.run(words, check=True, capture_output=True)
 
     def said(word):
         lines = subprocess.run([program, "nearest", path, word, "--k=5", "--device.backend=cpu"], check=True, capture_output=True,
@@ -114,7 +115,8 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
         assert len(vectors) == (len(run) if own else len(run) - 60) and numpy.array_equal(vectors, exported[:len(vectors)])
         assert numpy.array_equal(run.vector("i1"), (run.context if own == 1 else run.target)[run.row("i1")])
         if not own:
-            for call in (lambda: run.nearest("list:list9"), lambda: run.vector("list:list9"), lambda: run.recommend(["list:list9"])):
+            for call in (lambda: run.nearest("list:list9"), lambda: run.vector("list:list9"),
+                         lambda: run.recommend(["list:list9"])):
                 with pytest.raises(sptx.Error, match="has no row"):
                     call()
 

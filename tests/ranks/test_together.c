@@ -170,8 +170,8 @@ static int check_moved(const struct table *table, const struct ranks *ranks, uns
         float wanted = (float)(times - together) * step_of(row, ranks->number);
         for (unsigned r = 0; r < ranks->count; r++) wanted += (float)together * step_of(row, r);
         if (values[i] != wanted)
-            result = fail("row %" PRIu64 " of %" PRIu64 " is %g after %u exchanges, wanted %g", row, rows, (double)values[i], times,
-                          (double)wanted);
+            result = fail("row %" PRIu64 " of %" PRIu64 " is %g after %u exchanges, wanted %g", row, rows, (double)values[i],
+                          times, (double)wanted);
     }
     free(values);
     return result;
@@ -193,7 +193,8 @@ static int move_together(struct ranks *ranks, struct table both[2]) {
 }
 
 static int check_replicas(struct ranks *ranks) {
-    static const uint64_t rows[][2] = {{HOT - 1, 1}, {HOT, HOT + 1}, {HOT + 1, HOT}, {2 * HOT, 2 * HOT - 1}, {3 * HOT + 5, 2 * HOT + 1}};
+    static const uint64_t rows[][2] = {
+        {HOT - 1, 1}, {HOT, HOT + 1}, {HOT + 1, HOT}, {2 * HOT, 2 * HOT - 1}, {3 * HOT + 5, 2 * HOT + 1}};
     const struct backend_options options = {.threads = 1, .depth = 1};
     struct backend_ops moving = backend_cpu;
     struct backend *backend = NULL;
