@@ -19,7 +19,7 @@ struct update {
     const struct item *items;
     const uint32_t *item_count;
     const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
-    const uint32_t *places; /* order of the gradients; NULL: partial sums lie as they are */
+    const uint32_t *places; /* OF_PLACES: the order of the gradients; partial sums lie as they are */
     float *partials;
     uint32_t quads[2];   /* of a record's parts: weights, with their state where that lies beside them, and state */
     uint64_t state_here; /* bytes from a record's beginning in shared memory */
@@ -45,9 +45,12 @@ static __device__ __forceinline__ void send_part(const float4 *here, char *home,
     for (uint32_t q = threadIdx.x & 31; q < quads; q += 32) ((float4 *)home)[q] = here[q];
 }
 
-/* A piece of a row's gradients summed in the order of the ids; the rule, where the piece is all of it. The same sums in
- * the same order as a step's accumulate. VISITS: the record comes to shared memory for it. */
-template <int G, int VEC, int NS, bool VISITS>
+/* What an update's pieces are: places of a row's gradients, in the order of the ids; or the partial sums of a row of several. */
+enum update_of { OF_PLACES, OF_PARTIALS };
+
+/* A piece's gradients summed; the rule, where the piece is all of its row. The same sums in the same order as those of a step
+ * (sums.cuh). VISITS: the record comes to shared memory for it. */
+template <int G, int VEC, int NS, bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -70,12 +73,12 @@ static __global__ void __launch_bounds__(CTA)
         float4 w[VEC], sum[VEC];
         begin_piece<G, VEC, NS>(last, w, held, weights, state, tid, v);
         clear_row<VEC>(sum);
-        for (uint32_t i = 0; u.places && i < item.count; i++) {
+        for (uint32_t i = 0; OF == OF_PLACES && i < item.count; i++) {
             float4 row[VEC];
             read_row<G, VEC>(row, (const char *)(u.summands + u.places[item.first + i] * v.span), tid, v.quads);
             add_row<VEC>(sum, 1, row);
         }
-        for (uint32_t share = 0; !u.places && share < PARTIAL_SHARES; share++) {
+        for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
             float4 part[VEC];
             add_share<G, VEC>(part, u.summands + item.first * v.span, share, item.count, v);
             add_row<VEC>(sum, 1, part);
@@ -93,19 +96,24 @@ static __global__ void __launch_bounds__(CTA)
 
 typedef void update_kernel(const struct step_view, const struct update);
 struct updates {
-    update_kernel *kernel, *visits; /* visits: for tables in host memory; NULL: rows too wide for a warp */
+    update_kernel *rows[2], *visits[2]; /* by update_of. visits: for tables in host memory; NULL: rows too wide for a warp */
     uint32_t group;
 };
 template <int G, int VEC, int NS> struct update_family {
+    template <enum update_of OF> static update_kernel *visits(void) {
+        if constexpr (G > 32) return NULL;
+        else return update_rows<G, VEC, NS, true, OF>;
+    }
     static struct updates get(void) {
-        if constexpr (G > 32) return {update_rows<G, VEC, NS, false>, NULL, G};
-        else return {update_rows<G, VEC, NS, false>, update_rows<G, VEC, NS, true>, G};
+        return {{update_rows<G, VEC, NS, false, OF_PLACES>, update_rows<G, VEC, NS, false, OF_PARTIALS>},
+                {visits<OF_PLACES>(), visits<OF_PARTIALS>()},
+                G};
     }
 };
 
 /* How the kernels of an update are launched. */
 struct launch {
-    update_kernel *kernel;
+    update_kernel *const *kernels; /* by update_of */
     uint32_t groups, most, bytes; /* rows that a thread block works on; thread blocks at most; its shared memory */
     cudaStream_t stream;
 };
@@ -119,12 +127,13 @@ static bool is_mostly_cold(const struct backend_table *table) {
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct updates *k,
                                const struct update *u, cudaStream_t stream) {
     uint32_t groups = CTA / k->group, processors = (uint32_t)b->processors;
-    if (!k->visits || !is_mostly_cold(table)) return {k->kernel, groups, 16 * processors, 0, stream};
+    if (!k->visits[0] || !is_mostly_cold(table)) return {k->rows, groups, 16 * processors, 0, stream};
     return {k->visits, groups, 4 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
 }
 
-static int launch_pieces(const struct launch *l, uint64_t pieces, const struct step_view *v, const struct update *u) {
-    l->kernel<<<std::min(blocks_for(pieces, l->groups), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
+static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v,
+                         const struct update *u) {
+    l->kernels[of]<<<std::min(blocks_for(pieces, l->groups), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
 }
@@ -162,13 +171,12 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     u.partials = (float *)own->partials.data;
     set_parts(r->table, &u);
     struct launch l = launch_of(b, r->table, &k, &u, stream);
-    if (launch_pieces(&l, count, &v, &u)) return -1;
+    if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
     if (count <= UPDATE_PIECE) return 0;
     u.items = u.ids.rows.longs;
     u.item_count = &own->set.counts->longs[0];
     u.summands = u.partials;
-    u.places = NULL;
-    return launch_pieces(&l, count / UPDATE_PIECE + 1, &v, &u);
+    return launch_pieces(&l, OF_PARTIALS, count / UPDATE_PIECE + 1, &v, &u);
 }
 
 int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,
