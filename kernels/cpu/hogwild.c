@@ -13,8 +13,11 @@
 #include <string.h>
 
 enum {
-    STRETCH = 4096, /* examples that a worker takes at a time */
-    AHEAD = 3,      /* blocks whose rows are on their way */
+    STRETCH = 4096,      /* examples that a worker takes at a time */
+    AHEAD = 3,           /* blocks whose rows are on their way: */
+    AHEAD_TARGETS = 3,   /* their targets, where there are no more (a window's were there a word ago), */
+    AHEAD_CONTEXTS = 64, /* and so many contexts */
+    BAND = 64,           /* targets of a wide block that are moved at a time */
 };
 
 struct hogwild {
@@ -46,10 +49,10 @@ static void prefetch_row(const float *row, uint32_t dim) {
 static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *blocks, uint64_t number) {
     if (number >= blocks->count) return;
     const struct cpu_block *block = &blocks->block[number];
-    if (block->t < 4) /* a window's targets were there a word ago */
+    if (block->t <= AHEAD_TARGETS)
         for (uint32_t t = 0; t < block->t; t++)
             prefetch_row(cpu_weights(run->request->target, blocks->target[block->targets + t]), run->dim);
-    for (uint32_t c = 0; c < block->c && c < 64; c++)
+    for (uint32_t c = 0; c < block->c && c < AHEAD_CONTEXTS; c++)
         prefetch_row(cpu_weights(run->request->context, blocks->context[block->contexts + c]), run->dim);
 }
 
@@ -76,14 +79,14 @@ static void move_narrow(const struct hogwild *run, const struct cpu_block *block
 static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
                       float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
-    float **moves = contexts + block->c, factors[64 * CPU_ROWS_CONTEXTS];
+    float **moves = contexts + block->c, factors[BAND * CPU_ROWS_CONTEXTS];
     rows->coefficients(logits, block->t, block->c, block->positives, -lr);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++) moves[t] = scratch->gradient + t * run->span;
     for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
         uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
-        for (uint32_t t = 0; t < block->t; t += 64) {
-            uint32_t band = block->t - t < 64 ? block->t - t : 64;
+        for (uint32_t t = 0; t < block->t; t += BAND) {
+            uint32_t band = block->t - t < BAND ? block->t - t : BAND;
             for (uint32_t i = 0; i < band; i++)
                 memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
             rows->update((const float *const *)targets + t, moves + t, band, contexts + c, count, run->dim, factors);
@@ -187,11 +190,23 @@ static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, 
     }
 }
 
+/* The loss is that of a sample. */
+static void count_block(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, uint32_t vectors,
+                        const float *logits) {
+    struct hogwild_result *part = &piece->scratch->part;
+    part->examples++;
+    part->pairs += (uint64_t)vectors * block->positives;
+    if ((piece->first + block->example) & run->loss_mask) return;
+    part->loss += run->backend->rows->loss(logits, vectors, block->c, block->positives);
+    part->sampled_examples++;
+    part->sampled_pairs += (uint64_t)vectors * block->positives;
+    part->sampled_terms += (uint64_t)vectors * block->c;
+}
+
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct cpu_blocks *blocks = piece->blocks;
     struct cpu_scratch *scratch = piece->scratch;
-    struct hogwild_result *part = &scratch->part;
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
     int pool = run->backend->source.pool.on;
     uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
@@ -205,14 +220,7 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
     if (pool) pooled = pool_targets(run, scratch, targets, block->t);
     const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;
     rows->dots(of_targets, vectors, (const float *const *)contexts, block->c, run->dim, logits, block->c);
-    if (((piece->first + block->example) & run->loss_mask) == 0) {
-        part->loss += rows->loss(logits, vectors, block->c, block->positives);
-        part->sampled_examples++;
-        part->sampled_pairs += (uint64_t)vectors * block->positives;
-        part->sampled_terms += (uint64_t)vectors * block->c;
-    }
-    part->examples++;
-    part->pairs += (uint64_t)vectors * block->positives;
+    count_block(run, piece, block, vectors, logits);
     if (pool && run->linear)
         move_pooled(run, block, &pooled, targets, contexts, logits, lr);
     else if (pool)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_DIM = 4, GPU_STREAM_PART = 4 };
+enum { LEAST_DIM = 4 };
 
 /* "it needs A of WHAT and B can be had: " and what to do. */
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)

@@ -109,9 +109,9 @@ static int resolve_run(struct config *c) {
 
 /* ---- what cannot work ---- */
 
-static int check_examples(const struct config *c) {
+/* What the corpus is, beside what examples are made of it. */
+static int check_format(const struct config *c) {
     const char *format = config_choice_name("corpus", "format", c->corpus_format);
-    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (strcmp(c->corpus_min_rating, "none") && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
                     c->corpus_min_rating, format);
@@ -120,6 +120,15 @@ static int check_examples(const struct config *c) {
     if (c->examples_mode == MODE_USER && c->corpus_format != FORMAT_LISTS && c->corpus_format != FORMAT_PAIRS)
         return fail("examples.mode = user needs lists with names (corpus.format = lists or pairs), and corpus.format is %s",
                     format);
+    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
+        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
+                    "set corpus.format = adjacency, or examples.mode = window");
+    return 0;
+}
+
+/* Targets that are means of rows. */
+static int check_pools(const struct config *c) {
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
         return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set "
                     "negatives.per = example");
@@ -135,9 +144,12 @@ static int check_examples(const struct config *c) {
     if (c->examples_own == 1 && c->examples_pooled)
         return fail("examples.pooled = %" PRIu64 " bounds a mean of items, and examples.own = 1 has none; set that below 1",
                     c->examples_pooled);
-    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
-        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
-                    "set corpus.format = adjacency, or examples.mode = window");
+    return 0;
+}
+
+/* What is drawn, and what is a target. */
+static int check_draws(const struct config *c) {
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_subsample > 0 && !config_is_window(c))
         return fail(
             "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
@@ -254,8 +266,8 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_examples(config) || check_optimizer(config) || check_train(config) || config_check_loss(config) ||
-        check_ranks(config))
+    if (check_format(config) || check_pools(config) || check_draws(config) || check_optimizer(config) || check_train(config) ||
+        config_check_loss(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

@@ -20,7 +20,6 @@ enum {
     USER_LEAST = 16,         /* but for batches too small to be worth it */
     CUDA_BATCH = 16384,
     SMALLEST_BATCH = 256,
-    GPU_STREAM_PART = 4,      /* the id stream lies on the GPU where it takes a quarter of the budget at most */
     GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
     PROGRAM_BYTES = 22 << 20, /* the program, its libraries, buffers of files, what the allocator keeps of reading the corpus */
 };

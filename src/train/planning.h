@@ -5,6 +5,8 @@
 #include "planner.h"
 #include "touches.h"
 
+enum { GPU_STREAM_PART = 4 }; /* the id stream lies on the GPU where it takes a quarter of the budget at most */
+
 struct planning {
     struct plan *plan;
     const struct config *config;
