@@ -20,13 +20,18 @@ int bench_arguments(struct arguments *arguments, struct bench_call *call, const 
     return 0;
 }
 
-int bench_length_read(struct bench_length *length) {
-    length->seconds = 10;
-    length->steps = 0;
-    if (arguments_number("bench", "steps", length->steps_text, 1, (uint64_t)1 << 48, &length->steps)) return -1;
-    const char *text = length->seconds_text;
-    if (text && (text_time(text, &length->seconds) || !(length->seconds > 0)))
-        return fail_usage("bench: --seconds = '%s' is not a time", text);
+int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length) {
+    const char *seconds = NULL, *steps = NULL;
+    const struct option options[] = {{.name = "json", .flag = &call->json},
+                                     {.name = "seconds", .text = &seconds},
+                                     {.name = "steps", .text = &steps},
+                                     {0}};
+    *length = (struct bench_length){.seconds = 10};
+    if (bench_arguments(arguments, call, options, ANY_SECTION)) return -1;
+    if (!call->config_path) return fail_usage("%s wants a CONFIG.ini", call->name);
+    if (arguments_number("bench", "steps", steps, 1, (uint64_t)1 << 48, &length->steps)) return -1;
+    if (seconds && (text_time(seconds, &length->seconds) || !(length->seconds > 0)))
+        return fail_usage("bench: --seconds = '%s' is not a time", seconds);
     return 0;
 }
 

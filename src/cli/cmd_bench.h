@@ -21,13 +21,12 @@ struct bench_call {
 /* As arguments_read(); the kind and a configuration file at most are among them. */
 int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections);
 
-/* How long is measured. */
+/* The same for a kind that trains a configuration, and how long it does. */
 struct bench_length {
-    const char *seconds_text, *steps_text; /* of --seconds and --steps; NULL: not given */
     double seconds;
     uint64_t steps; /* 0: as many as `seconds` have */
 };
-int bench_length_read(struct bench_length *length);
+int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length);
 
 /* Where a result comes from: command, device, date and, with `cuda`, what plain copies reach. */
 void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,

@@ -2,7 +2,6 @@
 #include "cmd_bench.h"
 
 #include "base/memory.h"
-#include "base/report.h"
 #include "base/text.h"
 #include "kernels/ranks.h"
 
@@ -112,15 +111,9 @@ static int measure(const struct bench_call *call, const struct bench_length *len
 
 int cmd_bench_ranks(int argc, char **argv) {
     struct bench_call call = {.argc = argc, .argv = argv, .name = "bench ranks"};
-    struct bench_length length = {.seconds_text = NULL};
-    const struct option options[] = {{.name = "json", .flag = &call.json},
-                                     {.name = "seconds", .text = &length.seconds_text},
-                                     {.name = "steps", .text = &length.steps_text},
-                                     {0}};
+    struct bench_length length;
     struct arguments arguments;
-    int result = bench_arguments(&arguments, &call, options, ANY_SECTION);
-    if (!result && !call.config_path) result = fail_usage("bench ranks wants a CONFIG.ini");
-    if (!result) result = bench_length_read(&length);
+    int result = bench_run_arguments(&arguments, &call, &length);
     if (!result) result = measure(&call, &length, &arguments);
     arguments_release(&arguments);
     return result;

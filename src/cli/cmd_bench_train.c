@@ -1,7 +1,6 @@
 /* `bench train`: the speed of a configuration, and the parts of its step. */
 #include "cmd_bench.h"
 
-#include "base/report.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -83,17 +82,11 @@ static void print_train(const struct bench_training *t) {
 
 int cmd_bench_train(int argc, char **argv) {
     struct bench_call call = {.argc = argc, .argv = argv, .name = "bench train"};
-    struct bench_length length = {.seconds_text = NULL};
-    const struct option options[] = {{.name = "json", .flag = &call.json},
-                                     {.name = "seconds", .text = &length.seconds_text},
-                                     {.name = "steps", .text = &length.steps_text},
-                                     {0}};
+    struct bench_length length;
     struct bench_training training;
     struct arguments arguments;
     struct config config = {.name = NULL};
-    int result = bench_arguments(&arguments, &call, options, ANY_SECTION);
-    if (!result && !call.config_path) result = fail_usage("bench train wants a CONFIG.ini");
-    if (!result) result = bench_length_read(&length);
+    int result = bench_run_arguments(&arguments, &call, &length);
     if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
     if (!result) result = bench_train(&training, &config, length.seconds, length.steps, NULL);
     if (!result) {
