@@ -46,7 +46,8 @@ int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Writes over bytes given earlier: for a header whose numbers are known at the end. */
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
-int file_commit(struct file_writer *writer);   /* closes the writer in either case */
+int file_finish(struct file_writer *writer);   /* all of it is on the disk, and not yet in place: little is left to fail */
+int file_commit(struct file_writer *writer);   /* finishes, puts in place; closes the writer in either case */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 
 /* A file of one's own to read and write in the directory of `path`. It has no name, so that it goes with its last descriptor or

@@ -265,9 +265,14 @@ static int put_in_place(struct file_writer *writer) {
     return writer->partial ? file_rename(writer->partial, writer->target) : 0;
 }
 
+int file_finish(struct file_writer *writer) {
+    if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
+    writer->used = 0;
+    return writer->partial && retry_sync(writer->fd) ? fail_system("sync", writer->path) : 0;
+}
+
 int file_commit(struct file_writer *writer) {
-    int result = writer->failed ? -1 : write_out(writer, writer->buffer, writer->used);
-    if (!result && writer->partial && retry_sync(writer->fd)) result = fail_system("sync", writer->path);
+    int result = file_finish(writer);
     if (!result) {
         result = put_in_place(writer);
         if (result && writer->partial) unlink(writer->partial);

@@ -105,7 +105,12 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     return result;
 }
 
-/* The files beside the corpus, which is committed next: an older corpus is not left beside new words. */
+/* The files beside the corpus are all there before it is put in place, and they come after it at once: a disk that is full keeps
+ * what was there. */
+static int finish_beside(struct generator *generator) {
+    return file_finish(&generator->groups) || (generator->vocab.path && file_finish(&generator->vocab)) ? -1 : 0;
+}
+
 static int commit_beside(struct generator *generator) {
     if (file_commit(&generator->groups)) return -1;
     return generator->vocab.path ? file_commit(&generator->vocab) : 0;
@@ -159,7 +164,7 @@ static int put_text(void *context, const struct piece *piece) {
 static int write_text(struct generator *generator, const char *path) {
     struct text_output output = {generator, {.fd = -1}};
     if (file_writer_open(&output.file, path)) return -1;
-    if (!each_line(generator, "generating", take_text, put_text, &output) && !commit_beside(generator))
+    if (!each_line(generator, "generating", take_text, put_text, &output) && !finish_beside(generator))
         return file_commit(&output.file);
     file_abandon(&output.file);
     return -1;
@@ -310,7 +315,7 @@ static int write_ids(struct generator *generator, const char *path, const char *
     if (write_vocab(generator, &output, by_id, vocab_path, &fingerprint)) goto out;
     if (idstream_writer_open(&output.stream, path)) goto out;
     result = each_line(generator, "generating", take_ids, put_ids, &output);
-    if (!result) result = commit_beside(generator);
+    if (!result) result = finish_beside(generator);
     if (!result)
         result = idstream_writer_commit(&output.stream, fingerprint);
     else
@@ -349,6 +354,7 @@ int generate_write(const struct generate_options *options, const char *path) {
         line_source_init(&generator->lines, options);
         result = write_groups(generator, groups);
         if (!result) result = ends_in(path, ".ids") ? write_ids(generator, path, vocab) : write_text(generator, path);
+        if (!result) result = commit_beside(generator);
         file_abandon(&generator->groups);
         file_abandon(&generator->vocab);
     }

@@ -115,8 +115,7 @@ const char *config_choice_name(const char *section, const char *key, int value);
 void config_print_help(void);
 
 /* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
- * one path that exists as it stands. mem_free_texts() frees
- * them. -1 after fail(). */
+ * one path that exists as it stands. mem_free_texts() frees them. -1 after fail(). */
 int64_t config_paths(const char *key, const char *text, char ***paths);
 
 #endif

@@ -126,6 +126,9 @@ static int read_known(void *user) {
 
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks) {
     struct reading reading = {frozen, checkpoint};
+    uint64_t rows = frozen->rows;
+    if (ranks_count(ranks) > 1) ranks_share(ranks, &rows, sizeof rows);
+    if (ranks_agree(ranks, rows == frozen->rows ? 0 : fail("its corpus has other words than that of rank 0"))) return -1;
     if (ranks_do(ranks, ranks_first(ranks) ? read_known : NULL, &reading)) return -1;
     for (int side = 0; side < 2 && ranks_count(ranks) > 1; side++)
         ranks_share(ranks, frozen->bits[side], table_frozen_words(frozen->rows) * sizeof(uint32_t));

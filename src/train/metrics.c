@@ -248,14 +248,14 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
 /* ---- a resumed run ---- */
 
 /* Whether a line tells of what came after `stand`; -1: it is no line of ours. Lock-free training makes several lines in
- * what it counts as one step: they differ in their pairs. */
+ * what it counts as one step: reports differ in their pairs, and held-out losses in their epoch. */
 static int is_past(const char *line, const char *end, const struct progress_state *stand) {
     static const char name[] = ", \"pairs\": ";
     const char *found = strstr(line, name);
-    uint64_t step, pairs;
-    if (sscanf(line, "{\"step\": %" SCNu64, &step) != 1) return -1;
+    uint64_t step, epoch, pairs;
+    if (sscanf(line, "{\"step\": %" SCNu64 ", \"epoch\": %" SCNu64, &step, &epoch) != 2) return -1;
     int has_pairs = found && found < end && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
-    return step > stand->step || (has_pairs && pairs > stand->pairs);
+    return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand) {

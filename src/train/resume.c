@@ -15,26 +15,27 @@ static int read_keys(struct config *before, const char *path, struct ranks *rank
     return result;
 }
 
-/* What "auto" has come to since depends on the machine and on how many ranks there are: the run keeps what it began with. */
-static int settle(struct config *config, const struct config *before, const char *run) {
-    config_settle(config, before);
-    if (!config->update_auto || config->train_update == before->train_update) return 0;
-    if (before->train_update == UPDATE_HOGWILD && config_ranks(config) > 2)
+/* train.update = auto has come to what the run began with, which this number of ranks may be too many for. */
+static int check_update(struct config *config, const char *run) {
+    if (config->train_update == UPDATE_HOGWILD && config_ranks(config) > 2)
         return fail("'%s' trains lock-free (train.update = hogwild), which one rank does or two, and there are %u: go on with "
                     "fewer",
                     run, config_ranks(config));
-    config->train_update = before->train_update;
     return config_resolve(config);
 }
 
+/* The first rank's keys are compared: the others have its own but for paths (alike_config). */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     struct config before;
     char *path = file_join(run, "config.ini");
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
     if (!result) result = read_keys(&before, path, ranks);
-    if (!result) result = settle(config, &before, run);
-    const char *key = result ? NULL : config_difference(&before, config);
+    if (!result) config_settle(config, &before);
+    int chosen = config->train_update;
+    if (!result && config->update_auto) config->train_update = before.train_update;
+    const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
+    if (!result && config->train_update != chosen) result = check_update(config, run);
     free(path);
     config_release(&before);
     return result;

@@ -25,7 +25,7 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
 static int check_replicas(const struct config *config) {
     if (config_replicas(config) == 1) return 0;
     return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would "
-                "cross by way of the host; set train.update = batch, or device.backend = cpu");
+                "cross by way of the host; begin with train.update = batch, or set device.backend = cpu");
 }
 
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */

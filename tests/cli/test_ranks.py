@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
-from ranks import (ENVIRONMENT, arrays, built, command, difference, mpi, only_sentence, refuses, refuses_unlike,  # noqa: F401
+from ranks import (ENVIRONMENT, arrays, begin, built, command, difference, mpi, only_sentence, refuses, refuses_unlike,  # noqa: F401
                    small, together, train)
 
 # Few steps, so that roundings have no time to grow.
@@ -269,6 +269,40 @@ def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, s
         return
     assert "resumed" in train(small, second, config, "--resume", "--train.steps=40").stderr
     assert f"update = {'batch' if first else 'hogwild'}" in small.path("run", "config.ini").read_text()
+
+
+def test_another_key_is_what_resume_speaks_of(small):
+    """And not train.update, which none has set."""
+    train(small, 0, small.config(**AUTO))
+    for key in ("optimizer.momentum=0.9", "optimizer.clip=1", "train.reduction=mean"):
+        said = small.refuses("train", "run.ini", "--resume", f"--{key}")
+        assert said.startswith(f"'run' was begun with another {key.split('=')[0]}: ")
+
+
+def test_paths_are_each_ranks_own_when_it_goes_on(small):
+    shutil.copy(small.path("corpus.txt"), small.path("copy.txt"))
+    config = small.config(model={"dim": 50}, train={"steps": 20})
+    ways = [[PROGRAM, "train", config, f"--corpus.path={name}.txt"] for name in ("corpus", "copy")]
+    for more in ([], ["--resume", "--train.steps=30"]):
+        done = begin(small, *(way + more for way in ways))
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_rank_with_other_words_is_told_so_when_it_goes_on(small):
+    """Which rows are known is told by number."""
+    lines = small.path("corpus.txt").read_text().splitlines(True)
+    for name in ("old", "copy"):
+        small.path(f"{name}.txt").write_text("".join(lines))
+    train(small, 0, small.config(model={"dim": 50}), "--corpus.path=old.txt", "--run.dir=old", "--train.steps=5")
+    small.path("corpus.txt").write_text("".join(lines) + "".join(line.replace("w1", "new") for line in lines[:200]))
+    small.path("copy.txt").write_text(small.path("corpus.txt").read_text())
+    words = [PROGRAM, "train", "run.ini", "--train.from=old", "--train.freeze=known"]
+    ways = [words + [f"--corpus.path={name}.txt"] + cache for name, cache in (("corpus", []), ("copy", ["--corpus.cache=own"]))]
+    assert begin(small, *(way + ["--train.steps=20"] for way in ways)).returncode == 0
+    small.path("copy.txt").write_text("".join(lines[:500]))
+    done = begin(small, *(way + ["--resume", "--train.steps=30"] for way in ways))
+    assert done.returncode != 0 and "rank 1 of 2, on " in done.stderr
+    assert only_sentence(done.stderr).endswith(": its corpus has other words than that of rank 0")
 
 
 def test_lock_free_training_goes_on_over_two_ranks_at_most(small):

@@ -257,13 +257,27 @@ def test_padding_gives_zeros_and_is_not_updated(table):
             sptx.torch.Embedding(table, padding_idx=wrong)
 
 
+class Another:
+    """A tensor of a library that is known by DLPack alone."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **_):
+        return self.tensor.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize("kind", [torch.as_tensor, Another])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
-def test_padding_past_a_small_type_is_no_other_row(dtype):
+def test_padding_past_a_small_type_is_no_other_row(dtype, kind):
     with sptx.Table(70000, 4, lr=1.0, device="cpu", init="normal 0 1") as table:
         for padding in (300, 65536 + 44):  # 44 in eight and in sixteen bits
             before = table.fetch([44, 45])
             emb = sptx.torch.Embedding(table, padding_idx=padding)
-            rows = emb(torch.tensor([44, 45], dtype=dtype))
+            rows = emb(kind(torch.tensor([44, 45], dtype=dtype)))
             assert numpy.array_equal(rows.detach().numpy(), before)
             rows.sum().backward()
             assert numpy.array_equal(table.fetch([44, 45]), before - 1)

@@ -102,10 +102,12 @@ def _row_of(padding_idx: Any, rows: int) -> int:
 def _as_tensor(ids: Any) -> torch.Tensor:
     """Of whatever Table.fetch takes, and wide enough to be compared with the number of any row."""
     if not isinstance(ids, torch.Tensor):
-        if library_of(ids) is not Numpy:
-            return torch.as_tensor(ids)
-        ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
-    return ids.long() if ids.dtype in (torch.uint8, torch.int8, torch.int16) else ids
+        if library_of(ids) is Numpy:
+            ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
+        else:
+            ids = torch.as_tensor(ids) if hasattr(ids, "__cuda_array_interface__") else torch.from_dlpack(ids)
+    whole = not (ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool)
+    return ids.long() if whole and ids.dtype not in (torch.int32, torch.int64) else ids
 
 
 def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.Tensor:

@@ -1,5 +1,7 @@
 #include <stdarg.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <setjmp.h>
 
 #include "corpus/encode.h"
@@ -307,6 +309,43 @@ static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     }
 }
 
+/* A disk that is full when the last of the new corpus is written keeps all of the old one. */
+static void an_older_corpus_stays_whole_where_the_disk_is_full(void **state) {
+    static const char *const endings[] = {"", ".groups.tsv", ".vocab.tsv"};
+    struct generate_options older = {.kind = GENERATE_BOOKS, .rows = 60, .lists = 3000, .seed = 1}, newer = older;
+    struct rlimit all, less;
+    char name[64], *before[3];
+    uint64_t length[3];
+    newer.rows = 70, newer.seed = 2;
+    signal(SIGXFSZ, SIG_IGN);
+    for (int ids = 0; ids < 2; ids++) {
+        const char *corpus = ids ? "c.ids" : "c.txt";
+        assert_int_equal(generate_write(&newer, in_scratch(corpus)), 0);
+        uint64_t size = (uint64_t)file_size(in_scratch(corpus));
+        assert_int_equal(generate_write(&older, in_scratch(corpus)), 0);
+        for (int i = 0; i < 2 + ids; i++) {
+            snprintf(name, sizeof name, "%s%s", corpus, endings[i]);
+            assert_non_null(before[i] = file_read(in_scratch(name), &length[i]));
+        }
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+        less = (struct rlimit){size - 9, all.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+        int result = generate_write(&newer, in_scratch(corpus));
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+        assert_int_equal(result, -1);
+        sentence_holds("cannot write");
+        for (int i = 0; i < 2 + ids; i++) {
+            uint64_t now;
+            snprintf(name, sizeof name, "%s%s", corpus, endings[i]);
+            char *after = file_read(in_scratch(name), &now);
+            assert_int_equal(now, length[i]);
+            assert_memory_equal(after, before[i], now);
+            free(after);
+            free(before[i]);
+        }
+    }
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
@@ -322,6 +361,7 @@ int main(void) {
         IN_SCRATCH(the_smallest_corpora_can_be_made),
         IN_SCRATCH(what_cannot_be_made_is_refused),
         IN_SCRATCH(nothing_is_left_of_a_corpus_that_failed),
+        IN_SCRATCH(an_older_corpus_stays_whole_where_the_disk_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

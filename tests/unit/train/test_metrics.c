@@ -93,16 +93,18 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
     if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
 }
 
-/* What was made after a checkpoint goes, by steps and, where several lines have one step, by pairs; so does half a line. */
+/* What was made after a checkpoint goes, by steps and, where several lines have one step, by pairs and epochs; so does half a
+ * line. */
 static void lines_after_a_checkpoint_are_cut(void **state) {
-    static const char whole[] = "{\"step\": 0, \"loss\": 1}\n{\"step\": 3, \"words\": 9, \"pairs\": 40, \"x\": 1}\nhalf\n"
-                                "{\"step\": 3, \"words\": 9, \"pairs\": 50, \"x\": 1}\n{\"step\": 3, \"held_out_loss\": 1}\n"
-                                "{\"step\": 3, \"words\": 9, \"pairs\": 60, \"x\": 1}\n{\"step\": 3, \"held_out_loss\": 2}\n"
-                                "{\"step\": 4, \"held_out_loss\": 3}\n{\"step\": 5, \"los";
-    static const struct { uint64_t step, pairs; int lines; } stands[] = {{5, 99, 7}, {4, 60, 7}, {3, 60, 6}, {3, 59, 4},
-                                                                         {3, 50, 4}, {3, 49, 2}, {2, 50, 1}, {0, 0, 1}};
+    static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\nhalf\n"
+                                "{\"step\": 3, \"epoch\": 1, \"pairs\": 50, \"x\": 1}\n{\"step\": 3, \"epoch\": 2, \"held_out_loss\": 1}\n"
+                                "{\"step\": 3, \"epoch\": 3, \"held_out_loss\": 2}\n{\"step\": 3, \"epoch\": 3, \"pairs\": 60, \"x\": 1}\n"
+                                "{\"step\": 4, \"epoch\": 4, \"held_out_loss\": 3}\n{\"step\": 5, \"los";
+    static const struct { uint64_t step, epoch, pairs; int lines; } stands[] = {
+        {5, 9, 99, 7}, {4, 4, 60, 7}, {4, 3, 60, 6}, {3, 4, 60, 6}, {3, 3, 59, 5}, {3, 2, 60, 4},
+        {3, 2, 50, 4}, {3, 1, 55, 3}, {3, 1, 49, 2}, {2, 4, 50, 1}, {0, 0, 0, 1}};
     for (size_t i = 0; i < sizeof stands / sizeof *stands; i++) {
-        struct progress_state stand = {.step = stands[i].step, .pairs = stands[i].pairs};
+        struct progress_state stand = {.step = stands[i].step, .epoch = stands[i].epoch, .pairs = stands[i].pairs};
         assert_int_equal(file_replace(metrics.path, whole, sizeof whole - 1), 0);
         assert_int_equal(metrics_cut(&metrics, &stand), 0);
         char *text = file_read(metrics.path, NULL);
