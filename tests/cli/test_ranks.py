@@ -14,8 +14,8 @@ import numpy
 import pytest
 
 from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
-from ranks import (ENVIRONMENT, arrays, begin, built, command, difference, mpi, only_sentence, refuses, refuses_unlike,  # noqa: F401
-                   small, together, train)
+from ranks import (ENVIRONMENT, arrays, begin, built, command, difference, mpi, only_sentence, refuses,  # noqa: F401
+                   refuses_unlike, small, together, train)
 
 # Few steps, so that roundings have no time to grow.
 ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"

@@ -96,10 +96,15 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
 /* What was made after a checkpoint goes, by steps and, where several lines have one step, by pairs and epochs; so does half a
  * line. */
 static void lines_after_a_checkpoint_are_cut(void **state) {
-    static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\nhalf\n"
-                                "{\"step\": 3, \"epoch\": 1, \"pairs\": 50, \"x\": 1}\n{\"step\": 3, \"epoch\": 2, \"held_out_loss\": 1}\n"
-                                "{\"step\": 3, \"epoch\": 3, \"held_out_loss\": 2}\n{\"step\": 3, \"epoch\": 3, \"pairs\": 60, \"x\": 1}\n"
-                                "{\"step\": 4, \"epoch\": 4, \"held_out_loss\": 3}\n{\"step\": 5, \"los";
+    static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n"
+                                "{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\n"
+                                "half\n"
+                                "{\"step\": 3, \"epoch\": 1, \"pairs\": 50, \"x\": 1}\n"
+                                "{\"step\": 3, \"epoch\": 2, \"held_out_loss\": 1}\n"
+                                "{\"step\": 3, \"epoch\": 3, \"held_out_loss\": 2}\n"
+                                "{\"step\": 3, \"epoch\": 3, \"pairs\": 60, \"x\": 1}\n"
+                                "{\"step\": 4, \"epoch\": 4, \"held_out_loss\": 3}\n"
+                                "{\"step\": 5, \"los";
     static const struct { uint64_t step, epoch, pairs; int lines; } stands[] = {
         {5, 9, 99, 7}, {4, 4, 60, 7}, {4, 3, 60, 6}, {3, 4, 60, 6}, {3, 3, 59, 5}, {3, 2, 60, 4},
         {3, 2, 50, 4}, {3, 1, 55, 3}, {3, 1, 49, 2}, {2, 4, 50, 1}, {0, 0, 0, 1}};
