@@ -4,7 +4,6 @@
 #include "memory.h"
 #include "report.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -74,10 +73,10 @@ void file_map_catch(void) {
 
 static int map_open(struct file_map *map, int fd, const char *path) {
     struct stat about;
-    if (fstat(fd, &about)) return fail("cannot look at '%s': %s", path, strerror(errno));
+    if (fstat(fd, &about)) return fail_system("look at", path);
     if (!about.st_size) return 0;
     void *data = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED) return fail("cannot map '%s': %s", path, strerror(errno));
+    if (data == MAP_FAILED) return fail_system("map", path);
     *map = (struct file_map){data, (uint64_t)about.st_size};
     watch(map, path);
     return 0;

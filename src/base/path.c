@@ -26,7 +26,7 @@ struct walk {
 static int walk(struct walk *walk, const char *rest);
 
 static int refuse(const struct walk *w) {
-    return fail("cannot look at '%s': %s", w->path, strerror(errno));
+    return fail_system("look at", w->path);
 }
 
 static int put(struct walk *w, const char *bytes, uint64_t length) {

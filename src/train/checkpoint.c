@@ -54,7 +54,7 @@ static int hash_open(int fd, const char *path, uint64_t *hash) {
     while ((n = read(fd, piece, READ_PIECE)) > 0 || (n < 0 && errno == EINTR))
         if (n > 0) XXH64_update(state, piece, (size_t)n);
     *hash = XXH64_digest(state);
-    result = n < 0 ? fail("cannot read '%s': %s", path, strerror(errno)) : 0;
+    result = n < 0 ? fail_system("read", path) : 0;
 out:
     XXH64_freeState(state);
     free(piece);
@@ -64,7 +64,7 @@ out:
 static int check_open(int fd, const char *path, const struct table_file *wanted, int *broken) {
     struct stat about;
     uint64_t seen = 0;
-    if (fstat(fd, &about)) return fail("cannot look at '%s': %s", path, strerror(errno));
+    if (fstat(fd, &about)) return fail_system("look at", path);
     if ((uint64_t)about.st_size == wanted->bytes) {
         if (hash_open(fd, path, &seen)) return -1;
         if (seen == wanted->xxh64) return 0;
@@ -317,7 +317,7 @@ static char *parent_of(const char *directory) {
     char *slash = whole ? strrchr(whole, '/') : NULL;
     if (!slash) {
         free(whole);
-        fail("cannot resolve '%s': %s", directory, strerror(errno));
+        fail_system("resolve", directory);
         return NULL;
     }
     slash[slash == whole] = 0;

@@ -78,7 +78,7 @@ enum owner { OWNER_OTHER, OWNER_SELF, OWNER_LINK };
 static int owner_of(const char *path, enum checkpoint_kind kind) {
     struct stat about;
     if (lstat(path, &about))
-        return errno == ENOENT ? OWNER_OTHER : fail("cannot look at '%s': %s", path, strerror(errno));
+        return errno == ENOENT ? OWNER_OTHER : fail_system("look at", path);
     int link = S_ISLNK(about.st_mode);
     if (!S_ISDIR(about.st_mode) && (!link || kind == CHECKPOINT_PARTIAL)) return OWNER_OTHER;
     int own = kind == CHECKPOINT_PARTIAL ? holds_contents_only(path) : state_is_own(path);
@@ -150,7 +150,7 @@ static int remove_directory(const char *path) {
     mem_free_texts(names, n);
     if (!result) result = file_remove_in(path, contents[CONTENTS - 1]);
     if (result || !rmdir(path)) return result;
-    if (errno != ENOTEMPTY && errno != EEXIST) return fail("cannot remove '%s': %s", path, strerror(errno));
+    if (errno != ENOTEMPTY && errno != EEXIST) return fail_system("remove", path);
     warn("'%s' stays, because it holds files that are no checkpoint's", path);
     return 0;
 }

@@ -98,7 +98,7 @@ static int remove_place(const char *place) {
         file_remove_in(place, marker_name))
         return -1;
     if (!rmdir(place) || errno == ENOENT) return 0;
-    if (errno != ENOTEMPTY && errno != EEXIST) return fail("cannot remove '%s': %s", place, strerror(errno));
+    if (errno != ENOTEMPTY && errno != EEXIST) return fail_system("remove", place);
     warn("'%s' stays, because it holds files that are no run's", place);
     return 0;
 }
@@ -108,7 +108,7 @@ static int remove_place(const char *place) {
 char *replacement_begin(const char *run) {
     char *place = file_join(run, name), *path = place ? file_join(place, marker_name) : NULL;
     int result = path ? 0 : -1;
-    if (!result && mkdir(place, 0777)) result = fail("cannot make directory '%s': %s", place, strerror(errno));
+    if (!result && mkdir(place, 0777)) result = fail_system("make directory", place);
     if (!result) result = file_replace(path, marker, sizeof marker - 1);
     free(path);
     if (!result) return place;

@@ -13,7 +13,6 @@
 #include "replacement.h"
 #include "run_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -103,7 +102,7 @@ static int take(struct run_directory *run) {
 /* Whether the directory has this path: 1, 0, or -1 after fail(). */
 static int is_at(const struct run_directory *run, const char *path) {
     int result = file_is_at(run->fd, path);
-    return result < 0 ? fail("cannot look at '%s': %s", path, strerror(errno)) : result;
+    return result < 0 ? fail_system("look at", path) : result;
 }
 
 /* The path that the system knows of the open directory, in memory of the caller's; NULL after fail() where it has none. */
@@ -112,7 +111,7 @@ static char *path_of(const struct run_directory *run) {
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
     ssize_t n = readlink(link, path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
-    int found = n > 0 ? is_at(run, path) : fail("cannot look at '%s': %s", link, strerror(errno));
+    int found = n > 0 ? is_at(run, path) : fail_system("look at", link);
     if (found > 0) return mem_text(path, (uint64_t)n, "a path");
     if (!found) fail("'%s' was removed while a run trained in it: nothing of it can be written there", run->path);
     return NULL;
@@ -167,7 +166,7 @@ int run_directory_follow(struct run_directory *run) {
 /* Keeps hold of the directory itself. */
 static int hold(struct run_directory *run) {
     run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return run->fd < 0 ? fail("cannot open '%s': %s", run->path, strerror(errno)) : 0;
+    return run->fd < 0 ? fail_system("open", run->path) : 0;
 }
 
 int run_directory_open(struct run_directory *run, const char *path, int resumed) {

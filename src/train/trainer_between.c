@@ -147,8 +147,8 @@ static int is_to_stop(const struct trainer *t) {
 
 unsigned trainer_wishes(struct trainer *t, int epoch_ended) {
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
-    int by_one_clock = trainer_writes(t);
-    if (by_one_clock && due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    /* By one clock, that of the rank which writes. */
+    if (trainer_writes(t) && due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 

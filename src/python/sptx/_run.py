@@ -143,12 +143,10 @@ class Run:
         if not isinstance(table, str):
             raise TypeError("a table is a str, not a %s" % type(table).__name__)
         handle = self._open()
-        rows = None if words is None else numpy.array([self.row(word) for word in words], numpy.uint64)
-        count = int(library.sptx_run_vector_rows(handle.pointer)) if rows is None else len(rows)
-        out = numpy.empty((count, self.dim), numpy.float32)
-        self._context.call(library.sptx_run_vectors, handle.pointer, table.encode("utf-8", "replace"),
-                           None if rows is None else rows.ctypes.data, count, out.ctypes.data)
-        return out
+        if words is None:
+            return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)), table)
+        rows = numpy.array([self.row(word) for word in words], numpy.uint64)
+        return self._vectors(rows, len(rows), table)
 
     def nearest(self, query: Any, k: int = 10) -> List[Tuple[str, float]]:
         """The k words whose vectors are most similar by cosine, best first, with the similarities.
@@ -156,7 +154,8 @@ class Run:
         query: a word, which is not among the results (KeyError where it is none), or a vector [dim].
         """
         if isinstance(query, str):
-            rows, scores = self.search(self.vectors([query]), k, numpy.array([self.row(query)]))
+            own = numpy.array([self.row(query)], numpy.uint64)
+            rows, scores = self.search(self._vectors(own, 1, "target"), k, own)
         else:
             rows, scores = self.search(numpy.asarray(query)[None], k)
         return [(self._word(int(row)), float(score)) for row, score in zip(rows[0], scores[0]) if row != NONE]
@@ -282,6 +281,14 @@ class Run:
         view = _library.View(size=ctypes.sizeof(_library.View))
         self._context.call(library.sptx_run_view, handle.pointer, table.encode(), ctypes.byref(view))
         return rows_of(handle, view, None, writable=False)
+
+    def _vectors(self, rows: Any, count: int, table: str) -> Any:
+        """Of rows uint64 [count]; None: of the first `count`."""
+        handle = self._open()
+        out = numpy.empty((count, self.dim), numpy.float32)
+        self._context.call(library.sptx_run_vectors, handle.pointer, table.encode("utf-8", "replace"),
+                           None if rows is None else rows.ctypes.data, count, out.ctypes.data)
+        return out
 
     def _word(self, row: int) -> str:
         handle = self._open()  # a local: a run that is closed meanwhile stays open until the word is read
