@@ -165,7 +165,7 @@ check-long: all tests
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all $(REFERENCE) $(RUNS) $(BUILD)/test_gpu $(LIBSPTX)
+check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(LIBSPTX)
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode

@@ -55,5 +55,8 @@ if [ -n "${SPTX_TEXT:-}" ]; then
     line "text, dim 128, exact steps of 65,536, words" words_per_second 1e6 configs/wiki16.ini --corpus.path="$SPTX_TEXT" \
         --corpus.cache="$work/text-cache" --run.dir="$work/text-run" --train.update=batch --train.batch=65536 \
         --optimizer.clip=30 --negatives.per=example --train.epochs=1000 $all_gpu
+    line "text, dim 128, lock-free, words (two GPUs at most)" words_per_second 1e6 configs/wiki16.ini --corpus.path="$SPTX_TEXT" \
+        --corpus.cache="$work/text-cache" --run.dir="$work/text-run" --train.update=hogwild --negatives.per=example \
+        --train.epochs=1000 $all_gpu
 fi
 cat "$work/ranks-table"

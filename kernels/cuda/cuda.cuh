@@ -99,6 +99,7 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] as table_spec has it; NULL: none */
+    struct backend_table *base; /* of a replica: its rows as all ranks had them last; NULL: it is none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -232,7 +233,8 @@ struct backend {
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
     struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* the same; only of learn.cuh */
-    struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: this one has all columns */
+    struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: there are none */
+    int replicas;                  /* other ranks have whole tables: no step sums anything over them */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
@@ -240,6 +242,7 @@ struct backend {
     char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
+    cudaEvent_t merged;              /* rows of replicas are the same again */
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
     void *topk;    /* topk.cu's own */
@@ -358,6 +361,10 @@ struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_t
                                  const struct record_field *field);
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
 void cuda_by_id_close(struct backend *backend);
+
+/* replicas.cu */
+int cuda_replica_open(struct backend *backend, struct backend_table *table);
+int cuda_replica_merge(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
 
 /* hogwild.cu, topk.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);

@@ -4,12 +4,13 @@
  *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
  *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
  *                                                            transfer (memory.cu), scratch of lock-free training
- *                                                            (hogwild.cu)
+ *                                                            (hogwild.cu), words of other ranks (exchange.cu)
  */
 #include "arrays.h"
 
 #include "base/pool.h"
 #include "kernels/hogwild.h"
+#include "kernels/ranks.h"
 #include "kernels/stores.h"
 
 /* Of the host, by the driver and its libraries: not pinned by us, and no call tells it before. Measured on H200 hosts. */
@@ -71,19 +72,22 @@ static struct run run_of(const struct estimate_request *request) {
 
 /* ---- tables and source ---- */
 
-static void add_tables(const struct run *run, struct estimate *e) {
-    for (int side = 0; side < SIDES; side++)
-        for (unsigned i = 0; i < run->shape[side].stores; i++) {
-            const struct store_shape *store = &run->shape[side].store[i];
-            uint64_t host = (run->rows - store->gpu_rows) * store->stride, pages = round_up(host, PINNED_PAGE);
-            e->tables.gpu += store->gpu_rows * store->stride;
-            if (store->place == PLACE_FILE) {
-                e->tables.file += host;
-            } else {
-                e->tables.pinned += pages;
-                e->tables.host += pages / MANAGED_BESIDE;
-            }
+static void add_table(uint64_t rows, const struct table_shape *shape, struct memory_bytes *to) {
+    for (unsigned i = 0; i < shape->stores; i++) {
+        const struct store_shape *store = &shape->store[i];
+        uint64_t host = (rows - store->gpu_rows) * store->stride, pages = round_up(host, PINNED_PAGE);
+        to->gpu += store->gpu_rows * store->stride;
+        if (store->place == PLACE_FILE) {
+            to->file += host;
+        } else {
+            to->pinned += pages;
+            to->host += pages / MANAGED_BESIDE;
         }
+    }
+}
+
+static void add_tables(const struct run *run, struct estimate *e) {
+    for (int side = 0; side < SIDES; side++) add_table(run->rows, &run->shape[side], &e->tables);
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
@@ -210,6 +214,20 @@ static void add_batches(const struct run *run, struct estimate *e) {
 
 /* ---- lock-free training ---- */
 
+/* What replicas keep beside their tables, and the words of the others. */
+static void add_replicas(const struct run *run, struct estimate *e) {
+    const struct estimate_request *request = run->request;
+    const struct table_spec bases[SIDES] = {replica_base(&request->target), replica_base(&request->context)};
+    uint64_t span = request->target.layout.span, chunk = replica_rows(span);
+    if (request->replicas < 2) return;
+    for (int side = 0; side < SIDES; side++) {
+        struct table_shape shape = table_shape(&bases[side], 1);
+        add_table(run->rows, &shape, &e->tables);
+    }
+    e->work.gpu += array(exchange_box_bytes(2 * span * smaller(chunk, run->rows), request->replicas));
+    e->fixed.host += RANKS_BYTES;
+}
+
 static void add_hogwild(const struct run *run, struct estimate *e) {
     const struct estimate_request *request = run->request;
     e->fixed.gpu += sizeof(struct hogwild_totals);
@@ -246,6 +264,7 @@ void cuda_estimate(const struct estimate_request *request, struct estimate *esti
     add_source(&run, estimate);
     if (run.stages) add_batches(&run, estimate);
     if (request->hogwild) add_hogwild(&run, estimate);
+    add_replicas(&run, estimate);
     add_transfer(&run, estimate);
     add_fixed(&run, estimate);
 }

@@ -220,18 +220,14 @@ template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) p
     piece &p = pieces[threadIdx.x / 32];
     words &w = listed[threadIdx.x / 32];
     uint32_t *ahead = drawn[threadIdx.x / 32];
-    const uint64_t grain = job.source.shuffle ? 1 : GRAIN, count = (job.count + grain - 1) / grain;
     hogwild_sums sums = {};
-    for (;;) {
-        uint64_t number = take_piece(job.totals) * grain;
-        if (number >= job.count || count == 0) break;
-        uint64_t example = job.first + number, size = job.count - number < grain ? job.count - number : grain;
-        uint64_t first = job.source.shuffle ? shuffle_at(&job.order, example) : example;
-        uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF,
+    stretch s;
+    while (take_stretch(job, s)) {
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
                       entries = found >> 16;
-        draw_ahead<NT>(job, p, first, entry, own, ahead);
+        draw_ahead<NT>(job, p, s.first, entry, own, ahead);
         for (uint32_t i = 0; i < own; i += GROUP)
-            train_windows<VEC, ON_HOST>(job, p, w, number, first, i, own, entry + i, entries, ahead + i * NT, sums);
+            train_windows<VEC, ON_HOST>(job, p, w, s.number, s.first, i, own, entry + i, entries, ahead + i * NT, sums);
         __syncwarp();
     }
     sums.pairs = sums.examples;
@@ -249,7 +245,7 @@ int hogwild_pooled_can(const struct hogwild_job *job) {
     return job->source.pool.on && !job->source.per_pair && hogwild_windows_can(job);
 }
 
-int hogwild_pooled_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
+int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     window_function *kernel = job->span <= 128   ? kernel_of<1>(job->on_host)
                               : job->span <= 256 ? kernel_of<2>(job->on_host)
                                                  : kernel_of<4>(job->on_host);

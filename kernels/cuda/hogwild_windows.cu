@@ -199,23 +199,19 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
     __shared__ windows pieces[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
-    const uint64_t grain = job.source.shuffle ? 1 : GRAIN, count = (job.count + grain - 1) / grain;
     hogwild_sums sums = {};
-    for (;;) {
-        uint64_t number = take_piece(job.totals) * grain;
-        if (number >= job.count || count == 0) break;
-        uint64_t example = job.first + number, size = job.count - number < grain ? job.count - number : grain;
-        uint64_t first = job.source.shuffle ? shuffle_at(&job.order, example) : example;
-        uint32_t own, found = fill_piece(job, p, first, first + size, &own), entry = found & 0xFFFF,
+    stretch s;
+    while (take_stretch(job, s)) {
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
                       entries = found >> 16;
         for (uint32_t i = 0; i < own; i++, entry++) {
             uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
             position at;
-            at.number = first + offset;
+            at.number = s.first + offset;
             at.middle = p.id[entry];
             at.targets = list_targets(p, entry, entries, window);
-            at.rate = hogwild_rate(job.lr_first, job.lr_slope, number + offset);
-            at.sampled = ((number + offset) & job.loss_mask) == 0;
+            at.rate = hogwild_rate(job.lr_first, job.lr_slope, s.number + offset);
+            at.sampled = ((s.number + offset) & job.loss_mask) == 0;
             if (at.targets == 0) continue;
             sums.examples += PAIRS ? at.targets : 1;
             sums.pairs += at.targets;
@@ -249,6 +245,6 @@ int hogwild_windows_can(const struct hogwild_job *job) {
     return hogwild_in_registers(&job->source, job->span, job->linear);
 }
 
-int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
+int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     return launch_windows(kernel_for(job->span, job->source.per_pair, job->on_host), job, warps, processors, stream);
 }

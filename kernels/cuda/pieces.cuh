@@ -9,7 +9,8 @@
 
 enum {
     WARPS = 4,  /* of a block */
-    GRAIN = 64, /* positions of a piece */
+    GRAIN = 64,     /* positions of a piece, */
+    LAST_GRAIN = 8, /* and of the last ones of a request, so that no warp has much left when others find no more */
     WIDEST = HOGWILD_WIDEST,
     ROOM = GRAIN + 2 * (WIDEST + 31)
 };
@@ -20,6 +21,25 @@ struct piece {
     uint32_t sentence[ROOM]; /* low bits: equal for neighbours of one sentence */
     uint32_t own[GRAIN];     /* kept words of the piece: offset << 8 | window; window 0: no example */
 };
+
+/* ---- pieces ---- */
+
+/* Examples [number, number + size) of the request, which begin at position `first`. */
+struct stretch {
+    uint64_t number, size, first;
+};
+
+/* The next piece of a request; 0 where there is none left. An example alone where the order of examples is shuffled. */
+static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
+    uint64_t piece = take_piece(job.totals), large = job.large_pieces, end = large * GRAIN;
+    bool shuffled = job.source.shuffle, last = piece >= large;
+    uint64_t grain = shuffled ? 1 : last ? LAST_GRAIN : GRAIN;
+    s.number = shuffled || !last ? piece * grain : end + (piece - large) * grain;
+    if (s.number >= job.count) return false;
+    s.size = job.count - s.number < grain ? job.count - s.number : grain;
+    s.first = shuffled ? shuffle_at(&job.order, job.first + s.number) : job.first + s.number;
+    return true;
+}
 
 /* ---- kept words ---- */
 
@@ -147,11 +167,12 @@ static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uin
 
 typedef void window_function(const hogwild_job job);
 
-static inline int launch_windows(window_function *kernel, const hogwild_job *job, uint64_t warps, int processors,
-                                 cudaStream_t stream) {
+static inline int launch_windows(window_function *kernel, hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
+    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* these are left for small pieces */
+    job->large_pieces = job->count > at_once ? (job->count - at_once) / GRAIN : 0;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
     CK_LAUNCH("window_kernel");
     return 0;

@@ -24,6 +24,7 @@ struct hogwild_job {
     struct shuffle order;         /* of examples, where the source shuffles */
     uint32_t span, epoch;
     uint64_t first, count;
+    uint64_t large_pieces; /* of windows: those before the last and small ones */
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
     int linear, adagrad, counted; /* linear: as hogwild_is_linear() says; counted: rows count their own updates */
@@ -161,11 +162,11 @@ __device__ __forceinline__ uint32_t window_at(const struct example_source &s, ui
 
 /* hogwild_windows.cu: windows of a text with sgd. Whether it takes the job; its launch. */
 int hogwild_windows_can(const struct hogwild_job *job);
-int hogwild_windows_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
 /* hogwild_pooled.cu: those of them whose words make one vector. */
 int hogwild_pooled_can(const struct hogwild_job *job);
-int hogwild_pooled_launch(const struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
 /* hogwild_rows.cu: everything else. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);

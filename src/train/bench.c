@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "kernels/ranks.h"
 #include "rates.h"
+#include "replicas.h"
 #include "schedule.h"
 #include "session.h"
 
@@ -15,7 +16,8 @@
 
 enum {
     PHASE_STEPS = 20,   /* measured phase by phase */
-    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for */
+    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for, */
+    RANK_WARM_CALLS = 2,  /* lock-free: how many calls */
     SAMPLE_ROWS = 4096, /* of a table that is checked */
 };
 static const double warm_share = 0.1;     /* of the asked time */
@@ -112,6 +114,7 @@ struct training {
     struct backend *backend;
     struct bench_training *out;
     struct ranks *ranks;
+    struct replicas replicas; /* zeros where ranks have no whole tables */
     uint64_t per_epoch, batch, total; /* examples */
     uint64_t epoch, position, step;
 };
@@ -134,7 +137,8 @@ static int prepare(struct training *t) {
     t->batch = s->plan.batch;
     t->per_epoch = example_count(&s->examples.source);
     t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    return 0;
+    if (ranks_count(t->ranks) == 1 || config_replicas(c) == 1) return 0;
+    return replicas_open(&t->replicas, t->ranks, &s->target, &s->context, t->per_epoch);
 }
 
 static double rate_at(const struct training *t) {
@@ -215,9 +219,11 @@ static uint64_t rows_named(const struct example_source *s, const struct hogwild_
 
 static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
-    uint64_t piece = t->batch;
+    int alone = !t->replicas.ranks;
+    uint64_t piece = alone ? t->batch : replicas_at_once(&t->replicas);
     double began = progress_now();
     clear_counts(out);
+    t->replicas.exchanging = 0;
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct hogwild_request request = {
             .target = t->session.target.store,
@@ -229,9 +235,9 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
         double started = progress_now();
         request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
         request.lr_last = rate_at(t);
-        if (t->ops->hogwild(t->backend, &request, &r)) return -1;
+        if (alone ? t->ops->hogwild(t->backend, &request, &r) : replicas_train(&t->replicas, &request, &r)) return -1;
         double took = progress_now() - started;
-        if (took < piece_seconds && batch.count == piece) piece *= 2;
+        if (alone && took < piece_seconds && batch.count == piece) piece *= 2;
         count_step(out, &(struct step_result){
                             .examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
         out->calling += took;
@@ -239,6 +245,7 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
         if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
     }
     out->seconds = progress_now() - began;
+    out->exchanging = t->replicas.exchanging;
     return 0;
 }
 
@@ -291,7 +298,8 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* the first ones make room, too */
+        uint64_t few = t->out->hogwild ? RANK_WARM_CALLS : RANK_WARM_STEPS;
+        if (run(t, 0, few) || run(t, 0, few)) return -1; /* the first ones make room, too */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }
@@ -302,8 +310,6 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks) {
     struct training t = {.config = config, .out = out, .ranks = ranks};
     double began = progress_now();
-    if (ranks_count(ranks) > 1 && config_replicas(config) > 1)
-        return fail("bench ranks measures exact steps: set train.update = batch");
     *out = (struct bench_training){.hogwild = config->train_update == UPDATE_HOGWILD};
     int result = prepare(&t);
     out->loading = progress_now() - began;

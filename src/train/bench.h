@@ -42,14 +42,15 @@ struct bench_training {
     uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
     uint64_t row_bytes;   /* hogwild: of the rows that examples name, read and written once each */
     double calling;       /* hogwild: seconds within its calls */
+    double exchanging;    /* hogwild over ranks: seconds in which rows were exchanged */
     double loss_pair;     /* of the last ones measured */
     double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
     uint64_t phase_steps; /* 0: not measured */
 };
 
 /* Runs the config's steps for about `seconds` after a tenth of that to warm up, or for `steps` steps where not 0. The
- * encoded corpus is kept and reused where train keeps it. ranks: that share out the columns, each of which measures its own;
- * NULL: this process alone. */
+ * encoded corpus is kept and reused where train keeps it. ranks: that share out the columns, or lock-free
+ * the positions, each of which measures its own; NULL: this process alone. */
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
 /* ---- memory: what a pinned table takes ---- */

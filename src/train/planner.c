@@ -1,6 +1,5 @@
 /* The planner knows counts, keys and the machine, and allocates nothing. */
 #include "planning.h"
-#include "replicas.h"
 
 #include "base/memory.h"
 #include "base/pool.h"
@@ -47,6 +46,7 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .rule = &p->rule,
                                        .loss = config_loss(p->config),
                                        .ranks = p->plan->ranks,
+                                       .replicas = p->plan->replicas,
                                        .frozen_targets = freeze == FREEZE_KNOWN || freeze == FREEZE_TARGET,
                                        .frozen_contexts = freeze == FREEZE_KNOWN || freeze == FREEZE_CONTEXT,
                                        .hogwild = p->hogwild};
@@ -255,7 +255,6 @@ static void add_up(struct planning *p) {
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     p->unmeasured_host = PROGRAM_BYTES + held + grow_bytes(p->config, plan->rows) +
                          table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
-    if (plan->replicas > 1) p->unmeasured_host += replicas_bytes(plan->rows, plan->dim) + RANKS_BYTES;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;

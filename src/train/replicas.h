@@ -15,25 +15,24 @@
 
 struct replicas {
     struct ranks *ranks; /* the caller's; NULL: there are none */
-    struct table *tables[2];
-    float *base[2]; /* [rows x packed record] as all replicas were after the last exchange of the row */
-    float *moved;   /* [a chunk of rows] what they have moved by since */
+    const struct backend_ops *ops;
+    struct backend *backend;
+    struct backend_table *store[2]; /* target, context */
+    uint64_t piece;  /* examples that all ranks together train between two exchanges */
     uint64_t pieces; /* trained since all rows were exchanged */
+    double exchanging; /* seconds in which rows were exchanged, waiting counted */
 };
 
 /* Replicas that stand as this rank's tables do, which are the same on all. 0, or -1 after fail(). */
-int replicas_open(struct replicas *replicas, struct ranks *ranks, struct table *target, struct table *context);
-void replicas_close(struct replicas *replicas); /* harmless on a zeroed one */
+int replicas_open(struct replicas *replicas, struct ranks *ranks, const struct table *target, const struct table *context,
+                  uint64_t examples_per_epoch);
 
-/* Examples that all ranks together train between two exchanges. */
-uint64_t replicas_piece(uint64_t examples_per_epoch);
+/* Examples that are worth a call of replicas_train(). */
+uint64_t replicas_at_once(const struct replicas *replicas);
 
-/* By all ranks: the examples of `request`, each rank its share, and an exchange. The result is that of all ranks. */
+/* By all ranks: the examples of `request`, each rank its shares, and exchanges. The result is that of all ranks. */
 int replicas_train(struct replicas *replicas, const struct hogwild_request *request, struct hogwild_result *result);
 /* All rows are the same on all ranks. */
 int replicas_settle(struct replicas *replicas);
-
-/* Bytes of a rank's memory beside its tables, which have rows of so many floats. */
-uint64_t replicas_bytes(uint64_t rows, uint64_t floats);
 
 #endif

@@ -21,18 +21,10 @@ int session_backend(const struct config *config, const struct backend_ops **ops)
     return 0;
 }
 
-/* Of a run on GPUs. */
-static int check_replicas(const struct config *config) {
-    if (config_replicas(config) == 1) return 0;
-    return fail("train.update = hogwild over several ranks trains on CPUs alone: differences between GPUs' replicas would "
-                "cross by way of the host; begin with train.update = batch, or set device.backend = cpu");
-}
-
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     const char *cpu_alone = config_cpu_alone(config);
     if (session_backend(config, ops)) return -1;
-    if (*ops == &backend_cuda && check_replicas(config)) return -1;
     if (*ops != &backend_cuda || !cpu_alone) return 0;
     if (config->device_backend == BACKEND_CUDA)
         return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
@@ -45,18 +37,14 @@ static unsigned threads_of(const struct session *s) {
     return threads ? threads : s->cores;
 }
 
-/* Those that share out the columns. */
-static struct ranks *column_ranks(const struct session *s) {
-    return config_replicas(s->config) > 1 ? NULL : s->ranks;
-}
-
 static int open_backend(struct session *s) {
     const struct config *c = s->config;
     struct backend_options options = {.threads = threads_of(s),
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
-                                      .ranks = column_ranks(s),
+                                      .ranks = s->ranks,
+                                      .replicas = config_replicas(c) > 1,
                                       .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
@@ -185,7 +173,6 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     plan_shares(s, ranks);
     const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
     if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
-    if (config->device_backend == BACKEND_CUDA && check_replicas(config)) return -1;
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
@@ -239,7 +226,7 @@ static int open_tables(void *session) {
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
-    struct ranks *ranks = column_ranks(s);
+    struct ranks *ranks = config_replicas(c) > 1 ? NULL : s->ranks; /* that share out the columns */
     return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
                    tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
                ? -1

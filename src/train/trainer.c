@@ -51,13 +51,17 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 /* ---- training ---- */
 
+static int open_replicas(struct trainer *t) {
+    return replicas_open(&t->replicas, t->ranks, t->target, t->context, t->examples_per_epoch);
+}
+
 static int train(struct trainer *t) {
     struct interrupt watch;
     t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
     if (trainer_start_due(t)) return -1;
     int replicas = config_replicas(t->config) > 1 && ranks_count(t->ranks) > 1;
-    if (replicas && ranks_meet(t->ranks, NULL, replicas_open(&t->replicas, t->ranks, t->target, t->context))) return -1;
+    if (replicas && ranks_meet(t->ranks, NULL, open_replicas(t))) return -1;
     ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
@@ -162,7 +166,6 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     }
     if (!result) result = train_to_end(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
-    replicas_close(&t.replicas);
     session_close(&t.session);
     metrics_close(&t.metrics);
     claim_close(&t.claim);

@@ -94,7 +94,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
 
 int trainer_hogwild(struct trainer *t) {
     int alone = !t->replicas.ranks, stop = 0;
-    uint64_t piece = alone ? PIECE_FIRST : replicas_piece(t->examples_per_epoch);
+    uint64_t piece = alone ? PIECE_FIRST : replicas_at_once(&t->replicas);
     double lr = 0;
     while (!stop && trainer_done(t) < t->total) {
         uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - trainer_done(t);

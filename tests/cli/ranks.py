@@ -1,4 +1,5 @@
 """What tests of several ranks have in common: mpirun, and programs under it."""
+import json
 import os
 import shutil
 import subprocess
@@ -78,6 +79,11 @@ def difference(sptx, one, other):
             else:
                 worst = max(worst, abs(a[field] - b[field]).max() / max(abs(a[field]).max(), 1e-30))
     return worst
+
+
+def held_out(sptx, run):
+    lines = map(json.loads, sptx.path(run, "metrics.jsonl").read_text().splitlines())
+    return [line["held_out_loss"] for line in lines if "held_out_loss" in line]
 
 
 @pytest.fixture
