@@ -164,6 +164,14 @@ static inline uint64_t known_bytes(uint64_t rows) {
 static inline uint64_t need_bytes(uint64_t examples) {
     return (examples + 1) * sizeof(struct need);
 }
+/* A position of a window batch: its word, DRAW_NONE where it is dropped, and the lower half of its sentence's number. */
+struct kept_word {
+    uint32_t id, sentence;
+};
+enum { KEPT_BESIDE = 128 }; /* positions on each side of the batch that windows may reach, where few words are dropped */
+static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examples) {
+    return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
+}
 static inline uint64_t scan_bytes(uint64_t examples) {
     return examples / 2 + 8192;
 }

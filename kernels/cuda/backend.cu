@@ -177,7 +177,7 @@ static void close_stage(struct backend *b, struct stage *stage) {
 
 static void close_builder(struct backend *b, struct batch_builder *builder) {
     struct scratch *s = &builder->scratch;
-    for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
+    for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
     cuda_drop_repeats(b, &s->repeats);
     for (cudaEvent_t event : {builder->forked, builder->joined})

@@ -149,7 +149,7 @@ struct repeats {
 
 /* Sorting and scanning work here; used by a builder's stream, and a side's by what runs beside it. */
 struct scratch {
-    struct gpu_array sizes, offsets, scanning;
+    struct gpu_array sizes, offsets, words, scanning;
     struct iota iota;
     struct sorting sorting[2]; /* by side */
     struct repeats repeats;    /* of the contexts */

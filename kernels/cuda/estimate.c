@@ -146,8 +146,8 @@ static uint64_t repeats_arrays(const struct run *run) {
     return contexts ? array(b.bits) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
 }
 
-static uint64_t builder_arrays(uint64_t examples, const struct example_sizes *n) {
-    uint64_t bytes = 2 * array(need_bytes(examples)) + array(scan_bytes(examples));
+static uint64_t builder_arrays(const struct example_source *s, const struct example_sizes *n) {
+    uint64_t bytes = 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) + array(kept_bytes(s, s->batch));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
     bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
     for (int side = 0; side < SIDES; side++)
@@ -206,7 +206,7 @@ static void add_batches(const struct run *run, struct estimate *e) {
     struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
-    uint64_t builder = builder_arrays(run->source->batch, &run->sizes) + repeats_arrays(run);
+    uint64_t builder = builder_arrays(run->source, &run->sizes) + repeats_arrays(run);
     e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + learn_arrays(run) +
                    exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;

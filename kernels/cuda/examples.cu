@@ -2,6 +2,7 @@
  * drawn, here is how many threads draw it at once.
  *
  *   take       the request from the host; counts begin at zero
+ *   words      of windows, a position a thread: whether it is kept, and its sentence
  *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
  *   split      a warp a block: of lists that are split into positives and a pool, both
@@ -10,7 +11,7 @@
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
  */
-#include "cuda.cuh"
+#include "warp.cuh"
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
@@ -45,26 +46,89 @@ struct built {
     struct batch_counts *counts;
 };
 
-/* ---- kept words ---- */
+/* ---- kept words ----
+ *
+ * A word has as many neighbours as windows are wide, each of which asks whether it is kept and where its sentence ends. Where
+ * positions come in their order, each is looked up once, by its own thread, and windows walk along what it found: the batch's
+ * positions and some on both sides. What lies further away is looked up when it is met, and so is all where positions are
+ * shuffled.
+ */
 
-static __device__ struct example_sentence sentence_at(const struct example_source &s, uint64_t position,
-                                                      uint32_t epoch) {
-    return example_sentence(&s, example_sentence_of(&s, position), epoch);
+/* The words of positions first .. first + count - 1. */
+struct found_words {
+    const struct kept_word *word;
+    uint64_t first, count;
+};
+
+static __device__ struct found_words found_words(const struct example_request &b, const struct kept_word *word) {
+    uint64_t before = b.first < KEPT_BESIDE ? b.first : KEPT_BESIDE, behind = b.source.tokens - b.first - b.count;
+    if (b.source.shuffle) return {word, 0, 0};
+    return {word, b.first - before, before + b.count + (behind < KEPT_BESIDE ? behind : KEPT_BESIDE)};
 }
 
-/* Calls take(id, n) for the n-th kept word going from `position` (not counted) by `by`, up to `width` of them. */
-template <class Take>
-static __device__ uint32_t walk(const struct example_source &s, const struct example_sentence &sentence,
-                                uint64_t position, int by, uint32_t width, uint32_t epoch, Take take) {
+static __global__ void look_up_words(const struct example_request *request, struct kept_word *to) {
+    const struct example_request &b = *request;
+    struct found_words words = found_words(b, to);
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, of_warp = i - lane_number();
+    if (of_warp >= words.count) return;
+    uint64_t position = words.first + (i < words.count ? i : words.count - 1), number = sentence_of(b.source, words.first + of_warp);
+    while (__ldg(b.source.starts + number + 1) <= position) number++;
+    struct example_sentence sentence = example_sentence(&b.source, number, b.epoch);
+    struct example_words drawn;
+    drawn.group = UINT64_MAX;
+    if (i < words.count) to[i] = {example_kept_id(&b.source, &sentence, position, b.epoch, &drawn), (uint32_t)number};
+}
+
+/* What a position needs to look up its neighbours by itself. */
+struct looked_up {
+    int begun;
+    struct example_sentence sentence;
     struct example_words words;
-    uint32_t found = 0;
-    words.group = UINT64_MAX;
-    for (uint64_t at = position + by; at + 1 > sentence.start && at < sentence.end && found < width; at += by) {
-        uint32_t id = example_kept_id(&s, &sentence, at, epoch, &words);
-        if (id != DRAW_NONE) take(id, found++);
+};
+
+enum : uint64_t { OUTSIDE = UINT64_MAX }; /* of the sentence */
+
+/* The id of the word at `at`, DRAW_NONE where it is dropped, or OUTSIDE of the sentence of `position`. */
+static __device__ __noinline__ uint64_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position,
+                                                uint64_t at) {
+    const struct example_source &s = request->source;
+    if (!own->begun) {
+        own->begun = 1;
+        own->sentence = example_sentence(&s, example_sentence_of(&s, position), request->epoch);
+        own->words.group = UINT64_MAX;
     }
-    return found;
+    if (at + 1 <= own->sentence.start || at >= own->sentence.end) return OUTSIDE;
+    return example_kept_id(&s, &own->sentence, at, request->epoch, &own->words);
 }
+
+/* A word in the middle of a window. */
+struct middle {
+    const struct example_request *request;
+    struct found_words found;
+    uint64_t position;
+    struct looked_up own;
+
+    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position)
+        : request(request), found(found_words(*request, words)), position(position) {
+        own.begun = 0;
+    }
+    __device__ __forceinline__ uint64_t word(uint64_t at) {
+        if (at - found.first >= found.count) return look_up(request, &own, position, at);
+        struct kept_word there = found.word[at - found.first];
+        bool inside = position - found.first >= found.count || there.sentence == found.word[position - found.first].sentence;
+        return inside ? there.id : (uint64_t)OUTSIDE;
+    }
+    /* Calls take(id, n) for the n-th kept word going from here (not counted) by `by`, up to `width` of them. */
+    template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) {
+        uint32_t count = 0;
+        for (uint64_t at = position + by; count < width; at += by) {
+            uint64_t id = word(at);
+            if (id == OUTSIDE) break;
+            if (id != DRAW_NONE) take((uint32_t)id, count++);
+        }
+        return count;
+    }
+};
 
 /* ---- examples ---- */
 
@@ -86,17 +150,15 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
 
 /* ---- count ---- */
 
-static __device__ struct need count_window(const struct example_request &b, uint64_t position) {
-    const struct example_source &s = b.source;
+static __device__ struct need count_window(const struct example_request *request, const struct kept_word *words,
+                                           uint64_t position) {
+    const struct example_source &s = request->source;
     struct need need = {0, 0, 0, 0};
-    struct example_sentence sentence = sentence_at(s, position, b.epoch);
-    struct example_words words;
-    words.group = UINT64_MAX;
-    if (example_kept_id(&s, &sentence, position, b.epoch, &words) == DRAW_NONE) return need;
-    uint32_t width = window_width(s, position, b.epoch);
+    struct middle middle(request, words, position);
+    if (middle.word(position) == DRAW_NONE) return need;
+    uint32_t width = window_width(s, position, request->epoch);
     auto ignore = [](uint32_t, uint32_t) {};
-    need.targets = walk(s, sentence, position, -1, width, b.epoch, ignore) +
-                   walk(s, sentence, position, 1, width, b.epoch, ignore);
+    need.targets = middle.walk(-1, width, ignore) + middle.walk(1, width, ignore);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
     need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * (1 + s.negatives);
@@ -133,7 +195,8 @@ static __global__ void take_request(const struct example_request *from, struct e
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
-static __global__ void count_examples(const struct example_request *request, struct need *needs,
+/* words: of windows, as look_up_words() found them. */
+static __global__ void count_examples(const struct example_request *request, const struct kept_word *words, struct need *needs,
                                       struct batch_counts *counts, struct padding padding) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
@@ -144,7 +207,7 @@ static __global__ void count_examples(const struct example_request *request, str
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
-            need = b.source.mode == EXAMPLE_WINDOW ? count_window(b, example)
+            need = b.source.mode == EXAMPLE_WINDOW ? count_window(request, words, example)
                                                    : count_row(b, example, &counts->too_long);
     }
     needs[i] = need;
@@ -167,22 +230,19 @@ static __global__ void tell_sizes(const struct need *total, const struct batch_c
 
 /* ---- fill ---- */
 
-static __device__ void fill_window(const struct example_request &b, const struct built &to, uint64_t position,
-                                   const struct need &at, uint32_t targets) {
-    const struct example_source &s = b.source;
-    struct example_sentence sentence = sentence_at(s, position, b.epoch);
-    struct example_words words;
-    words.group = UINT64_MAX;
-    uint32_t middle = example_kept_id(&s, &sentence, position, b.epoch, &words);
-    uint32_t width = window_width(s, position, b.epoch);
+static __device__ void fill_window(const struct example_request *request, const struct kept_word *words, const struct built &to,
+                                   uint64_t position, const struct need &at, uint32_t targets) {
+    const struct example_source &s = request->source;
+    struct middle middle(request, words, position);
+    uint32_t own = (uint32_t)middle.word(position), width = window_width(s, position, request->epoch);
     uint32_t *ids = to.target_ids + at.targets;
-    uint32_t left = walk(s, sentence, position, -1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[n] = id; });
+    uint32_t left = middle.walk(-1, width, [=](uint32_t id, uint32_t n) { ids[n] = id; });
     for (uint32_t i = 0; i < left / 2; i++) {
         uint32_t id = ids[i];
         ids[i] = ids[left - 1 - i];
         ids[left - 1 - i] = id;
     }
-    walk(s, sentence, position, 1, width, b.epoch, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+    middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
     uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
     for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
     for (uint32_t i = 0; i < blocks; i++) {
@@ -193,7 +253,7 @@ static __device__ void fill_window(const struct example_request &b, const struct
         to.positives[block] = 1;
         to.block_example[block] = position;
         to.block_slot[block] = i * s.negatives;
-        to.context_ids[at.contexts + (uint64_t)i * contexts] = middle;
+        to.context_ids[at.contexts + (uint64_t)i * contexts] = own;
     }
 }
 
@@ -213,7 +273,8 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts);
 }
 
-static __global__ void fill(const struct example_request *request, struct built to, const struct need *starts) {
+static __global__ void fill(const struct example_request *request, const struct kept_word *words, struct built to,
+                            const struct need *starts) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i > b.count) return;
@@ -233,7 +294,7 @@ static __global__ void fill(const struct example_request *request, struct built 
     if (!targets) return;
     uint64_t example = example_at(b, i);
     if (b.source.mode == EXAMPLE_WINDOW)
-        fill_window(b, to, example, at, targets);
+        fill_window(request, words, to, example, at, targets);
     else
         fill_row(b, to, example, at);
 }
@@ -396,7 +457,9 @@ int cuda_examples_reserve(struct backend *b, struct batch_builder *builder, uint
     struct scratch *s = &builder->scratch;
     const char *what = "a batch's sizes";
     size_t scanning = 0;
-    if (gpu_grow(b, &s->sizes, need_bytes(count), what) || gpu_grow(b, &s->offsets, need_bytes(count), what)) return -1;
+    if (gpu_grow(b, &s->sizes, need_bytes(count), what) || gpu_grow(b, &s->offsets, need_bytes(count), what) ||
+        gpu_grow(b, &s->words, kept_bytes(&b->source.view, count), what))
+        return -1;
     CK(scan(builder, NULL, &scanning, count));
     return gpu_grow(b, &s->scanning, std::max<uint64_t>(scan_bytes(count), scanning), what);
 }
@@ -414,8 +477,13 @@ int cuda_examples_count(struct stage *stage, int padded) {
     }
     take_request<<<1, THREADS, 0, builder->stream>>>(request, stage->request, stage->counts);
     CK_LAUNCH("take_request");
+    struct kept_word *words = (struct kept_word *)builder->scratch.words.data;
+    if (kept_bytes(&request->source, request->count)) {
+        look_up_words<<<blocks_for(request->count + 2 * KEPT_BESIDE, THREADS), THREADS, 0, builder->stream>>>(stage->request, words);
+        CK_LAUNCH("look_up_words");
+    }
     count_examples<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(
-        stage->request, (struct need *)builder->scratch.sizes.data, stage->counts, padding);
+        stage->request, words, (struct need *)builder->scratch.sizes.data, stage->counts, padding);
     CK_LAUNCH("count_examples");
     CK(scan(builder, builder->scratch.scanning.data, &scanning, request->count));
     return 0;
@@ -477,7 +545,8 @@ int cuda_examples_fill(struct stage *stage) {
     struct built to = built_of(stage);
     uint32_t blocks = stage->sizes.blocks;
     if (!blocks) return 0;
-    fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, to, starts);
+    const struct kept_word *words = (const struct kept_word *)stage->builder->scratch.words.data;
+    fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
     CK_LAUNCH("fill");
     if (request->source.pool.on && request->source.mode != EXAMPLE_WINDOW) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);

@@ -1,4 +1,5 @@
-/* warp: what the lanes of a warp do together: sums, or those of groups of G lanes side by side in it; copies. */
+/* warp: what the lanes of a warp do together: sums, or those of groups of G lanes side by side in it; a search;
+ * copies. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
@@ -75,6 +76,20 @@ template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(fl
         for (int i = 0; i < N - whole * G; i++) rest[i] = v[whole * G + i];
         sums[whole] = sum_over_group<G>(rest);
     }
+}
+
+/* ---- the corpus ---- */
+
+/* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
+static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
+    uint64_t low = 0, high = s.sentences;
+    while (high - low > 1) {
+        uint64_t step = (high - low + 31) / 32, probe = low + lane_number() * step;
+        unsigned below = __ballot_sync(ALL_LANES, probe < high && __ldg(s.starts + probe) <= position);
+        low += (__popc(below) - 1) * step;
+        high = low + step < high ? low + step : high;
+    }
+    return low;
 }
 
 /* ---- shared memory ---- */

@@ -127,18 +127,6 @@ __device__ __forceinline__ float loss_of(float s, float y) {
 
 /* ---- sentences and kept words, by a warp ---- */
 
-/* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
-__device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
-    uint64_t low = 0, high = s.sentences;
-    while (high - low > 1) {
-        uint64_t step = (high - low + 31) / 32, probe = low + lane_number() * step;
-        unsigned below = __ballot_sync(ALL_LANES, probe < high && __ldg(s.starts + probe) <= position);
-        low += (__popc(below) - 1) * step;
-        high = low + step < high ? low + step : high;
-    }
-    return low;
-}
-
 /* The id that stands at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it; a lane a
  * position. */
 __device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
