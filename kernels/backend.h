@@ -213,6 +213,7 @@ struct estimate {
     struct memory_bytes tables; /* hot rows counted as gpu */
     struct memory_bytes source; /* what examples are made of, beside the caller's own arrays */
     struct memory_bytes work;   /* batches in flight, scratch, rows on their way */
+    struct memory_bytes replicas; /* what those keep beside their tables, and hand over: whatever the batch is */
     struct memory_bytes fixed;  /* threads, the driver's own: whatever the run is */
 };
 
@@ -258,7 +259,7 @@ struct backend_ops {
      * the same bits on each. A rank that does not come is named within backend_options.ranks' patience. */
     int (*replica_open)(struct backend *backend, struct backend_table *table);
     int (*replica_merge)(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-    unsigned replica_merges; /* that are worth making before the processes meet: 1 where the host itself adds up */
+    unsigned replica_merges; /* made at most before the processes meet, a power of two: 1 where the host itself adds up */
     int (*topk)(struct backend *backend, const struct topk_request *request);
 };
 

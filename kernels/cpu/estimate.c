@@ -204,8 +204,8 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
 static void add_replicas(const struct estimate_request *request, struct estimate *e) {
     const struct table_spec bases[] = {replica_base(&request->target), replica_base(&request->context)};
     if (request->replicas < 2) return;
-    for (int side = 0; side < 2; side++) add_table(&bases[side], &e->tables);
-    e->work.host += cpu_replica_floats(request->target.layout.span) * sizeof(float);
+    for (int side = 0; side < 2; side++) add_table(&bases[side], &e->replicas);
+    e->replicas.host += cpu_replica_floats(request->target.layout.span) * sizeof(float);
 }
 
 /* A batch's chunks. Where examples are not alike they grow as they fill, to twice what is in them at most. */

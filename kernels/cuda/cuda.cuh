@@ -368,6 +368,7 @@ int cuda_replica_merge(struct backend *backend, struct backend_table *target, st
 
 /* hogwild.cu, topk.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+int cuda_hogwild_check_table(const struct backend_table *table); /* whether it can train this table; -1 after fail() */
 void cuda_hogwild_close(struct backend *backend);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
 void cuda_topk_close(struct backend *backend);

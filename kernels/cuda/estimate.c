@@ -222,9 +222,9 @@ static void add_replicas(const struct run *run, struct estimate *e) {
     if (request->replicas < 2) return;
     for (int side = 0; side < SIDES; side++) {
         struct table_shape shape = table_shape(&bases[side], 1);
-        add_table(run->rows, &shape, &e->tables);
+        add_table(run->rows, &shape, &e->replicas);
     }
-    e->work.gpu += array(exchange_box_bytes(2 * span * smaller(chunk, run->rows), request->replicas));
+    e->replicas.gpu += array(exchange_box_bytes(2 * span * smaller(chunk, run->rows), request->replicas));
     e->fixed.host += RANKS_BYTES;
 }
 

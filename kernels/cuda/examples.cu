@@ -71,7 +71,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     struct found_words words = found_words(b, to);
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, of_warp = i - lane_number();
     if (of_warp >= words.count) return;
-    uint64_t position = words.first + (i < words.count ? i : words.count - 1), number = sentence_of(b.source, words.first + of_warp);
+    uint64_t position = words.first + (i < words.count ? i : words.count - 1);
+    uint64_t number = sentence_of(b.source, words.first + of_warp);
     while (__ldg(b.source.starts + number + 1) <= position) number++;
     struct example_sentence sentence = example_sentence(&b.source, number, b.epoch);
     struct example_words drawn;
@@ -479,7 +480,8 @@ int cuda_examples_count(struct stage *stage, int padded) {
     CK_LAUNCH("take_request");
     struct kept_word *words = (struct kept_word *)builder->scratch.words.data;
     if (kept_bytes(&request->source, request->count)) {
-        look_up_words<<<blocks_for(request->count + 2 * KEPT_BESIDE, THREADS), THREADS, 0, builder->stream>>>(stage->request, words);
+        unsigned blocks = blocks_for(request->count + 2 * KEPT_BESIDE, THREADS);
+        look_up_words<<<blocks, THREADS, 0, builder->stream>>>(stage->request, words);
         CK_LAUNCH("look_up_words");
     }
     count_examples<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(

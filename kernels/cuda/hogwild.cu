@@ -15,21 +15,7 @@ struct hogwild_memory {
 };
 
 int check_request(const hogwild_request *r) {
-    if (hogwild_check(r)) return -1;
-    const backend_table *tables[2] = {r->target, r->context};
-    for (const backend_table *t : tables) {
-        if (t->frozen)
-            return fail("train.update = hogwild on a GPU moves every row, and some of table %s are frozen; use train.update = "
-                        "batch or device.backend = cpu",
-                        t->name);
-        const part_view *parts[2] = {&t->view.weights, &t->view.state};
-        for (int i = 0; i < (t->view.slots ? 2 : 1); i++)
-            if (!parts[i]->home && parts[i]->hot_rows < t->view.rows)
-                return fail("train.update = hogwild reaches every row at any time, so table %s cannot stay in a file; "
-                            "use memory.%s = pinned or train.update = batch",
-                            t->name, t->name);
-    }
-    return 0;
+    return hogwild_check(r) || cuda_hogwild_check_table(r->target) || cuda_hogwild_check_table(r->context) ? -1 : 0;
 }
 
 int open_memory(backend *backend, hogwild_memory **out) {
@@ -103,6 +89,20 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
 }
 
 } // namespace
+
+int cuda_hogwild_check_table(const struct backend_table *t) {
+    const part_view *parts[2] = {&t->view.weights, &t->view.state};
+    if (t->frozen)
+        return fail("train.update = hogwild on a GPU moves every row, and some of table %s are frozen; use train.update = "
+                    "batch or device.backend = cpu",
+                    t->name);
+    for (int i = 0; i < (t->view.slots ? 2 : 1); i++)
+        if (!parts[i]->home && parts[i]->hot_rows < t->view.rows)
+            return fail("train.update = hogwild reaches every row at any time, so table %s cannot stay in a file; "
+                        "use memory.%s = pinned or train.update = batch",
+                        t->name, t->name);
+    return 0;
+}
 
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
     hogwild_memory *m = NULL;

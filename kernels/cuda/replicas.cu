@@ -15,7 +15,11 @@ extern "C" {
 
 namespace {
 
-enum { THREADS = 256, BLOCKS_PER_PROCESSOR = 4 };
+enum {
+    THREADS = 256,
+    BLOCKS_PER_PROCESSOR = 4,
+    CHUNKS_AT_ONCE = 32 /* enqueued before the host waits for them: a rank that hangs is found after as many */
+};
 
 /* Rows [first, first + floats / span) of a table, whose floats have slots from `slot` on. */
 struct moved_rows {
@@ -48,6 +52,7 @@ __global__ void __launch_bounds__(THREADS) post_moved(const __grid_constant__ mo
 
 __global__ void __launch_bounds__(THREADS) take_moved(const __grid_constant__ moved_view v) {
     const moved_rows &side = v.side[blockIdx.y];
+    if (*(volatile unsigned *)v.exchange.gave_up) return; /* nobody comes any more */
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < side.floats; i += gridDim.x * THREADS) {
         moved_float at(v, side, i);
         float moved = exchange_collect(v.exchange, side.slot + i, *at.row - *at.base);
@@ -94,9 +99,14 @@ uint64_t smaller(uint64_t a, uint64_t b) {
 
 } // namespace
 
+static int await_chunks(backend *b) {
+    CK(cudaEventRecord(b->merged, b->compute));
+    return exchange_await(b, b->merged);
+}
+
 int cuda_replica_open(struct backend *b, struct backend_table *table) {
     struct table_spec spec = replica_base(&table->spec);
-    if (cuda_table_open(b, &spec, &table->base)) return -1;
+    if (cuda_hogwild_check_table(table) || cuda_table_open(b, &spec, &table->base)) return -1;
     const table_view &view = table->view;
     copy_rows<<<blocks_of(b, view.rows * view.span), THREADS, 0, b->compute>>>(view.weights, table->base->view.weights, view.rows,
                                                                                view.span);
@@ -107,7 +117,7 @@ int cuda_replica_open(struct backend *b, struct backend_table *table) {
 
 int cuda_replica_merge(struct backend *b, struct backend_table *target, struct backend_table *context, uint64_t rows) {
     uint64_t longest = target->view.rows > context->view.rows ? target->view.rows : context->view.rows;
-    uint64_t end = smaller(rows, longest), most = replica_rows(target->view.span);
+    uint64_t end = smaller(rows, longest), most = replica_rows(target->view.span), chunks = 0;
     moved_view v = {};
     v.span = target->view.span;
     if (!b->exchange) return 0;
@@ -116,8 +126,7 @@ int cuda_replica_merge(struct backend *b, struct backend_table *target, struct b
         uint64_t count = smaller(most, end - first);
         v.side[0] = rows_from(target, first, count, 0);
         v.side[1] = rows_from(context, first, count, v.side[0].floats);
-        if (merge_chunk(b, &v)) return -1;
+        if (merge_chunk(b, &v) || (++chunks % CHUNKS_AT_ONCE == 0 && await_chunks(b))) return -1;
     }
-    CK(cudaEventRecord(b->merged, b->compute));
-    return exchange_await(b, b->merged);
+    return await_chunks(b);
 }

@@ -50,8 +50,8 @@ static void print_json(const struct bench_training *t, const struct share *share
     printf("{\"bench\": \"ranks\", \"update\": \"%s\", \"ranks\": %u, \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
            ", \"hot_rows\": %" PRIu64 ", \"seconds\": %.6g, \"steps\": %" PRIu64
            ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %.6g, \"by_rank\": [",
-           t->hogwild ? "hogwild" : "batch", count, t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, seconds, t->steps, (double)t->pairs / seconds,
-           (double)t->words / seconds, t->loss_pair);
+           t->hogwild ? "hogwild" : "batch", count, t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, seconds,
+           t->steps, (double)t->pairs / seconds, (double)t->words / seconds, t->loss_pair);
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
         printf("%s{\"columns\": %u, \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ", \"link_bytes\": %" PRIu64
@@ -84,7 +84,7 @@ static void print_phases(const struct share *shares, unsigned count) {
 
 static void print_replicas(const struct share *shares, unsigned count) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
-    printf("exchange: of a rank's time, that in which rows are exchanged, waiting for others counted\n");
+    printf("exchange: of a rank's time, that in which it exchanges rows or waits for others\n");
     printf("rank  columns         GPU        host   loading  exchange  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];

@@ -28,12 +28,21 @@ static void say(const struct planning *p, uint64_t needed, const char *what, uin
 
 /* ---- the host ---- */
 
+/* The most columns that fit, but for a few; 0: not even the least do. `share`: of the memory for tables that can be had. */
+static uint32_t fitting_dim(const struct planning *p, double share) {
+    uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
+    while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;
+    return dim;
+}
+
 void advise_host(const struct planning *p) {
-    static const char files[] = "(memory.target = file, memory.target_state = file; the same keys for context)";
     const struct plan *plan = p->plan;
-    uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
+    const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
+                                             : "keep tables in files (memory.target = file, memory.target_state = file; the same "
+                                               "keys for context)";
+    uint64_t tables = plan->pinned_bytes + plan->plain_bytes + plan->replica_host, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
-    uint64_t dim = tables ? (uint64_t)((double)plan->dim * ((double)left / (double)tables)) / 4 * 4 : 0;
+    uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
     char ids[TEXT_BYTES], budget[TEXT_BYTES];
     if (rest > have && rest - plan->stream_pinned <= have)
         say(p, plan->host_needed, "memory", have,
@@ -42,10 +51,21 @@ void advise_host(const struct planning *p) {
             text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
     else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
         say(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
-    else if (dim >= LEAST_DIM)
-        say(p, plan->host_needed, "memory", have, "lower model.dim to %" PRIu64 ", or keep tables in files %s", dim, files);
+    else if (dim)
+        say(p, plan->host_needed, "memory", have, "lower model.dim to %" PRIu32 ", or %s", dim, files);
     else
-        say(p, plan->host_needed, "memory", have, "keep tables in files %s, or lower corpus.max_vocab", files);
+        say(p, plan->host_needed, "memory", have, "%s, or lower corpus.max_vocab", files);
+}
+
+/* ---- files ---- */
+
+void advise_files(const struct planning *p) {
+    int target = p->plan->target == PLACE_FILE || p->plan->target_state == PLACE_FILE;
+    const char *table = target ? "target" : "context";
+    snprintf(p->plan->advice, sizeof p->plan->advice,
+             "train.update = hogwild reaches every row at any time, so on a GPU table %s cannot stay in a file: set memory.%s = "
+             "pinned, or train.update = batch",
+             table, table);
 }
 
 /* ---- the GPU ---- */

@@ -16,8 +16,7 @@
 
 enum {
     PHASE_STEPS = 20,   /* measured phase by phase */
-    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for, */
-    RANK_WARM_CALLS = 2,  /* lock-free: how many calls */
+    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for */
     SAMPLE_ROWS = 4096, /* of a table that is checked */
 };
 static const double warm_share = 0.1;     /* of the asked time */
@@ -119,6 +118,11 @@ struct training {
     uint64_t epoch, position, step;
 };
 
+static int open_replicas(void *training) {
+    struct training *t = training;
+    return replicas_open(&t->replicas, t->ranks, &t->session.target, &t->session.context, t->per_epoch);
+}
+
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
@@ -137,8 +141,7 @@ static int prepare(struct training *t) {
     t->batch = s->plan.batch;
     t->per_epoch = example_count(&s->examples.source);
     t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    if (ranks_count(t->ranks) == 1 || config_replicas(c) == 1) return 0;
-    return replicas_open(&t->replicas, t->ranks, &s->target, &s->context, t->per_epoch);
+    return ranks_count(t->ranks) == 1 || config_replicas(c) == 1 ? 0 : ranks_do(t->ranks, open_replicas, t);
 }
 
 static double rate_at(const struct training *t) {
@@ -220,7 +223,7 @@ static uint64_t rows_named(const struct example_source *s, const struct hogwild_
 static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     int alone = !t->replicas.ranks;
-    uint64_t piece = alone ? t->batch : replicas_at_once(&t->replicas);
+    uint64_t piece = t->batch;
     double began = progress_now();
     clear_counts(out);
     t->replicas.exchanging = 0;
@@ -230,7 +233,7 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
             .context = t->session.context.store,
             .rule = &t->session.target.rule,
             .lr_first = rate_at(t)};
-        struct batch_request batch = next_batch(t, piece);
+        struct batch_request batch = next_batch(t, alone ? piece : replicas_at_once(&t->replicas));
         struct hogwild_result r;
         double started = progress_now();
         request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
@@ -298,7 +301,8 @@ static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        uint64_t few = t->out->hogwild ? RANK_WARM_CALLS : RANK_WARM_STEPS;
+        /* Lock-free calls grow twofold, to as many exchanges as the backend makes at once. */
+        uint64_t few = t->out->hogwild ? 1 + t->ops->replica_merges / 3 : RANK_WARM_STEPS;
         if (run(t, 0, few) || run(t, 0, few)) return -1; /* the first ones make room, too */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);

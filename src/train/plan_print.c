@@ -98,6 +98,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
     print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
                plan->one_record_context);
+    if (plan->replica_bytes)
+        print_bytes(to_stdout, "replica", plan->replica_bytes, "rows as all ranks had them last, and on their way");
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
@@ -145,6 +147,7 @@ void planner_print_json(const struct plan *plan) {
                   {"table_memory_bytes", plan->plain_bytes},
                   {"table_file_bytes", plan->file_bytes},
                   {"work_bytes", plan->work_bytes},
+                  {"replica_bytes", plan->replica_bytes},
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},
                   {"stream_bytes", plan->stream_bytes},

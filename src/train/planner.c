@@ -56,14 +56,15 @@ struct estimate planning_estimate(const struct planning *p) {
 }
 
 uint64_t planning_gpu(const struct estimate *e) {
-    return e->tables.gpu + e->source.gpu + e->work.gpu + e->fixed.gpu;
+    return e->tables.gpu + e->source.gpu + e->work.gpu + e->replicas.gpu + e->fixed.gpu;
 }
 
 static uint64_t host_bytes(const struct memory_bytes *bytes) {
     return bytes->pinned + bytes->host;
 }
 uint64_t planning_host(const struct estimate *e) {
-    return host_bytes(&e->tables) + host_bytes(&e->source) + host_bytes(&e->work) + host_bytes(&e->fixed);
+    return host_bytes(&e->tables) + host_bytes(&e->source) + host_bytes(&e->work) + host_bytes(&e->replicas) +
+           host_bytes(&e->fixed);
 }
 
 static uint64_t gpu_needed(const struct planning *p) {
@@ -248,17 +249,42 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
-static void add_up(struct planning *p) {
+/* Columns, and with them records, of the rank that has the most. */
+static void settle_columns(struct planning *p, uint32_t dim) {
+    struct plan *plan = p->plan;
+    plan->dim = dim;
+    plan->columns = ranks_columns(dim, plan->ranks, 0).count;
+    plan->layout = record_layout_make(&p->rule, plan->columns);
+}
+
+static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
     uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
-    p->estimate = planning_estimate(p);
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
+    p->estimate = planning_estimate(p);
     p->unmeasured_host = PROGRAM_BYTES + held + grow_bytes(p->config, plan->rows) +
                          table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
+    plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
+}
+
+int planning_fits_host(const struct planning *p, uint32_t dim) {
+    struct planning tried = *p;
+    struct plan plan = *p->plan;
+    tried.plan = &plan;
+    settle_columns(&tried, dim);
+    measure_host(&tried);
+    return plan.host_needed <= plan.host_available;
+}
+
+static void add_up(struct planning *p) {
+    struct plan *plan = p->plan;
+    uint64_t held = plan->vocab_bytes + plan->draw_bytes;
+    measure_host(p);
+    plan->replica_host = host_bytes(&p->estimate.replicas);
+    plan->replica_bytes = plan->replica_host + p->estimate.replicas.gpu;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
-    plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
     unsigned local = p->machine->local ? p->machine->local : 1;
     plan->host_available = p->machine->host_available ? p->machine->host_available / local + held : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);
@@ -269,11 +295,14 @@ static void judge(struct planning *p) {
     struct plan *plan = p->plan;
     plan->fits_host = !plan->host_available || plan->host_needed <= plan->host_available;
     plan->fits_gpu = plan->gpu_needed <= plan->gpu_available;
-    plan->fits = plan->fits_host && plan->fits_gpu;
+    plan->fits = plan->fits_host && plan->fits_gpu && !(p->gpu && p->hogwild && plan->file_bytes);
+    if (plan->fits) return;
     if (!plan->fits_host)
         advise_host(p);
     else if (!plan->fits_gpu)
         advise_gpu(p);
+    else
+        advise_files(p);
 }
 
 /* ---- traffic ---- */
@@ -326,11 +355,9 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->rows = vocab->size;
     plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
-    plan->dim = (uint32_t)p->config->model_dim;
     plan->replicas = config_replicas(p->config);
     plan->ranks = plan->replicas > 1 ? 1 : config_ranks(p->config);
-    plan->columns = ranks_columns(plan->dim, plan->ranks, 0).count;
-    plan->layout = record_layout_make(&p->rule, plan->columns);
+    settle_columns(p, (uint32_t)p->config->model_dim);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->stream_bytes = idstream_bytes(p->source.tokens, plan->sentences);

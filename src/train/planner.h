@@ -34,6 +34,7 @@ struct plan {
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place, without their hot rows */
     uint64_t hot_bytes;  /* hot rows of pinned and file places, on the GPU and nowhere else */
     uint64_t work_bytes; /* batches in flight and scratch: of the GPU, or of the host where there is none */
+    uint64_t replica_bytes, replica_host; /* what replicas keep beside their tables; of it on the host */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
     uint64_t stream_gpu;              /* of it on the GPU: all, or 0 where examples are read over the link */
     uint64_t stream_pinned;           /* of it pinned on the host, then: all */
@@ -47,7 +48,7 @@ struct plan {
     double link_bytes, memory_bytes;                                 /* expected a step */
     double floor_pairs;            /* pairs/s at which link or memory is full; 0 where unknown */
     int floor_link;                /* it is the link that is full first */
-    int fits_host, fits_gpu, fits; /* fits: both */
+    int fits_host, fits_gpu, fits; /* fits: both, and no table lies where it cannot */
     char advice[512];              /* what to change where it does not fit; "" otherwise */
 };
 

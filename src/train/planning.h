@@ -27,11 +27,16 @@ struct estimate planning_estimate(const struct planning *p);
 uint64_t planning_gpu(const struct estimate *estimate);
 uint64_t planning_host(const struct estimate *estimate);
 
+/* Whether the host would hold the same run with so many columns. */
+int planning_fits_host(const struct planning *p, uint32_t dim);
+
 /* The most hot rows with which the budget holds; 0 also where not even none do. */
 uint64_t planning_fitting_rows(const struct planning *p);
 
-/* Fills plan->advice, for a plan that does not fit the host, or fits it and not the GPU. */
+/* Fills plan->advice, for a plan that does not fit the host, that fits it and not the GPU, or that has tables in files where a
+ * GPU trains lock-free. */
 void advise_host(const struct planning *p);
 void advise_gpu(const struct planning *p);
+void advise_files(const struct planning *p);
 
 #endif

@@ -8,6 +8,7 @@
  * replicas lose quality. */
 enum { POSITIONS = 480000, HOT_ROWS = 4096, PIECES_TO_ALL = 10 };
 enum { PIECES_OF_EPOCH = 16 }; /* of a short corpus, at least */
+static const double call_seconds = 0.25; /* signals and clocks are looked at between calls */
 
 /* What all ranks train between two exchanges. */
 static uint64_t piece_of(uint64_t examples_per_epoch) {
@@ -22,21 +23,19 @@ int replicas_open(struct replicas *r, struct ranks *ranks, const struct table *t
                            .ops = ops,
                            .backend = target->backend,
                            .store = {target->store, context->store},
-                           .piece = piece_of(examples_per_epoch)};
+                           .piece = piece_of(examples_per_epoch),
+                           .merges = 1};
     return ops->replica_open(r->backend, r->store[0]) || ops->replica_open(r->backend, r->store[1]) ? -1 : 0;
 }
 
 uint64_t replicas_at_once(const struct replicas *r) {
-    return r->ops->replica_merges * r->piece;
+    return r->merges * r->piece;
 }
 
 /* ---- exchanging ---- */
 
 static int merge(struct replicas *r, uint64_t rows) {
-    double began = progress_now();
-    int result = r->ops->replica_merge(r->backend, r->store[0], r->store[1], rows);
-    r->exchanging += progress_now() - began;
-    return result;
+    return r->ops->replica_merge(r->backend, r->store[0], r->store[1], rows);
 }
 
 /* Ids are ranks of frequency: the first rows are those that are named most. */
@@ -82,13 +81,16 @@ struct share {
     struct replicas *replicas;
     struct hogwild_request request;
     struct hogwild_result sum;
+    double training, all; /* seconds */
 };
 
 static int train_share(void *user) {
     struct share *share = user;
     struct replicas *r = share->replicas;
     struct hogwild_result result = {0};
+    double began = progress_now();
     if (share->request.count && r->ops->hogwild(r->backend, &share->request, &result)) return -1;
+    share->training += progress_now() - began;
     add(&share->sum, &result);
     return 0;
 }
@@ -101,19 +103,37 @@ static void take_share(struct share *share, const struct hogwild_request *all, u
 }
 
 /* The processes meet before the first exchange and after the last; between them the exchanges themselves wait for the others. */
-int replicas_train(struct replicas *r, const struct hogwild_request *request, struct hogwild_result *result) {
-    struct hogwild_result all[r->ranks->count];
-    struct share share = {.replicas = r};
-    take_share(&share, request, 0);
-    if (ranks_do(r->ranks, train_share, &share)) return -1;
+static int train_shares(struct share *share, const struct hogwild_request *request) {
+    struct replicas *r = share->replicas;
+    double began = progress_now();
+    take_share(share, request, 0);
+    if (ranks_do(r->ranks, train_share, share)) return -1;
     int failed = merge_when_due(r);
     for (uint64_t from = r->piece; from < request->count && !failed; from += r->piece) {
-        take_share(&share, request, from);
-        failed = train_share(&share) || merge_when_due(r);
+        take_share(share, request, from);
+        failed = train_share(share) || merge_when_due(r);
     }
-    if (ranks_meet(r->ranks, NULL, failed ? -1 : 0)) return -1;
-    ranks_exchange(r->ranks, &share.sum, all, sizeof *all);
+    share->all = progress_now() - began;
+    r->exchanging += share->all - share->training;
+    return ranks_meet(r->ranks, NULL, failed ? -1 : 0);
+}
+
+/* By the slowest rank's clock. */
+static void settle_merges(struct replicas *r, double seconds) {
+    if (seconds > 2 * call_seconds && r->merges > 1) r->merges /= 2;
+    if (seconds < call_seconds / 2 && r->merges < r->ops->replica_merges) r->merges *= 2;
+}
+
+int replicas_train(struct replicas *r, const struct hogwild_request *request, struct hogwild_result *result) {
+    struct share all[r->ranks->count], share = {.replicas = r};
+    double slowest = 0;
+    if (train_shares(&share, request)) return -1;
+    ranks_exchange(r->ranks, &share, all, sizeof share);
     *result = (struct hogwild_result){0};
-    for (unsigned rank = 0; rank < r->ranks->count; rank++) add(result, &all[rank]);
+    for (unsigned rank = 0; rank < r->ranks->count; rank++) {
+        add(result, &all[rank].sum);
+        if (all[rank].all > slowest) slowest = all[rank].all;
+    }
+    settle_merges(r, slowest);
     return 0;
 }

@@ -20,7 +20,8 @@ struct replicas {
     struct backend_table *store[2]; /* target, context */
     uint64_t piece;  /* examples that all ranks together train between two exchanges */
     uint64_t pieces; /* trained since all rows were exchanged */
-    double exchanging; /* seconds in which rows were exchanged, waiting counted */
+    unsigned merges; /* that the next call is for: as many as take about a quarter of a second, the same on all ranks */
+    double exchanging; /* seconds of calls in which this rank did not train: rows were exchanged, or others waited for */
 };
 
 /* Replicas that stand as this rank's tables do, which are the same on all. 0, or -1 after fail(). */

@@ -94,10 +94,11 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
 
 int trainer_hogwild(struct trainer *t) {
     int alone = !t->replicas.ranks, stop = 0;
-    uint64_t piece = alone ? PIECE_FIRST : replicas_at_once(&t->replicas);
+    uint64_t piece = PIECE_FIRST;
     double lr = 0;
     while (!stop && trainer_done(t) < t->total) {
         uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - trainer_done(t);
+        if (!alone) piece = replicas_at_once(&t->replicas);
         if (count > piece) count = piece;
         if (count > of_run) count = of_run;
         double started = progress_now();

@@ -161,6 +161,27 @@ def test_what_replicas_cannot_do(small):
     assert "over 2 ranks" in small.refuses("plan", config, "--device.gpus=2", "--optimizer.rule=adagrad")
 
 
+GPU_NOT_HERE = ["--device.backend=cuda", "--memory.gpu_budget=100MiB", "--device.ranks=2"]
+
+
+def test_a_gpu_trains_no_table_in_a_file_lock_free(small):
+    config = small.config(**LOCK_FREE)
+    in_file = ["--memory.target=file", "--memory.hot_rows=0"]
+    for ranks in ([], ["--device.ranks=1"]):
+        plan = json.loads(small("plan", config, "--json", *GPU_NOT_HERE, *ranks, *in_file, expect=1).stdout)
+        assert not plan["fits"] and "table target cannot stay in a file: set memory.target = pinned" in plan["advice"]
+        assert plan["fits_host"] and plan["fits_gpu"]
+    assert json.loads(small("plan", config, "--json", *GPU_NOT_HERE, "--memory.target=file").stdout)["fits"]  # all rows are hot
+    assert json.loads(small("plan", config, "--json", "--device.ranks=2", *in_file).stdout)["fits"]
+
+
+def test_what_replicas_hand_over_makes_no_batch_smaller(small):
+    plans = [json.loads(small("plan", small.config(**{**LOCK_FREE, "train": {**LOCK_FREE["train"], "batch": None}}), "--json",
+                              *GPU_NOT_HERE, *ranks).stdout) for ranks in ([], ["--device.ranks=1"])]
+    assert plans[0]["batch"] == plans[1]["batch"]
+    assert plans[0]["replica_bytes"] > 0 == plans[1]["replica_bytes"]
+
+
 @pytest.mark.parametrize("device, needed", [(["--device.backend=cpu"], "host_needed"),
                                             (["--device.backend=cuda", "--memory.gpu_budget=1GiB"], "gpu_needed")])
 def test_a_plan_counts_what_replicas_keep_beside_their_tables(small, device, needed):

@@ -136,6 +136,29 @@ static void compare_padded(struct backend *cpu, struct backend *gpu) {
     corpus_free(&c);
 }
 
+/* Words are looked up once for the batch and so many positions beside it (KEPT_BESIDE: 128). Of these so few are kept that
+ * windows reach up to there, and beyond; sentences end on both sides of it. */
+static void compare_sparse(struct backend *cpu, struct backend *gpu) {
+    static const double kept[] = {0.005, 0.02, 0.04, 0.1};
+    for (int i = 0; i < 48; i++) {
+        struct corpus c;
+        char name[120];
+        corpus_make(&c, 500, 12, i % 3 == 0 ? 130 : i % 3 == 1 ? 700 : 4000);
+        for (uint64_t row = 0; row < c.rows; row++) c.keep[row] = (uint32_t)(kept[i % 4] * 4294967296.0);
+        struct example_source s = source_of(&c, EXAMPLE_WINDOW);
+        s.keep = c.keep, s.window = i / 4 % 3 == 0 ? 1 : i / 4 % 3 == 1 ? 5 : 32;
+        s.shrink = i / 2 % 2, s.per_pair = i / 3 % 2, s.shuffle = i % 7 == 0, s.shuffle_items = i % 5 == 0;
+        s.held_out = i % 11 == 0 ? 1u << 30 : 0, s.negatives = 2;
+        snprintf(name, sizeof name, "windows of %u, %g of words kept, %llu positions", s.window, kept[i % 4],
+                 (unsigned long long)c.tokens);
+        compare_batches(cpu, gpu, &s, name);
+        count_batches(&s, i % 3);
+        strcat(name, ", counted");
+        compare_batches(cpu, gpu, &s, name);
+        corpus_free(&c);
+    }
+}
+
 /* The most negatives that an example may have, and one more. */
 static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
     static uint32_t ids[] = {5, 6, 7, 8};
@@ -157,6 +180,7 @@ void test_batch_bounds(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
     compare_distinct(cpu, gpu);
     compare_padded(cpu, gpu);
+    compare_sparse(cpu, gpu);
     compare_most_negatives(cpu, gpu);
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
