@@ -27,6 +27,7 @@ enum {
  * thread block call this. */
 static __device__ __forceinline__ uint32_t number_in_order(const struct step_view &v) {
     __shared__ uint32_t number;
+    meet_without_words(v);
     if (threadIdx.x == 0) number = atomicAdd((uint32_t *)&v.counts->begun, 1u);
     __syncthreads();
     return number;
@@ -339,6 +340,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
+    if (MODE == DOTS_COLLECT) meet_without_words(v);
     if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
@@ -376,6 +378,7 @@ template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = blockIdx.x;
+    if (MODE == DOTS_COLLECT) meet_without_words(v);
     if (block >= v.counts->blocks) return;
     uint32_t t0 = v.target_starts[block], t1 = v.target_starts[block + 1];
     uint32_t c0 = v.context_starts[block], c1 = v.context_starts[block + 1];

@@ -171,6 +171,7 @@ template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
+    if (MODE == DOTS_COLLECT) meet_without_words(v);
     dot_window<G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G);
 }
 

@@ -10,7 +10,7 @@
  *
  *          A post is a store into every peer's box, a collect reads the own box until the word has this step's sequence.
  *          No fence and no flag: value and number come together. Two boxes in turn are enough: a rank that has finished a
- *          step has had a word of it from every other, which then had finished the step before.
+ *          step has had a word of it from every other, which then had finished the step before. So each step has a word.
  *   far    everything else. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */

@@ -288,6 +288,7 @@ template <int WIDTH>
 static __global__ void __launch_bounds__(LEARN_CTA)
     learn_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = blockIdx.x * (LEARN_CTA / WIDTH) + threadIdx.x / WIDTH;
+    meet_without_words(v);
     if (block >= v.counts->blocks) return;
     struct line s = line_of<WIDTH>(v, l, block);
     uint32_t place = v.target_starts[block], targets = v.target_starts[block + 1] - place, first = v.context_starts[block];

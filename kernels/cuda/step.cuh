@@ -84,6 +84,15 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
+/* A batch may turn out to have no block, or pooled ones without a target, and then no rank posts a word. They wait for one another
+ * all the same: a rank that went on would put the step after next into the box that others may still read (exchange.cuh). Every
+ * target has a positive, and so a word. */
+static __device__ __forceinline__ void meet_without_words(const struct step_view &v) {
+    if (blockIdx.x || threadIdx.x || !v.exchange.box || v.counts->targets) return;
+    exchange_post(v.exchange, 0, 0);
+    exchange_collect(v.exchange, 0, 0);
+}
+
 /* ---- a row in registers ---- */
 
 /* Lanes of a warp that work on one row. */

@@ -89,6 +89,26 @@ def test_rows_are_held_for_other_ranks_whatever_their_number(small, seed):
     assert difference(small, "alone", "two") < 2e-5
 
 
+# ---- steps without an example ----
+
+EMPTY = {"pairs": {}, "windows": {"negatives": {"per": "example"}}, "norms": {"optimizer": {"rule": "sgd", "lr": 0.01, "clip": 1}},
+         "wide": {"model": {"dim": 1100}}, "wide windows": {"model": {"dim": 1100}, "negatives": {"per": "example"}},
+         "cosines": {"train": {"score": "cosine"}}, "pooled": {"examples": {"mode": "cbow"}},
+         "lists": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"window": None},
+                   "train": {"held_out": 0.7, "batch": 1, "steps": 400, "epochs": 0}}}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_ranks_wait_for_one_another_where_most_batches_are_empty(small, kind):
+    """One that went on would overwrite words of the last step that had some."""
+    keys = {"optimizer": {"rule": "sgd", "lr": 0.01}, **EMPTY[kind]}
+    keys["train"] = {"batch": 2, "steps": 400, **keys.get("train", {})}
+    config = small.config(**keys)
+    train(small, 2, config, "--run.dir=two", "--device.rank_timeout=15")
+    train(small, 0, config, "--run.dir=alone")
+    assert difference(small, "alone", "two") < 1e-4
+
+
 # ---- three ranks ----
 
 THREE = {
