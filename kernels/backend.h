@@ -256,10 +256,10 @@ struct backend_ops {
      * replica_open: of a table whose rows are the same on all ranks now. replica_merge: by all ranks at once; each of the first
      * `rows` rows of both tables, of those that have as many, becomes
      *     row = base + (row of rank 0 - base) + (row of rank 1 - base) + ..     base: as it was on all ranks last
-     * the same bits on each. A rank that does not come is named within backend_options.ranks' patience. */
+     * the same bits on each. Where a rank does not come within the ranks' patience, -1 after fail(). */
     int (*replica_open)(struct backend *backend, struct backend_table *table);
     int (*replica_merge)(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-    unsigned replica_merges; /* made at most before the processes meet, a power of two: 1 where the host itself adds up */
+    unsigned replica_merges; /* made at most before the processes meet, a power of two: 1 on CPUs, where each is a meeting */
     int (*topk)(struct backend *backend, const struct topk_request *request);
 };
 

@@ -30,7 +30,8 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     return shape;
 }
 
-/* What a replica keeps beside a table: its rows as all replicas had them last. Not in a file, which is as slow as it is large. */
+/* What a replica keeps beside a table: its rows as all replicas had them last. Not in a file: every exchange of all rows reads
+ * and writes the whole of it. */
 FN struct table_spec replica_base(const struct table_spec *table) {
     struct table_spec base = *table;
     base.frozen = NULL;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What several GPUs of one machine add: the two notebooks' shapes and text in exact steps, on one GPU and on more, in one run.
+# What several GPUs of one machine add: the two notebooks' shapes and text in exact steps, and text lock-free, on one GPU and on
+# more, in one run.
 #
 #   scripts/bench_ranks.sh [GPUS...]        1 2
 #

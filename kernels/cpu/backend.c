@@ -132,7 +132,8 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     if (!backend) return -1;
     backend->ops = &backend_cpu;
     backend->rows = cpu_rows_best();
-    *(options->replicas ? &backend->replicas : &backend->ranks) = options->ranks;
+    if (options->replicas) backend->replicas = options->ranks;
+    else backend->ranks = options->ranks;
     backend->pool = pool_open(options->threads);
     if (backend->pool)
         backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");

@@ -37,7 +37,6 @@ struct backend_table {
 /* backend.c */
 int cpu_store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape);
 
-
 FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
     return (float *)(t->weights.base + row * t->weights.stride);
 }

@@ -43,8 +43,9 @@ const struct command commands[] = {
      "\n"
      "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several; device.gpus = G begins them:\n"
      "each has some of the columns of every row, with their optimizer state, in its own memory. The same G makes the same\n"
-     "bytes; in exact steps (train.update = batch) another G the same up to rounding, and --resume takes any G. Lock-free\n"
-     "training (train.update = hogwild) takes one process, or two on CPUs."},
+     "bytes, another G the same up to rounding, and --resume takes any G. So it is in exact steps (train.update = batch).\n"
+     "Lock-free (train.update = hogwild) two processes at most train together, each with all columns and half of the\n"
+     "examples."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"

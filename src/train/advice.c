@@ -60,12 +60,23 @@ void advise_host(const struct planning *p) {
 /* ---- files ---- */
 
 void advise_files(const struct planning *p) {
-    int target = p->plan->target == PLACE_FILE || p->plan->target_state == PLACE_FILE;
-    const char *table = target ? "target" : "context";
+    const struct plan *plan = p->plan;
+    const struct {
+        const char *key;
+        enum place place;
+    } parts[] = {{"target", plan->target}, {"target_state", plan->target_state}, {"context", plan->context},
+                 {"context_state", plan->context_state}};
+    char keys[128] = "";
+    for (int i = 0; i < 4; i++) {
+        size_t used = strlen(keys);
+        int has_state = plan->layout.slots || plan->layout.counted;
+        if (parts[i].place != PLACE_FILE || (i % 2 && !has_state)) continue;
+        snprintf(keys + used, sizeof keys - used, "%smemory.%s = pinned", used ? ", " : "", parts[i].key);
+    }
     snprintf(p->plan->advice, sizeof p->plan->advice,
-             "train.update = hogwild reaches every row at any time, so on a GPU table %s cannot stay in a file: set memory.%s = "
-             "pinned, or train.update = batch",
-             table, table);
+             "train.update = hogwild on a GPU reaches every row at any time, so none can stay in a file: set %s, or "
+             "train.update = batch",
+             keys);
 }
 
 /* ---- the GPU ---- */

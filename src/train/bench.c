@@ -227,6 +227,7 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     double began = progress_now();
     clear_counts(out);
     t->replicas.exchanging = 0;
+    t->replicas.link_bytes = 0;
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct hogwild_request request = {
             .target = t->session.target.store,
@@ -249,6 +250,7 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     }
     out->seconds = progress_now() - began;
     out->exchanging = t->replicas.exchanging;
+    if (!alone) out->link_bytes = t->replicas.link_bytes;
     return 0;
 }
 
@@ -297,12 +299,18 @@ static int measure_phases(struct training *t) {
     return 0;
 }
 
+/* Calls of replicas begin with one exchange, and have twice as many each time. */
+static uint64_t calls_until_full(const struct training *t) {
+    uint64_t calls = 1;
+    for (unsigned merges = 1; merges < t->ops->replica_merges; merges *= 2) calls++;
+    return calls;
+}
+
 static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        /* Lock-free calls grow twofold, to as many exchanges as the backend makes at once. */
-        uint64_t few = t->out->hogwild ? 1 + t->ops->replica_merges / 3 : RANK_WARM_STEPS;
+        uint64_t few = t->out->hogwild ? calls_until_full(t) : RANK_WARM_STEPS;
         if (run(t, 0, few) || run(t, 0, few)) return -1; /* the first ones make room, too */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);

@@ -49,8 +49,8 @@ struct bench_training {
 };
 
 /* Runs the config's steps for about `seconds` after a tenth of that to warm up, or for `steps` steps where not 0. The
- * encoded corpus is kept and reused where train keeps it. ranks: that share out the columns, or lock-free
- * the positions, each of which measures its own; NULL: this process alone. */
+ * encoded corpus is kept and reused where train keeps it. ranks: that train together, each of which has its own measurements, but
+ * for words and pairs, which are those of all; NULL: this process alone. */
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
 /* ---- memory: what a pinned table takes ---- */

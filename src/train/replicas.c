@@ -118,8 +118,9 @@ static int train_shares(struct share *share, const struct hogwild_request *reque
     return ranks_meet(r->ranks, NULL, failed ? -1 : 0);
 }
 
-/* By the slowest rank's clock. */
-static void settle_merges(struct replicas *r, double seconds) {
+/* By the slowest rank's clock, after a call that was not cut short. */
+static void settle_merges(struct replicas *r, uint64_t count, double seconds) {
+    if (count < replicas_at_once(r)) return;
     if (seconds > 2 * call_seconds && r->merges > 1) r->merges /= 2;
     if (seconds < call_seconds / 2 && r->merges < r->ops->replica_merges) r->merges *= 2;
 }
@@ -129,11 +130,12 @@ int replicas_train(struct replicas *r, const struct hogwild_request *request, st
     double slowest = 0;
     if (train_shares(&share, request)) return -1;
     ranks_exchange(r->ranks, &share, all, sizeof share);
+    r->link_bytes += share.sum.link_bytes;
     *result = (struct hogwild_result){0};
     for (unsigned rank = 0; rank < r->ranks->count; rank++) {
         add(result, &all[rank].sum);
         if (all[rank].all > slowest) slowest = all[rank].all;
     }
-    settle_merges(r, slowest);
+    settle_merges(r, request->count, slowest);
     return 0;
 }

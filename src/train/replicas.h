@@ -21,6 +21,7 @@ struct replicas {
     uint64_t piece;  /* examples that all ranks together train between two exchanges */
     uint64_t pieces; /* trained since all rows were exchanged */
     unsigned merges; /* that the next call is for: as many as take about a quarter of a second, the same on all ranks */
+    uint64_t link_bytes; /* of this rank, in all calls */
     double exchanging; /* seconds of calls in which this rank did not train: rows were exchanged, or others waited for */
 };
 

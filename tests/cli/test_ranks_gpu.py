@@ -93,6 +93,7 @@ def test_rows_are_held_for_other_ranks_whatever_their_number(small, seed):
 
 EMPTY = {"pairs": {}, "windows": {"negatives": {"per": "example"}}, "norms": {"optimizer": {"rule": "sgd", "lr": 0.01, "clip": 1}},
          "wide": {"model": {"dim": 1100}}, "wide windows": {"model": {"dim": 1100}, "negatives": {"per": "example"}},
+         "windows read twice": {"model": {"dim": 516}, "negatives": {"per": "example", "count": 7}},
          "cosines": {"train": {"score": "cosine"}}, "pooled": {"examples": {"mode": "cbow"}},
          "lists": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"window": None},
                    "train": {"held_out": 0.7, "batch": 1, "steps": 400, "epochs": 0}}}
