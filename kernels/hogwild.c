@@ -2,6 +2,17 @@
 
 #include "base/report.h"
 
+void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one) {
+    sum->words += one->words;
+    sum->examples += one->examples;
+    sum->pairs += one->pairs;
+    sum->loss += one->loss;
+    sum->sampled_examples += one->sampled_examples;
+    sum->sampled_pairs += one->sampled_pairs;
+    sum->sampled_terms += one->sampled_terms;
+    sum->link_bytes += one->link_bytes;
+}
+
 int hogwild_check(const struct hogwild_request *request) {
     const struct rule_options *rule = request->rule;
     if (rule->rule != RULE_SGD && rule->rule != RULE_ADAGRAD)

@@ -56,6 +56,9 @@ FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
+/* What two shares of a request come to together. */
+void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
+
 /* 0 where both backends can do what is asked; -1 after fail(). */
 int hogwild_check(const struct hogwild_request *request);
 

@@ -279,15 +279,7 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
     *result = (struct hogwild_result){0};
     if (hogwild_check(request) || cpu_reserve_hogwild(backend, run.span)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
-    for (unsigned i = 0; i < pool_threads(backend->pool); i++) {
-        const struct hogwild_result *part = &backend->scratch[i].part;
-        result->examples += part->examples;
-        result->pairs += part->pairs;
-        result->loss += part->loss;
-        result->sampled_examples += part->sampled_examples;
-        result->sampled_pairs += part->sampled_pairs;
-        result->sampled_terms += part->sampled_terms;
-    }
+    for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
     result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
     return 0;
 }

@@ -164,6 +164,10 @@ static inline uint64_t known_bytes(uint64_t rows) {
 static inline uint64_t need_bytes(uint64_t examples) {
     return (examples + 1) * sizeof(struct need);
 }
+static inline uint64_t scan_bytes(uint64_t examples) {
+    return examples / 2 + 8192;
+}
+
 /* A position of a window batch: its word, DRAW_NONE where it is dropped, and the lower half of its sentence's number. */
 struct kept_word {
     uint32_t id, sentence;
@@ -171,9 +175,6 @@ struct kept_word {
 enum { KEPT_BESIDE = 128 }; /* positions on each side of the batch that windows may reach, where few words are dropped */
 static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examples) {
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
-}
-static inline uint64_t scan_bytes(uint64_t examples) {
-    return examples / 2 + 8192;
 }
 
 /* Of sorting n occurrences: keys, ranks or 0, 1, 2 ..; and what sorting and ranking work in, at most: a copy of keys and

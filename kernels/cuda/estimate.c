@@ -4,7 +4,8 @@
  *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
  *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
  *                                                            transfer (memory.cu), scratch of lock-free training
- *                                                            (hogwild.cu), words of other ranks (exchange.cu)
+ *   replicas what they keep beside tables                    (hogwild.cu), words of other ranks (exchange.cu)
+ *            (replicas.cu), and their words
  */
 #include "arrays.h"
 

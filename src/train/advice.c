@@ -40,7 +40,8 @@ void advise_host(const struct planning *p) {
     const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
                                              : "keep tables in files (memory.target = file, memory.target_state = file; the same "
                                                "keys for context)";
-    uint64_t tables = plan->pinned_bytes + plan->plain_bytes + plan->replica_host, rest = plan->host_needed - tables;
+    uint64_t bases = p->estimate.replicas.pinned + p->estimate.replicas.host;
+    uint64_t tables = plan->pinned_bytes + plan->plain_bytes + bases, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
     uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
     char ids[TEXT_BYTES], budget[TEXT_BYTES];

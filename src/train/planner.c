@@ -257,12 +257,16 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->layout = record_layout_make(&p->rule, plan->columns);
 }
 
+/* Of what is needed, that which is there and so is not in what can be had. */
+static uint64_t held_already(const struct plan *plan) {
+    return plan->vocab_bytes + plan->draw_bytes;
+}
+
 static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
-    uint64_t held = plan->vocab_bytes + plan->draw_bytes; /* there already, so not in what is available */
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     p->estimate = planning_estimate(p);
-    p->unmeasured_host = PROGRAM_BYTES + held + grow_bytes(p->config, plan->rows) +
+    p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + grow_bytes(p->config, plan->rows) +
                          table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
 }
@@ -278,15 +282,13 @@ int planning_fits_host(const struct planning *p, uint32_t dim) {
 
 static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
-    uint64_t held = plan->vocab_bytes + plan->draw_bytes;
     measure_host(p);
-    plan->replica_host = host_bytes(&p->estimate.replicas);
-    plan->replica_bytes = plan->replica_host + p->estimate.replicas.gpu;
+    plan->replica_bytes = host_bytes(&p->estimate.replicas) + p->estimate.replicas.gpu;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
     unsigned local = p->machine->local ? p->machine->local : 1;
-    plan->host_available = p->machine->host_available ? p->machine->host_available / local + held : 0;
+    plan->host_available = p->machine->host_available ? p->machine->host_available / local + held_already(plan) : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);
     plan->gpu_available = p->budget;
 }

@@ -34,7 +34,7 @@ struct plan {
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place, without their hot rows */
     uint64_t hot_bytes;  /* hot rows of pinned and file places, on the GPU and nowhere else */
     uint64_t work_bytes; /* batches in flight and scratch: of the GPU, or of the host where there is none */
-    uint64_t replica_bytes, replica_host; /* what replicas keep beside their tables; of it on the host */
+    uint64_t replica_bytes; /* what replicas keep beside their tables, wherever it lies */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
     uint64_t stream_gpu;              /* of it on the GPU: all, or 0 where examples are read over the link */
     uint64_t stream_pinned;           /* of it pinned on the host, then: all */

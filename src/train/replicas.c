@@ -2,6 +2,7 @@
 
 #include "base/pool.h"
 #include "base/progress.h"
+#include "kernels/hogwild.h"
 
 /* Measured on 16 million words (scripts/RESULTS.md): positions of all ranks between two exchanges of the rows that are named
  * most, how many those are, and how many such exchanges come to one of all rows. With two and a half times as many positions two
@@ -65,17 +66,6 @@ static struct hogwild_request cut(const struct hogwild_request *all, uint64_t fr
     return part;
 }
 
-static void add(struct hogwild_result *sum, const struct hogwild_result *one) {
-    sum->words += one->words;
-    sum->examples += one->examples;
-    sum->pairs += one->pairs;
-    sum->loss += one->loss;
-    sum->sampled_examples += one->sampled_examples;
-    sum->sampled_pairs += one->sampled_pairs;
-    sum->sampled_terms += one->sampled_terms;
-    sum->link_bytes += one->link_bytes;
-}
-
 /* This rank's share of a piece, and what its shares have come to. */
 struct share {
     struct replicas *replicas;
@@ -91,7 +81,7 @@ static int train_share(void *user) {
     double began = progress_now();
     if (share->request.count && r->ops->hogwild(r->backend, &share->request, &result)) return -1;
     share->training += progress_now() - began;
-    add(&share->sum, &result);
+    hogwild_add(&share->sum, &result);
     return 0;
 }
 
@@ -133,7 +123,7 @@ int replicas_train(struct replicas *r, const struct hogwild_request *request, st
     r->link_bytes += share.sum.link_bytes;
     *result = (struct hogwild_result){0};
     for (unsigned rank = 0; rank < r->ranks->count; rank++) {
-        add(result, &all[rank].sum);
+        hogwild_add(result, &all[rank].sum);
         if (all[rank].all > slowest) slowest = all[rank].all;
     }
     settle_merges(r, request->count, slowest);
