@@ -68,10 +68,7 @@ struct table_view {
 static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
     return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
 }
-/* A row at its own home, host rows over the link: for work that goes without stages. */
-static __device__ __forceinline__ float *table_weights(const struct table_view &table, uint64_t row) {
-    return (float *)part_at(table.weights, row);
-}
+/* Of a row at its own home, host rows over the link: for work that goes without stages. */
 static __device__ __forceinline__ float *table_state(const struct table_view &table, uint64_t row) {
     return (float *)part_at(table.state, row);
 }

@@ -19,9 +19,10 @@
 #include <string.h>
 
 enum {
-    THREADS = 256,
-    NEGATIVE_LANES = 8,         /* that draw a block's negatives, where blocks are many */
-    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, at least */
+    THREAD_BITS = 8,
+    THREADS = 1 << THREAD_BITS,
+    NEGATIVE_LANE_BITS = 3,     /* eight threads draw a block's negatives at most, where blocks are many */
+    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, where it has so many */
     PADDED_A_THREAD = 8,
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512
@@ -80,7 +81,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {example_kept_id(&b.source, &sentence, position, b.epoch, &drawn), (uint32_t)number};
 }
 
-/* What a position needs to look up its neighbours by itself. */
+/* What a position needs to look up its neighbours by itself. It has an address, so it lies in memory: what walks ask for at each
+ * step is kept apart from it, in registers. */
 struct looked_up {
     int begun;
     struct example_sentence sentence;
@@ -102,32 +104,45 @@ static __device__ __noinline__ uint64_t look_up(const struct example_request *re
     return example_kept_id(&s, &own->sentence, at, request->epoch, &own->words);
 }
 
-/* A word in the middle of a window. */
+/* A word in the middle of a window, and the words that were found on both sides of it. */
 struct middle {
     const struct example_request *request;
-    struct found_words found;
+    struct looked_up *own;
     uint64_t position;
-    struct looked_up own;
+    const struct kept_word *here; /* NULL: no words were found, nor its own */
+    uint32_t sentence, before, behind;
 
-    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position)
-        : request(request), found(found_words(*request, words)), position(position) {
-        own.begun = 0;
+    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
+                      struct looked_up *own)
+        : request(request), own(own), position(position), here(NULL), sentence(0), before(0), behind(0) {
+        struct found_words found = found_words(*request, words);
+        own->begun = 0;
+        if (!found.count) return;
+        before = (uint32_t)(position - found.first);
+        behind = (uint32_t)found.count - 1 - before;
+        here = found.word + before;
+        sentence = here->sentence;
     }
-    __device__ __forceinline__ uint64_t word(uint64_t at) {
-        if (at - found.first >= found.count) return look_up(request, &own, position, at);
-        struct kept_word there = found.word[at - found.first];
-        bool inside = position - found.first >= found.count || there.sentence == found.word[position - found.first].sentence;
-        return inside ? there.id : (uint64_t)OUTSIDE;
+    __device__ __forceinline__ uint32_t word(void) const {
+        return here ? here->id : (uint32_t)look_up(request, own, position, position);
     }
     /* Calls take(id, n) for the n-th kept word going from here (not counted) by `by`, up to `width` of them. */
-    template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) {
-        uint32_t count = 0;
-        for (uint64_t at = position + by; count < width; at += by) {
-            uint64_t id = word(at);
+    template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
+        uint32_t count = 0, step = 1, found = by < 0 ? before : behind;
+        for (const struct kept_word *at = here; step <= found && count < width; step++) {
+            struct kept_word there = *(at += by);
+            if (there.sentence != sentence) return count;
+            if (there.id != DRAW_NONE) take(there.id, count++);
+        }
+        for (; count < width; step++) {
+            uint64_t id = look_up(request, own, position, position + (int64_t)by * step);
             if (id == OUTSIDE) break;
             if (id != DRAW_NONE) take((uint32_t)id, count++);
         }
         return count;
+    }
+    __device__ __forceinline__ uint32_t kept(int by, uint32_t width) const {
+        return walk(by, width, [](uint32_t, uint32_t) {});
     }
 };
 
@@ -155,11 +170,11 @@ static __device__ struct need count_window(const struct example_request *request
                                            uint64_t position) {
     const struct example_source &s = request->source;
     struct need need = {0, 0, 0, 0};
-    struct middle middle(request, words, position);
-    if (middle.word(position) == DRAW_NONE) return need;
+    struct looked_up beside;
+    struct middle middle(request, words, position, &beside);
+    if (middle.word() == DRAW_NONE) return need;
     uint32_t width = window_width(s, position, request->epoch);
-    auto ignore = [](uint32_t, uint32_t) {};
-    need.targets = middle.walk(-1, width, ignore) + middle.walk(1, width, ignore);
+    need.targets = middle.kept(-1, width) + middle.kept(1, width);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
     need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * (1 + s.negatives);
@@ -234,15 +249,11 @@ static __global__ void tell_sizes(const struct need *total, const struct batch_c
 static __device__ void fill_window(const struct example_request *request, const struct kept_word *words, const struct built &to,
                                    uint64_t position, const struct need &at, uint32_t targets) {
     const struct example_source &s = request->source;
-    struct middle middle(request, words, position);
-    uint32_t own = (uint32_t)middle.word(position), width = window_width(s, position, request->epoch);
+    struct looked_up beside;
+    struct middle middle(request, words, position, &beside);
+    uint32_t own = middle.word(), width = window_width(s, position, request->epoch), left = middle.kept(-1, width);
     uint32_t *ids = to.target_ids + at.targets;
-    uint32_t left = middle.walk(-1, width, [=](uint32_t id, uint32_t n) { ids[n] = id; });
-    for (uint32_t i = 0; i < left / 2; i++) {
-        uint32_t id = ids[i];
-        ids[i] = ids[left - 1 - i];
-        ids[left - 1 - i] = id;
-    }
+    middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
     uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
     for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
@@ -341,12 +352,11 @@ static __device__ __forceinline__ void note_empty(const struct example_request &
     atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 
-/* `lanes` of them a block, each a pair of slots at a time. */
-static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lanes) {
+/* 2^lane_bits threads a block, each a pair of slots at a time. */
+static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
     const struct example_request b = *request;
-    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    uint64_t number = thread / lanes;
-    uint32_t lane = (uint32_t)(thread % lanes);
+    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
+    uint32_t lanes = 1u << lane_bits, lane = (uint32_t)thread & (lanes - 1);
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
@@ -533,11 +543,13 @@ static struct built built_of(struct stage *stage) {
     return to;
 }
 
-/* More where blocks are few: each may have a thousand negatives, and each of those be looked for among as many positives. */
-static uint32_t negative_lanes(uint32_t blocks) {
-    uint32_t lanes = NEGATIVE_LANES;
-    while (lanes < THREADS && (uint64_t)blocks * lanes < NEGATIVE_THREADS) lanes *= 2;
-    return lanes;
+/* Bits of the number of threads that draw a block's negatives: no more than a block's pairs of slots, about, but more than a few
+ * where blocks are few, since each may have a thousand negatives, and each of those be looked for among as many positives. */
+static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
+    uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
+    while (most < THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
+    while (bits < most && (uint64_t)1 << bits < pairs) bits++;
+    return bits;
 }
 
 int cuda_examples_fill(struct stage *stage) {
@@ -558,8 +570,8 @@ int cuda_examples_fill(struct stage *stage) {
         fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_distinct_negatives");
     } else {
-        uint32_t lanes = negative_lanes(blocks);
-        fill_negatives<<<blocks_for((uint64_t)blocks * lanes, THREADS), THREADS, 0, stream>>>(stage->request, to, lanes);
+        uint32_t bits = negative_lane_bits(&stage->sizes);
+        fill_negatives<<<blocks_for((uint64_t)blocks << bits, THREADS), THREADS, 0, stream>>>(stage->request, to, bits);
         CK_LAUNCH("fill_negatives");
     }
     return 0;

@@ -82,8 +82,9 @@ static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t 
 /* Pieces of work, for rows with at least `least` occurrences. Where they stand in the list changes nothing but where
  * partial sums lie, so counters may hand out the places. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
-    uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
-    bool real = row < to.counts->distinct[to.side];
+    uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
+    bool real = row < rows;
+    if (row - threadIdx.x >= rows) return;
     uint32_t start = real ? to.distinct_starts[row] : 0, n = real ? to.distinct_starts[row + 1] - start : 0;
     if (n < least) n = 0;
     bool whole = n > 0 && n <= UPDATE_PIECE;
