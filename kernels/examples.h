@@ -351,7 +351,7 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 /* ---- bounds ---- */
 
-#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 18) /* terms of a batch of windows that are worth padding: half are empty */
+#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows that are worth padding: half are empty */
 
 /* The most that one example makes. */
 FN struct example_sizes example_most(const struct example_source *s) {

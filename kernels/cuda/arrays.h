@@ -12,8 +12,7 @@
 enum {
     GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */
     UPDATE_PIECE = 32,     /* most occurrences that one piece of an update sums */
-    CORRECTIONS = 4096,    /* numbers of updates whose bias corrections are kept */
-    BATCH_BUILDERS = 2     /* sets of scratch that batches are made with; cuda.cuh says why two */
+    CORRECTIONS = 4096     /* numbers of updates whose bias corrections are kept */
 };
 
 static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
@@ -175,6 +174,14 @@ struct kept_word {
 enum { KEPT_BESIDE = 128 }; /* positions on each side of the batch that windows may reach, where few words are dropped */
 static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examples) {
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
+}
+
+/* Sets of scratch that batches are made with, at once. Making is a chain of short kernels, which for a small batch takes longer
+ * than its step: each stage has its own. Large batches keep the GPU busy with two, and their scratch is large. */
+enum { SMALL_BATCH = 1 << 18 }; /* contexts, at most */
+static inline unsigned batch_builders(const struct example_source *s, unsigned depth) {
+    unsigned large = depth < 2 ? depth : 2;
+    return s->batch && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
 }
 
 /* Of sorting n occurrences: keys, ranks or 0, 1, 2 ..; and what sorting and ranking work in, at most: a copy of keys and

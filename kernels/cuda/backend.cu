@@ -124,7 +124,9 @@ static int open_device(struct backend *b, const struct backend_options *options)
 static int open_streams(struct backend *b) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    for (struct batch_builder &builder : b->builders) {
+    b->builders_in_use = batch_builders(&b->source.view, b->depth); /* of no source */
+    for (unsigned i = 0; i < b->depth; i++) {
+        struct batch_builder &builder = b->builders[i];
         CK(cudaStreamCreateWithPriority(&builder.stream, cudaStreamNonBlocking, greatest));
         CK(cudaStreamCreateWithPriority(&builder.beside, cudaStreamNonBlocking, greatest));
         CK(cudaEventCreateWithFlags(&builder.forked, cudaEventDisableTiming));

@@ -152,9 +152,8 @@ struct scratch {
     struct repeats repeats;    /* of the contexts */
 };
 
-/* What a batch is made with. Two take turns: making is a chain of short kernels, which for a small batch takes longer
- * than its step. While one makes a stage's next batch, the other may still look up rows in the ids and counts of the
- * batch before: those are there twice. */
+/* What a batch is made with. Several take turns (arrays.h: batch_builders). While one makes a stage's next batch, others may
+ * still look up rows in the ids and counts of the batch before: those are there twice. */
 struct batch_builder {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
     cudaEvent_t forked, joined;
@@ -224,7 +223,8 @@ struct backend {
     struct batch_sizes capacity; /* of counted batches, in every stage */
     uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `capacity` */
     cudaStream_t in, compute, out;
-    struct batch_builder builders[BATCH_BUILDERS];
+    struct batch_builder builders[BACKEND_STAGES];
+    unsigned builders_in_use; /* the first of them, for batches of the source */
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */

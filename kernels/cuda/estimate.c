@@ -58,12 +58,13 @@ static struct example_sizes largest_batch(const struct example_source *s, int ho
 static struct run run_of(const struct estimate_request *request) {
     const struct example_source *s = request->source;
     struct run run = {.request = request, .source = s, .rows = request->target.rows};
-    int in_turn = !request->hogwild || request->depth % 2; /* of one stage's batches, too, where the depth is odd */
     run.shape[SIDE_TARGET] = table_shape(&request->target, 1);
     run.shape[SIDE_CONTEXT] = table_shape(&request->context, 1);
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
-    run.builders = request->depth > 1 && in_turn ? BATCH_BUILDERS : 1;
+    run.builders = batch_builders(s, request->depth);
+    /* Those of one stage: two builders take turns within it where the depth is odd. */
+    if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_target = example_one_target(s);
     run.one_vector = run.one_target || s->pool.on;
     run.learned = !loss_is_plain(&request->loss) || s->pool.on ||

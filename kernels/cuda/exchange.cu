@@ -25,6 +25,8 @@ struct exchange {
     int opened_far;
     enum exchange_way asked;
     unsigned *missing;       /* pinned, mapped */
+    unsigned *beats;         /* the same */
+    struct heartbeat *heartbeat;
     unsigned *gave_up;       /* on the GPU */
 };
 
@@ -121,6 +123,11 @@ static int grow(struct backend *b, uint64_t slots) {
 
 /* ---- a step ---- */
 
+/* 0 seconds: however long it takes. */
+static uint32_t beats_of(unsigned seconds) {
+    return seconds && seconds < UINT32_MAX / HEARTBEATS ? seconds * HEARTBEATS : UINT32_MAX;
+}
+
 int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view) {
     struct exchange *x = b->exchange;
     memset(view, 0, sizeof *view);
@@ -132,7 +139,8 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     view->number = x->ranks->number;
     view->sequence = x->sequence;
     view->capacity = x->capacity;
-    view->patience = x->ranks->patience ? (uint64_t)x->ranks->patience * 1000000000u : UINT64_MAX;
+    view->beats = x->beats;
+    view->patience = beats_of(x->ranks->patience);
     view->missing = x->missing;
     view->gave_up = x->gave_up;
     if (!x->near_by) {
@@ -169,10 +177,10 @@ static int check_missing(const struct exchange *x) {
 int exchange_await(const struct backend *b, cudaEvent_t event) {
     const struct exchange *x = b->exchange;
     const struct timespec pause = {0, 20000};
-    double began = progress_now();
+    struct waiting waiting = waiting_begin();
     if (x && x->nccl && x->ranks->patience)
         while (cudaEventQuery(event) == cudaErrorNotReady) {
-            if (progress_now() - began > x->ranks->patience)
+            if (waiting_seconds(&waiting) > x->ranks->patience)
                 return fail("a rank did not come with its part of a step within %u s (device.rank_timeout): its process or its "
                             "GPU hangs",
                             x->ranks->patience);
@@ -196,10 +204,11 @@ int exchange_open(struct backend *b, const struct backend_options *options) {
     if (!here && x->asked == EXCHANGE_GPU)
         return fail("device.exchange = gpu: %u of %u ranks are on this machine, and up to %d of one machine can exchange so",
                     x->ranks->local, x->ranks->count, NEAR_RANKS);
-    if (buffer_take(b, (void **)&x->missing, sizeof *x->missing) ||
+    if (buffer_take(b, (void **)&x->missing, sizeof *x->missing) || buffer_take(b, (void **)&x->beats, sizeof *x->beats) ||
         gpu_take(b, (void **)&x->gave_up, sizeof *x->gave_up, "an exchange with other ranks"))
         return -1;
-    *x->missing = 0;
+    *x->missing = *x->beats = 0;
+    if (heartbeat_begin(&x->heartbeat, x->beats)) return -1;
     return gpu_fill(x->gave_up, NULL, sizeof *x->gave_up);
 }
 
@@ -211,6 +220,8 @@ void exchange_close(struct backend *b) {
     gpu_drop(b, &x->box);
     gpu_drop(b, &x->work);
     buffer_give(b, x->host, x->host_bytes);
+    heartbeat_end(x->heartbeat);
+    buffer_give(b, x->beats, sizeof *x->beats);
     buffer_give(b, x->missing, sizeof *x->missing);
     gpu_give(b, x->gave_up, sizeof *x->gave_up);
     free(x);

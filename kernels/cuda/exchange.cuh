@@ -26,7 +26,8 @@ struct exchange_view {
     uint64_t *peers[NEAR_RANKS];  /* near: where rank r has this rank's words; NULL: this rank, or none */
     float *parts;                 /* far: [slots] */
     uint64_t capacity;            /* slots */
-    uint64_t patience;            /* nanoseconds that a collect waits */
+    const unsigned *beats;        /* pinned, mapped: this process's heartbeat */
+    uint32_t patience;            /* beats that a collect waits */
     unsigned *missing;            /* pinned, mapped: 1 + the rank that was waited for in vain, or 0 */
     unsigned *gave_up;            /* the same on the GPU: nobody is waited for any more */
     uint32_t ranks, number, sequence;
@@ -56,18 +57,17 @@ static __device__ __forceinline__ uint64_t exchange_word(const uint64_t *at) {
     return word;
 }
 
-static __device__ __forceinline__ uint64_t exchange_clock(void) {
-    uint64_t now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
+enum { EXCHANGE_LOOKS = 1024 }; /* at a word, for each look at memory of the host */
 
-/* A word that does not come: after `patience` the rank it was to come from is named, and whatever stands there is taken. */
+/* A word that does not come: after `patience` the rank it was to come from is named, and whatever stands there is taken. Time is
+ * what the heartbeat has: where all processes are stopped, none of them waits. */
 static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view &x, const uint64_t *at, uint32_t rank) {
-    uint64_t began = exchange_clock(), word;
-    while (word = exchange_word(at), (uint32_t)(word >> 32) != x.sequence) {
+    uint32_t began = *(volatile const unsigned *)x.beats;
+    uint64_t word;
+    for (uint32_t looks = 1; word = exchange_word(at), (uint32_t)(word >> 32) != x.sequence; looks++) {
+        if (looks % EXCHANGE_LOOKS) continue;
         if (*(volatile unsigned *)x.gave_up) break;
-        if (exchange_clock() - began < x.patience) continue;
+        if (*(volatile const unsigned *)x.beats - began < x.patience) continue;
         *x.missing = rank + 1;
         *(volatile unsigned *)x.gave_up = rank + 1;
         __threadfence_system();
@@ -105,6 +105,13 @@ int exchange_begin(struct backend *backend, uint64_t slots, struct exchange_view
 int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
 /* Waits for an event behind a step; -1 after fail() where another rank did not come with its part. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
+
+/* heartbeat.cu: a number that grows by HEARTBEATS a second, as long as this process is not stopped. */
+enum { HEARTBEATS = 20 };
+struct heartbeat;
+/* On a thread of its own; -1 after fail(). beats: outlives it. */
+int heartbeat_begin(struct heartbeat **heartbeat, unsigned *beats);
+void heartbeat_end(struct heartbeat *heartbeat);
 
 /* nccl.cu: sums over ranks by NCCL's library, where this machine has one; each rank's part is added in the ranks' order. */
 struct nccl;

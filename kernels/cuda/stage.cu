@@ -16,7 +16,7 @@
  *   out stream                [result] [home: slots -> host] |done        step.cu; rows.cu
  *   the host's threads          [land: staging -> file]                   row_set.cu
  *
- * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (two
+ * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (several
  * builders take turns) and k-1 goes home. What keeps that exact:
  *
  *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls
@@ -44,8 +44,8 @@ void cuda_stage_use(struct stage *stage, int copy) {
  * one. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
-    stage->builder =
-        &b->builders[(number + (b->depth % 2 ? (unsigned)stage->copy : 0)) % (b->depth > 1 ? BATCH_BUILDERS : 1)];
+    unsigned turn = number + (b->builders_in_use < b->depth && b->depth % 2 ? (unsigned)stage->copy : 0);
+    stage->builder = &b->builders[turn % b->builders_in_use];
 }
 
 static int land(struct backend *b, struct stage *stage);
@@ -201,7 +201,7 @@ int cuda_drain(struct backend *b) {
     CK(cudaSetDevice(b->device));
     for (unsigned i = 0; i < b->depth; i++)
         if (land(b, &b->stages[i])) return -1;
-    for (struct batch_builder &builder : b->builders) CK(cudaStreamSynchronize(builder.stream));
+    for (unsigned i = 0; i < b->depth; i++) CK(cudaStreamSynchronize(b->builders[i].stream));
     CK(cudaStreamSynchronize(b->in));
     CK(cudaStreamSynchronize(b->compute));
     CK(cudaStreamSynchronize(b->out));

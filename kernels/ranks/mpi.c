@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PAUSE_NANOSECONDS = 20000, STOOD_STILL = 1 }; /* the second in seconds: so long between two looks */
+enum { PAUSE_NANOSECONDS = 20000 };
 static const double awake_seconds = 50e-6;
 
 struct group {
@@ -92,18 +92,15 @@ static void end(struct group *group, int code) {
  * from working that is waited for: on two cores that others used as well, two ranks took 87 s where 27 are enough so. A wait
  * becomes short sleeps once it has lasted longer than a message takes between ranks that are both awake.
  *
- * 1 where it took more than `seconds` (0: however long it takes). A process that stood still itself between two looks (Ctrl-Z, a
- * container that was paused) has not waited: the others stood still, too. */
+ * 1 where it took more than `seconds` (0: however long it takes). */
 static int wait_for(MPI_Request *request, double seconds) {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
-    double last = progress_now(), waited = 0;
+    struct waiting waiting = waiting_begin();
     int done = 0;
     while (MPI_Test(request, &done, MPI_STATUS_IGNORE), !done) {
+        double waited = waiting_seconds(&waiting);
         if (seconds > 0 && waited > seconds) return 1;
         if (waited > awake_seconds) nanosleep(&pause, NULL);
-        double now = progress_now();
-        waited += now - last < STOOD_STILL ? now - last : 0;
-        last = now;
     }
     return 0;
 }

@@ -12,6 +12,7 @@
 
 /* Where no terminal replaces the line, one in so many seconds is enough. */
 static const double without_terminal = 10;
+static const double stood_still = 1; /* seconds between two looks */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -19,6 +20,17 @@ double progress_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct waiting waiting_begin(void) {
+    return (struct waiting){.last = progress_now()};
+}
+
+double waiting_seconds(struct waiting *waiting) {
+    double now = progress_now();
+    if (now - waiting->last < stood_still) waiting->seconds += now - waiting->last;
+    waiting->last = now;
+    return waiting->seconds;
 }
 
 void progress_start(struct progress *progress, const char *what, double every) {

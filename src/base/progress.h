@@ -7,6 +7,15 @@
 /* Seconds of a clock that never goes back. */
 double progress_now(void);
 
+/* How long something has been waited for. A process that stood still itself between two looks (Ctrl-Z, a container that was
+ * paused) has not waited: what it waits for stood still, too. */
+struct waiting {
+    double last, seconds;
+};
+struct waiting waiting_begin(void);
+/* Seconds since it began; to be asked more often than once a second. */
+double waiting_seconds(struct waiting *waiting);
+
 struct progress {
     const char *what;     /* "counting" */
     double started, shown; /* progress_now() */

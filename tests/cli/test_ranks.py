@@ -256,7 +256,6 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
     assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
 
 
-@pytest.mark.skipif(ON_GPU, reason="a GPU goes on while processes stand still, and gives up")
 def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
     """All of its processes stand still for longer than device.rank_timeout, and none of them hangs."""
     words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1", "--train.steps=9999999")

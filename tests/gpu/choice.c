@@ -1,5 +1,6 @@
 #include "choice.h"
 
+#include "kernels/cuda/arrays.h"
 #include "kernels/stores.h"
 
 /* ---- drawing ---- */
@@ -179,6 +180,19 @@ static void aim_at_padding(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
+/* Windows whose batch has about SMALL_BATCH contexts: made by a builder for each stage up to there, by two above. */
+static void aim_at_builders(struct choice *c) {
+    c->aim = "builders";
+    choose_examples(c, EXAMPLE_WINDOW);
+    c->source.per_pair = 1;
+    c->dim = (uint32_t)between(1, 40);
+    c->batch = SMALL_BATCH / example_most(&c->source).contexts + below(2);
+    c->rows = between(300, 6000);
+    c->slope = 1 + 2 * share();
+    choose_hot_rows(c);
+    choose_length(c, between(1, 2));
+}
+
 /* Few or many blocks with few or many contexts: which kernel takes them, with how many threads. */
 static void aim_at_blocks(struct choice *c) {
     static const uint64_t blocks[] = {1, 31, 127, 128, 129, 255, 256, 257, 300};
@@ -263,6 +277,9 @@ struct choice choice_make(uint64_t seed) {
     case 2:
     case 3:
         aim_at_anything(&c);
+        break;
+    case 4:
+        aim_at_builders(&c);
         break;
     default:
         aim_at_moving(&c);

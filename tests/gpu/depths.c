@@ -52,6 +52,7 @@ void test_depths(void) {
     corpus_make(&c, 300, 600, 20);
     for (int kind = 0; kind < 3; kind++) {
         struct example_source s = source_of(&c, kind == 1 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
+        if (kind == 0) s.batch = 40; /* small enough that each stage has its own builder */
         if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large to be bounded: its parts are counted */
         s.short_repeat = 1;
         s.keep = c.keep;

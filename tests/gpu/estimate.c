@@ -58,7 +58,7 @@ static struct batch_request batch_at(const struct run *run, uint64_t number, int
     return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out, NULL};
 }
 
-/* Two batches in every stage, so that both batch builders have met each. */
+/* Two batches in every stage, so that all batch builders have met their own. */
 static int train_batches(struct run *run) {
     unsigned depth = run->choice.machine.depth;
     struct step_request step = {.rule = &run->choice.rule.options, .loss = run->choice.loss, .lr = 1e-3, .mean = 1};

@@ -10,11 +10,12 @@
  *   that move at once; one target
  *   tiles of ranks that differ by a quad       tests/cli/test_ranks_gpu: 256 and 260, 512 and 516 columns
  *   EXAMPLE_MOST_PADDED, counted batches       bounds, batches, random (aim "padding")
+ *   SMALL_BATCH: builders of batches           depths, random and estimate (aim "builders")
  *   EXAMPLE_MOST_NEGATIVES                     bounds
  *   2^31 examples, contexts                    refusals (the side that fits takes 100 GB of the GPU)
  *   SLOT_BITS: 2^28 cold rows of a batch       none: 32 GiB of slots
  *   DRAW_ATTEMPTS: slots left out              batches (vocabularies of 2 and 3 rows)
- *   NEGATIVE_LANES, DISTINCT_THREADS, _SLOTS   batches, bounds
+ *   NEGATIVE_LANE_BITS, DISTINCT_THREADS, _SLOTS   batches, bounds
  *   key bits: rows at powers of two            random (aim "small"), tests/runs
  *   UPDATE_PIECE, single rows                  pieces, plain, frequent
  *   pieces that a group of threads takes in turn   turns: one, two, four, and so many that what is asked for ahead has come round

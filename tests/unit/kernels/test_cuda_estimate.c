@@ -10,8 +10,8 @@
 
 enum { CONTEXTS = 16, FEWEST = 1 << 18, ROUNDING = 4096 };
 
-/* Bytes of the GPU for batches of so many contexts, over tables of so many rows. */
-static uint64_t work_of(uint64_t contexts, uint64_t rows) {
+/* Bytes of the GPU for batches of so many contexts, over tables of so many rows, `depth` of them in flight. */
+static uint64_t work_in_flight(uint64_t contexts, uint64_t rows, unsigned depth) {
     const struct rule_options rule = {.rule = RULE_SGD};
     const struct table_spec target = {.name = "target",
                                       .rows = rows,
@@ -21,10 +21,13 @@ static uint64_t work_of(uint64_t contexts, uint64_t rows) {
     const struct example_source source = {
         .mode = EXAMPLE_LIST, .positives = 1, .negatives = CONTEXTS - 1, .rows = rows, .batch = contexts / CONTEXTS};
     const struct estimate_request request = {
-        .target = target, .context = target, .source = &source, .depth = 1, .threads = 1, .rule = &rule};
+        .target = target, .context = target, .source = &source, .depth = depth, .threads = 1, .rule = &rule};
     struct estimate estimate;
     cuda_estimate(&request, &estimate);
     return estimate.work.gpu;
+}
+static uint64_t work_of(uint64_t contexts, uint64_t rows) {
+    return work_in_flight(contexts, rows, 1);
 }
 
 /* What finding the repeated ones of so many contexts takes. */
@@ -50,6 +53,20 @@ static void an_epochs_last_batch_may_leave_them_out_alone(void **state) {
     assert_int_equal(none, work_of(contexts, 2 * FEWEST - 2));
 }
 
+/* What the n-th batch in flight takes beside those before it: its stage and, or not, a builder of its own. */
+static uint64_t taken_by(uint64_t contexts, unsigned n) {
+    return work_in_flight(contexts, FEWEST, n) - work_in_flight(contexts, FEWEST, n - 1);
+}
+
+static void small_batches_have_a_builder_each_and_large_ones_two(void **state) {
+    uint64_t small = SMALL_BATCH, large = SMALL_BATCH + CONTEXTS;
+    for (unsigned n = 3; n <= BACKEND_STAGES; n++) {
+        assert_int_equal(taken_by(small, n), taken_by(small, 2));
+        assert_int_equal(taken_by(large, n), taken_by(large, 3));
+    }
+    assert_in_range(taken_by(large, 2) - taken_by(large, 3), sort_bytes(large), 3 * sort_bytes(large));
+}
+
 /* Of lists of so many items, half of them positives and the others one vector. */
 static uint64_t scratch_of(uint64_t items) {
     const struct example_source source = {
@@ -65,6 +82,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contexts_that_stand_once_are_left_out_where_they_are_many_and_fewer_than_rows),
         cmocka_unit_test(an_epochs_last_batch_may_leave_them_out_alone),
+        cmocka_unit_test(small_batches_have_a_builder_each_and_large_ones_two),
         cmocka_unit_test(a_pool_meets_contexts_as_one_vector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
