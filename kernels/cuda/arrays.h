@@ -176,12 +176,14 @@ static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examp
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
 }
 
-/* Sets of scratch that batches are made with, at once. Making is a chain of short kernels, which for a small batch takes longer
- * than its step: each stage has its own. Large batches keep the GPU busy with two, and their scratch is large. */
+/* How many batches are made at the same time, each by a builder with scratch of its own. Making is a chain of short kernels, which
+ * for a small batch takes longer than its step: each stage has a builder. Large batches keep the GPU busy with two, and their
+ * scratch is large. */
 enum { SMALL_BATCH = 1 << 18 }; /* contexts, at most */
 static inline unsigned batch_builders(const struct example_source *s, unsigned depth) {
     unsigned large = depth < 2 ? depth : 2;
-    return s->batch && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
+    int known = s->batch && (s->mode == EXAMPLE_WINDOW || s->positives || s->longest); /* how many contexts it has at most */
+    return known && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
 }
 
 /* Of sorting n occurrences: keys, ranks or 0, 1, 2 ..; and what sorting and ranking work in, at most: a copy of keys and
@@ -206,9 +208,9 @@ static inline struct repeats_bytes repeats_bytes(uint64_t n, uint64_t rows) {
     return bytes;
 }
 /* Whether a batch's contexts are many and most of their rows stand once: then sorting the others alone is less work, although
- * the host must wait until it knows how many they are. */
-static inline int repeats_are_few(uint64_t contexts, uint64_t rows) {
-    return contexts >= (uint64_t)1 << 18 && contexts <= rows / 2;
+ * the host must wait until it knows how many they are. Windows that have a bound are padded, so that it need not wait. */
+static inline int repeats_are_few(const struct example_source *s, uint64_t contexts, uint64_t rows) {
+    return s->mode != EXAMPLE_WINDOW && contexts >= (uint64_t)1 << 18 && contexts <= rows / 2;
 }
 
 /* ---- lock-free training ---- */

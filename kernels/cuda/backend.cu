@@ -120,23 +120,43 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
+static int open_builder(struct batch_builder *builder) {
+    int least = 0, greatest = 0;
+    if (builder->stream) return 0;
+    CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CK(cudaStreamCreateWithPriority(&builder->stream, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(&builder->beside, cudaStreamNonBlocking, greatest));
+    CK(cudaEventCreateWithFlags(&builder->forked, cudaEventDisableTiming));
+    CK(cudaEventCreateWithFlags(&builder->joined, cudaEventDisableTiming));
+    return 0;
+}
+
+static void drop_scratch(struct backend *b, struct scratch *s) {
+    for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
+    s->iota.count = 0;
+    for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
+    cuda_drop_repeats(b, &s->repeats);
+}
+
+/* Nothing is being made. */
+int cuda_use_builders(struct backend *b, const struct example_source *source) {
+    b->builders_in_use = batch_builders(source, b->depth);
+    for (unsigned i = 0; i < b->builders_in_use; i++)
+        if (open_builder(&b->builders[i])) return -1;
+    for (unsigned i = b->builders_in_use; i < b->depth; i++) drop_scratch(b, &b->builders[i].scratch);
+    return 0;
+}
+
 /* Batches are prepared and their rows moved while a step runs: what a step waits for goes first. */
 static int open_streams(struct backend *b) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    b->builders_in_use = batch_builders(&b->source.view, b->depth); /* of no source */
-    for (unsigned i = 0; i < b->depth; i++) {
-        struct batch_builder &builder = b->builders[i];
-        CK(cudaStreamCreateWithPriority(&builder.stream, cudaStreamNonBlocking, greatest));
-        CK(cudaStreamCreateWithPriority(&builder.beside, cudaStreamNonBlocking, greatest));
-        CK(cudaEventCreateWithFlags(&builder.forked, cudaEventDisableTiming));
-        CK(cudaEventCreateWithFlags(&builder.joined, cudaEventDisableTiming));
-    }
     CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
     CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
     cudaEvent_t *events[] = {&b->sized, &b->last_forward, &b->merged};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
 }
 
@@ -178,10 +198,7 @@ static void close_stage(struct backend *b, struct stage *stage) {
 }
 
 static void close_builder(struct backend *b, struct batch_builder *builder) {
-    struct scratch *s = &builder->scratch;
-    for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
-    for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
-    cuda_drop_repeats(b, &s->repeats);
+    drop_scratch(b, &builder->scratch);
     for (cudaEvent_t event : {builder->forked, builder->joined})
         if (event) cudaEventDestroy(event);
     for (cudaStream_t stream : {builder->stream, builder->beside})

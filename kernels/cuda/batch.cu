@@ -125,7 +125,7 @@ static int make_repeats(struct backend *b, struct stage *stage, const struct bat
 
 static int make_bounded(struct backend *b, struct stage *stage, const struct batch_request *request, struct batch_sizes most) {
     if (stage->one_target && request->context && !cuda_has_cold(request->context) &&
-        repeats_are_few(most.contexts, stage->request_host->source.rows))
+        repeats_are_few(&b->source.view, most.contexts, b->source.view.rows))
         return make_repeats(b, stage, &most);
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }

@@ -68,7 +68,7 @@ struct table_view {
 static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
     return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
 }
-/* Of a row at its own home, host rows over the link: for work that goes without stages. */
+/* A row's state at its own home, host rows over the link: for work that goes without stages. */
 static __device__ __forceinline__ float *table_state(const struct table_view &table, uint64_t row) {
     return (float *)part_at(table.state, row);
 }
@@ -152,7 +152,7 @@ struct scratch {
     struct repeats repeats;    /* of the contexts */
 };
 
-/* What a batch is made with. Several take turns (arrays.h: batch_builders). While one makes a stage's next batch, others may
+/* What a batch is made with. There are several (arrays.h: batch_builders). While one makes a stage's next batch, others may
  * still look up rows in the ids and counts of the batch before: those are there twice. */
 struct batch_builder {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
@@ -273,6 +273,9 @@ int cuda_table_open(struct backend *backend, const struct table_spec *spec, stru
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+
+/* backend.cu: as many builders as batches of the source are made with at once. */
+int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
 /* source.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);

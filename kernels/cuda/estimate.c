@@ -63,7 +63,7 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = batch_builders(s, request->depth);
-    /* Those of one stage: two builders take turns within it where the depth is odd. */
+    /* Lock-free training has one stage, where a second builder makes batches only if there are two and the depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_target = example_one_target(s);
     run.one_vector = run.one_target || s->pool.on;
@@ -139,7 +139,7 @@ static uint64_t contexts_alone(const struct run *run) {
         if (is_cold(run, &table->store[i])) return 0;
     if (run->request->hogwild || !run->one_target || !example_bound(run->source, run->source->batch, &bound)) return 0;
     uint64_t contexts = smaller(bound.contexts, run->rows / 2);
-    return repeats_are_few(contexts, run->rows) ? contexts : 0;
+    return repeats_are_few(run->source, contexts, run->rows) ? contexts : 0;
 }
 
 static uint64_t repeats_arrays(const struct run *run) {

@@ -22,7 +22,7 @@ enum {
     THREAD_BITS = 8,
     THREADS = 1 << THREAD_BITS,
     NEGATIVE_LANE_BITS = 3,     /* eight threads draw a block's negatives at most, where blocks are many */
-    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, where it has so many */
+    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, where it has as many pairs of slots */
     PADDED_A_THREAD = 8,
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512

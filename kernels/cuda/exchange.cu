@@ -25,8 +25,7 @@ struct exchange {
     int opened_far;
     enum exchange_way asked;
     unsigned *missing;       /* pinned, mapped */
-    unsigned *beats;         /* the same */
-    struct heartbeat *heartbeat;
+    struct heartbeat *heartbeat; /* where boxes were near when it opened */
     unsigned *gave_up;       /* on the GPU */
 };
 
@@ -139,7 +138,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     view->number = x->ranks->number;
     view->sequence = x->sequence;
     view->capacity = x->capacity;
-    view->beats = x->beats;
+    view->beats = heartbeat_beats(x->heartbeat);
     view->patience = beats_of(x->ranks->patience);
     view->missing = x->missing;
     view->gave_up = x->gave_up;
@@ -204,11 +203,11 @@ int exchange_open(struct backend *b, const struct backend_options *options) {
     if (!here && x->asked == EXCHANGE_GPU)
         return fail("device.exchange = gpu: %u of %u ranks are on this machine, and up to %d of one machine can exchange so",
                     x->ranks->local, x->ranks->count, NEAR_RANKS);
-    if (buffer_take(b, (void **)&x->missing, sizeof *x->missing) || buffer_take(b, (void **)&x->beats, sizeof *x->beats) ||
+    if (buffer_take(b, (void **)&x->missing, sizeof *x->missing) ||
         gpu_take(b, (void **)&x->gave_up, sizeof *x->gave_up, "an exchange with other ranks"))
         return -1;
-    *x->missing = *x->beats = 0;
-    if (heartbeat_begin(&x->heartbeat, x->beats)) return -1;
+    *x->missing = 0;
+    if (x->near_by && heartbeat_begin(&x->heartbeat)) return -1;
     return gpu_fill(x->gave_up, NULL, sizeof *x->gave_up);
 }
 
@@ -221,7 +220,6 @@ void exchange_close(struct backend *b) {
     gpu_drop(b, &x->work);
     buffer_give(b, x->host, x->host_bytes);
     heartbeat_end(x->heartbeat);
-    buffer_give(b, x->beats, sizeof *x->beats);
     buffer_give(b, x->missing, sizeof *x->missing);
     gpu_give(b, x->gave_up, sizeof *x->gave_up);
     free(x);

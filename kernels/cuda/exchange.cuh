@@ -26,7 +26,7 @@ struct exchange_view {
     uint64_t *peers[NEAR_RANKS];  /* near: where rank r has this rank's words; NULL: this rank, or none */
     float *parts;                 /* far: [slots] */
     uint64_t capacity;            /* slots */
-    const unsigned *beats;        /* pinned, mapped: this process's heartbeat */
+    const unsigned *beats;        /* pinned, mapped: this process's time (heartbeat.cu) */
     uint32_t patience;            /* beats that a collect waits */
     unsigned *missing;            /* pinned, mapped: 1 + the rank that was waited for in vain, or 0 */
     unsigned *gave_up;            /* the same on the GPU: nobody is waited for any more */
@@ -62,12 +62,15 @@ enum { EXCHANGE_LOOKS = 1024 }; /* at a word, for each look at memory of the hos
 /* A word that does not come: after `patience` the rank it was to come from is named, and whatever stands there is taken. Time is
  * what the heartbeat has: where all processes are stopped, none of them waits. */
 static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view &x, const uint64_t *at, uint32_t rank) {
-    uint32_t began = *(volatile const unsigned *)x.beats;
+    uint32_t began = 0;
     uint64_t word;
-    for (uint32_t looks = 1; word = exchange_word(at), (uint32_t)(word >> 32) != x.sequence; looks++) {
+    for (uint64_t looks = 0; word = exchange_word(at), (uint32_t)(word >> 32) != x.sequence; looks++) {
         if (looks % EXCHANGE_LOOKS) continue;
         if (*(volatile unsigned *)x.gave_up) break;
-        if (*(volatile const unsigned *)x.beats - began < x.patience) continue;
+        if (!looks) continue; /* a short wait asks the host for nothing */
+        uint32_t now = *(volatile const unsigned *)x.beats;
+        if (looks == EXCHANGE_LOOKS) began = now;
+        if (now - began < x.patience) continue;
         *x.missing = rank + 1;
         *(volatile unsigned *)x.gave_up = rank + 1;
         __threadfence_system();
@@ -109,8 +112,9 @@ int exchange_await(const struct backend *backend, cudaEvent_t event);
 /* heartbeat.cu: a number that grows by HEARTBEATS a second, as long as this process is not stopped. */
 enum { HEARTBEATS = 20 };
 struct heartbeat;
-/* On a thread of its own; -1 after fail(). beats: outlives it. */
-int heartbeat_begin(struct heartbeat **heartbeat, unsigned *beats);
+/* On a thread of its own; -1 after fail(), and then heartbeat_end() is still to be called. */
+int heartbeat_begin(struct heartbeat **heartbeat);
+const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* as kernels read it; NULL: there is none */
 void heartbeat_end(struct heartbeat *heartbeat);
 
 /* nccl.cu: sums over ranks by NCCL's library, where this machine has one; each rank's part is added in the ranks' order. */

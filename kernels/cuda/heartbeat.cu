@@ -1,5 +1,6 @@
 /* heartbeat: time for kernels that wait for another rank. A GPU's own clock goes on while its process is stopped (Ctrl-Z, a
- * container that is paused), and with it those of all other ranks: they would give up waiting for one another.
+ * container that is paused), and with it those of all other ranks: they would give up waiting for one another. A rank that is
+ * stopped alone is named by the others; its own kernel waits on until its process ends.
  */
 #include "exchange.cuh"
 
@@ -12,10 +13,13 @@ extern "C" {
 #include <string.h>
 #include <time.h>
 
+enum { PAGE_BYTES = 4096 };
+
+/* The page is the program's own: where a process ends without heartbeat_end(), the driver does not take it from the thread. */
 struct heartbeat {
+    unsigned *page, *device; /* aligned; as kernels see it, once it is registered */
     pthread_t thread;
-    unsigned *beats;
-    int ended;
+    int begun, ended;
 };
 
 static void *beat(void *context) {
@@ -23,27 +27,34 @@ static void *beat(void *context) {
     const struct timespec pause = {0, 1000000000 / HEARTBEATS};
     while (!__atomic_load_n(&h->ended, __ATOMIC_ACQUIRE)) {
         nanosleep(&pause, NULL);
-        __atomic_add_fetch(h->beats, 1, __ATOMIC_RELEASE);
+        __atomic_add_fetch(h->page, 1, __ATOMIC_RELEASE);
     }
     return NULL;
 }
 
-int heartbeat_begin(struct heartbeat **out, unsigned *beats) {
-    struct heartbeat *h = (struct heartbeat *)mem_zalloc(1, sizeof *h, "waiting for other ranks");
+int heartbeat_begin(struct heartbeat **out) {
+    struct heartbeat *h = *out = (struct heartbeat *)mem_zalloc(1, sizeof *h, "waiting for other ranks");
     if (!h) return -1;
-    h->beats = beats;
+    h->page = (unsigned *)aligned_alloc(PAGE_BYTES, PAGE_BYTES);
+    if (!h->page) return fail("no memory for waiting for other ranks");
+    *h->page = 0;
+    CK(cudaHostRegister(h->page, PAGE_BYTES, cudaHostRegisterMapped));
+    CK(cudaHostGetDevicePointer(&h->device, h->page, 0));
     int error = pthread_create(&h->thread, NULL, beat, h);
-    if (error) {
-        free(h);
-        return fail("a thread for waiting for other ranks: %s", strerror(error));
-    }
-    *out = h;
+    if (error) return fail("a thread for waiting for other ranks: %s", strerror(error));
+    h->begun = 1;
     return 0;
+}
+
+const unsigned *heartbeat_beats(const struct heartbeat *h) {
+    return h ? h->device : NULL;
 }
 
 void heartbeat_end(struct heartbeat *h) {
     if (!h) return;
     __atomic_store_n(&h->ended, 1, __ATOMIC_RELEASE);
-    pthread_join(h->thread, NULL);
+    if (h->begun) pthread_join(h->thread, NULL);
+    if (h->device) cudaHostUnregister(h->page);
+    free(h->page);
     free(h);
 }

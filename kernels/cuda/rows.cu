@@ -179,7 +179,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* Each may be another builder's, and an empty one among them has waited for none before it. */
+    /* Each may be another builder's. The newest is not enough: without cold rows it has not waited for those before it. */
     for (uint32_t i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
         row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,

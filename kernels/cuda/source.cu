@@ -82,7 +82,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     cuda_source_drop(b);
     b->layout++; /* what captured graphs were made of is gone */
     b->capacity = cuda_sizes(&from->capacity);
-    b->builders_in_use = batch_builders(from, b->depth);
+    if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
     source->view.keep = NULL;

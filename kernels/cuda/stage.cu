@@ -16,8 +16,8 @@
  *   out stream                [result] [home: slots -> host] |done        step.cu; rows.cu
  *   the host's threads          [land: staging -> file]                   row_set.cu
  *
- * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 is made (several
- * builders take turns) and k-1 goes home. What keeps that exact:
+ * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 and later ones are
+ * made, each by a builder, and k-1 goes home. What keeps that exact:
  *
  *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls
  * overlaps.
@@ -201,7 +201,8 @@ int cuda_drain(struct backend *b) {
     CK(cudaSetDevice(b->device));
     for (unsigned i = 0; i < b->depth; i++)
         if (land(b, &b->stages[i])) return -1;
-    for (unsigned i = 0; i < b->depth; i++) CK(cudaStreamSynchronize(b->builders[i].stream));
+    for (struct batch_builder &builder : b->builders)
+        if (builder.stream) CK(cudaStreamSynchronize(builder.stream));
     CK(cudaStreamSynchronize(b->in));
     CK(cudaStreamSynchronize(b->compute));
     CK(cudaStreamSynchronize(b->out));

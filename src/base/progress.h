@@ -13,7 +13,7 @@ struct waiting {
     double last, seconds;
 };
 struct waiting waiting_begin(void);
-/* Seconds since it began; to be asked more often than once a second. */
+/* Seconds waited so far; to be asked more often than once a second. */
 double waiting_seconds(struct waiting *waiting);
 
 struct progress {

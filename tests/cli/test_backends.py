@@ -43,9 +43,9 @@ FULL = {
 def fill_with_hot_rows(sptx, kind):
     """A config of this kind, and a budget of which its plan leaves nothing free: what the run needs, and some hot rows."""
     generated, corpus, negatives, train = FULL[kind]
-    sptx("generate", generated, "--rows=100000", "--lists=20000", "--out=corpus.ids")
+    sptx("generate", generated, "--rows=200000", "--lists=20000", "--out=corpus.ids")
     config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
-                         optimizer={"rule": "sgd", "lr": "1e-4"}, train={"batch": "8192", "epochs": "1", **train},
+                         optimizer={"rule": "sgd", "lr": "1e-4"}, train={"batch": "16384", "epochs": "1", **train},
                          memory={"target": "pinned", "context": "gpu"}, device={"backend": "cuda"})
 
     def plan(*settings):
