@@ -108,12 +108,15 @@ static void choose_length(struct choice *c, uint64_t batches) {
     c->sentences = by_position ? examples * 2 / (c->longest + 1) + 1 : examples;
 }
 
-/* How often a batch's most frequent row stands in it, about. */
+/* The most frequent row's share of a batch's contexts, about. */
+static double top_share(const struct choice *c) {
+    double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* the lowest row's, of the corpus */
+    return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* 1 / row, or the logarithm's */
+}
+
 static double most_summed(const struct choice *c) {
     double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
-    double top = pow(1.0 / (double)c->rows, 1 / c->slope);        /* the lowest row's share of the corpus */
-    if (c->source.noise != NOISE_UNIFORM) top = fmax(top, 0.15);  /* 1 / row, or the logarithm's */
-    return fmax(32, contexts * top) / (c->mean ? (double)c->batch : 1);
+    return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);
 }
 
 /* ---- aims ---- */
@@ -290,6 +293,7 @@ struct choice choice_make(uint64_t seed) {
     choose_frozen(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
+    c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
     c.rule.options.lr = rate_of(&c.rule.options, c.summed);
     return c;
 }

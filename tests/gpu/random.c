@@ -270,6 +270,11 @@ static void note_distances(struct nudged *nudged, const struct choice *c, const 
         }
 }
 
+/* Sums of n floats in another order lie apart by the root of n last bits, about. */
+static double rounding_of(const struct choice *c) {
+    return 1e-5 * sqrt(fmax(1, c->places / 8192));
+}
+
 static void check_near(const struct choice *c, const struct outcome *cpu, const struct nudged *nudged,
                        const struct outcome *got, char *const first[2], const char *text) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
@@ -284,7 +289,7 @@ static void check_near(const struct choice *c, const struct outcome *cpu, const 
             struct distance n = nudged->most[side][part];
             struct distance g =
                 distance_of(&layout, c->rows, part, got->records[side], cpu->records[side], first[side]);
-            CHECK(g.apart <= 1e-5 * g.moved + 1e-6 * g.size + 20 * n.apart && g.rows <= 0.002 + 4 * n.rows,
+            CHECK(g.apart <= rounding_of(c) * g.moved + 1e-6 * g.size + 20 * n.apart && g.rows <= 0.002 + 4 * n.rows,
                   "%s: %s part %u: %.3g from the CPU (which moved by %.3g, and by a last bit's %.3g), %.3g of the rows "
                   "(%.3g)",
                   text, side ? "context" : "target", part, g.apart, g.moved, n.apart, g.rows, n.rows);
