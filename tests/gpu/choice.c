@@ -114,6 +114,7 @@ static double top_share(const struct choice *c) {
     return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* 1 / row, or the logarithm's */
 }
 
+/* As if each example made one block; windows of pairs make several, which `places` counts. */
 static double most_summed(const struct choice *c) {
     double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);

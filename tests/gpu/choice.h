@@ -24,8 +24,8 @@ struct choice {
     const uint32_t *frozen_rows[2]; /* made of it by choice_freeze() */
     uint32_t dim;
     int mean;
-    double summed; /* pairs that add up in a row's gradient, about; of the mean, where it is one */
-    double places; /* of the row that a batch names most often, about and at most */
+    double summed; /* pairs that add up in a row's gradient, about, divided by the batch where steps take the mean */
+    double places; /* how often a batch names its most frequent row, if all its blocks are full */
     uint64_t batch;
     unsigned epochs;
     struct machine machine;
