@@ -120,12 +120,17 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
-static int open_builder(struct batch_builder *builder) {
+/* Batches are prepared and their rows moved while a step runs: what a step waits for goes `first`. */
+static int open_stream(cudaStream_t *stream, int first) {
     int least = 0, greatest = 0;
-    if (builder->stream) return 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    CK(cudaStreamCreateWithPriority(&builder->stream, cudaStreamNonBlocking, greatest));
-    CK(cudaStreamCreateWithPriority(&builder->beside, cudaStreamNonBlocking, greatest));
+    CK(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, first ? greatest : least));
+    return 0;
+}
+
+static int open_builder(struct batch_builder *builder) {
+    if (builder->stream) return 0;
+    if (open_stream(&builder->stream, 1) || open_stream(&builder->beside, 1)) return -1;
     CK(cudaEventCreateWithFlags(&builder->forked, cudaEventDisableTiming));
     CK(cudaEventCreateWithFlags(&builder->joined, cudaEventDisableTiming));
     return 0;
@@ -147,13 +152,8 @@ int cuda_use_builders(struct backend *b, const struct example_source *source) {
     return 0;
 }
 
-/* Batches are prepared and their rows moved while a step runs: what a step waits for goes first. */
 static int open_streams(struct backend *b) {
-    int least = 0, greatest = 0;
-    CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    CK(cudaStreamCreateWithPriority(&b->in, cudaStreamNonBlocking, greatest));
-    CK(cudaStreamCreateWithPriority(&b->out, cudaStreamNonBlocking, greatest));
-    CK(cudaStreamCreateWithPriority(&b->compute, cudaStreamNonBlocking, least));
+    if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
     cudaEvent_t *events[] = {&b->sized, &b->last_forward, &b->merged};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet */

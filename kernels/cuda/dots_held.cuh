@@ -20,7 +20,8 @@ enum {
     HELD_MOST = 32,        /* rows of a warp, a lane each */
     HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
     HELD_QUADS = 64,       /* of a row: of wider ones too few fit */
-    HELD_SHARED_FROM = 16  /* contexts of a block from which all warps of a thread block share them */
+    HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
+    HELD_PAUSE = 600       /* ns before words are asked for: none comes sooner, and who asks takes from those who work */
 };
 
 /* What is known of a block before it is worked on: of its target, and of a context a lane. */
@@ -173,6 +174,7 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
         __syncwarp(); /* the rows are read */
         return 0;
     }
+    if constexpr (MODE == DOTS_NEAR) __nanosleep(HELD_PAUSE);
     float logit = real ? exchange_collect(v.exchange, context, own) : 0;
     __syncwarp();
     bool positive = context - a.start < a.positives;

@@ -74,9 +74,7 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
         else exchange_post(v.exchange, term[n], logit[n]);
         if constexpr (MODE == DOTS_POST) exchange_keep(v.exchange, term[n], logit[n]);
     }
-#pragma unroll
-    for (int n = 0; n < N && MODE != DOTS_POST; n++) /* all that was kept is on its way by now */
-        if (real[n]) logit[n] = exchange_collect(v.exchange, term[n], logit[n]);
+    if constexpr (MODE != DOTS_POST) exchange_collect_all(v.exchange, term, real, logit);
 }
 
 /* The loss of a lane's terms, and their coefficients; `positives` of the tile's contexts are. */
@@ -98,44 +96,60 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
-static __device__ __forceinline__ struct window window_of(const struct step_view &v, uint32_t block) {
-    if (block >= v.counts->blocks) return {};
+static __device__ __forceinline__ struct window window_of(const struct step_view &v, uint32_t block, uint32_t blocks) {
+    if (block >= blocks) return {};
     uint32_t t0 = v.target_starts[block], c0 = v.context_starts[block];
     return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
+}
+
+/* What is known of an occurrence before its row can be found: its place among distinct rows, and its id. Both are asked for at
+ * once: a window's rows wait for one answer then, not for one after the other. */
+struct looked_up {
+    uint32_t distinct, id; /* distinct: DRAW_NONE of a slot left out, or of none */
+};
+static __device__ __forceinline__ struct looked_up look_up(const struct live_side &side, uint32_t occurrence, bool real) {
+    if (!real) return {DRAW_NONE, 0};
+    return {side.rows.distinct[occurrence], side.rows.ids[occurrence]};
+}
+static __device__ __forceinline__ unsigned long long row_of(const struct live_side &side, uint32_t cold_first,
+                                                            const struct looked_up &at) {
+    return at.distinct == DRAW_NONE ? 0 : place_row(side, cold_first, at.distinct, at.id).weights;
 }
 
 /* G lanes a block; the blocks of a warp, side by side, take as many rounds as the largest of them needs. A tile of contexts and
  * what they gain stays in registers while the targets pass; where there are more contexts, the targets pass again and add to
  * their gradients. */
 template <int G, int VEC, int MODE>
-static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block) {
+static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block, uint32_t blocks) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
     constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up at a time, a lane each */
     uint32_t lane = threadIdx.x % G;
-    struct window own = window_of(v, block);
+    uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
+    struct window own = window_of(v, block, blocks);
     uint32_t most_contexts = most_beside<G>(own.contexts), most_targets = most_beside<G>(own.targets);
     double loss = 0;
     for (uint32_t first = 0; first < most_contexts; first += CC) {
-        struct found_row context = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], own.context + first + lane,
-                                            lane < CC && first + lane < own.contexts);
-        struct found_row target = {0, 0, 0};
+        struct looked_up context_at = look_up(v.context, own.context + first + lane, lane < CC && first + lane < own.contexts);
+        struct looked_up target_at = look_up(v.target, own.target + lane, lane < own.targets);
+        unsigned long long context = row_of(v.context, cold[SIDE_CONTEXT], context_at);
+        unsigned long long target = row_of(v.target, cold[SIDE_TARGET], target_at);
         float4 w[CC][VEC], gained[CC][VEC];
-        read_tile<G, CC, VEC>(w, context.weights, 0, v.quads);
+        read_tile<G, CC, VEC>(w, context, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
         bool there[N]; /* a lane's contexts */
 #pragma unroll
         for (int n = 0; n < N; n++)
-            there[n] = __shfl_sync(ALL_LANES, context.weights, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
+            there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
         for (uint32_t done = 0; done < most_targets; done += TT) {
             uint32_t left = done < own.targets ? own.targets - done : 0;
-            if (done % AHEAD == 0)
-                target = find_row(v.target, v.counts->cold_first[SIDE_TARGET], own.target + done + lane, lane < left);
+            if (done && done % AHEAD == 0)
+                target = row_of(v.target, cold[SIDE_TARGET], look_up(v.target, own.target + done + lane, lane < left));
             float4 x[TT][VEC];
             float logit[N];
             uint64_t term[N];
             bool real[N];
-            read_tile<G, TT, VEC>(x, target.weights, done % AHEAD, v.quads);
+            read_tile<G, TT, VEC>(x, target, done % AHEAD, v.quads);
 #pragma unroll
             for (int n = 0; n < N; n++) {
                 uint32_t j = (n * G + lane) / CC, k = (n * G + lane) % CC;
@@ -170,9 +184,10 @@ static constexpr int resident_windows(int quads, int mode) {
 template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
+    uint32_t blocks = v.counts->blocks; /* asked for before numbers are given out */
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    dot_window<G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G);
+    dot_window<G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G, blocks);
 }
 
 /* ---- which kernels ---- */

@@ -24,9 +24,9 @@ struct exchange {
     uint64_t host_bytes;
     int opened_far;
     enum exchange_way asked;
-    unsigned *missing;       /* pinned, mapped */
+    unsigned *missing;           /* pinned, mapped */
     struct heartbeat *heartbeat; /* where boxes were near when it opened */
-    unsigned *gave_up;       /* on the GPU */
+    unsigned *gave_up;           /* on the GPU */
 };
 
 int exchange_is_near(const struct exchange *x) {

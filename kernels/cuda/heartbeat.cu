@@ -36,7 +36,7 @@ int heartbeat_begin(struct heartbeat **out) {
     struct heartbeat *h = *out = (struct heartbeat *)mem_zalloc(1, sizeof *h, "waiting for other ranks");
     if (!h) return -1;
     h->page = (unsigned *)aligned_alloc(PAGE_BYTES, PAGE_BYTES);
-    if (!h->page) return fail("no memory for waiting for other ranks");
+    if (!h->page) return fail("not enough memory for waiting for other ranks");
     *h->page = 0;
     CK(cudaHostRegister(h->page, PAGE_BYTES, cudaHostRegisterMapped));
     CK(cudaHostGetDevicePointer(&h->device, h->page, 0));
