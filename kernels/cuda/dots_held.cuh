@@ -21,7 +21,7 @@ enum {
     HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
     HELD_QUADS = 64,       /* of a row: of wider ones too few fit */
     HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
-    HELD_PAUSE = 600       /* ns before words are asked for: none comes sooner, and who asks takes from those who work */
+    HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
 };
 
 /* What is known of a block before it is worked on: of its target, and of a context a lane. */
