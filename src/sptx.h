@@ -34,11 +34,16 @@
  *
  * Output. The library prints nothing, ends no process, installs no signal handler and keeps no state outside its handles.
  *
+ * Floating point. Calls compute in the default mode (rounded to nearest, denormal numbers kept, no traps), whatever mode the
+ * calling thread has set, so that results depend neither on it nor on the number of threads. Its own mode is back when a call
+ * returns; callbacks run in the default one.
+ *
  * Threads. A context with its tables and runs is used by one thread at a time; different contexts by different threads at
  * once. After fork() only the parent goes on using its handles; the child opens its own, before it touches CUDA. Rows that a GPU
  * reaches are not in the child's memory: one that looks at a view of them is ended by SIGSEGV.
  *
- * Sizes. Counts and bytes are 64-bit. Rows are numbered from 0; a table has at most 4,294,967,294 of them.
+ * Sizes. Arrays lie at a multiple of their elements' size; a call names at most 4,294,967,295 ids, queries or lists.
+ * Counts and bytes are 64-bit. Rows are numbered from 0; a table has at most 4,294,967,294 of them.
  *
  * Growth. Structs of options begin with their size: a program built against an older header goes on working.
  */
@@ -61,7 +66,7 @@ enum sptx_status {
     SPTX_OK = 0,
     SPTX_FAILED = 1,  /* something outside: memory, a disk, a GPU, a file's contents */
     SPTX_USAGE = 2,   /* the call itself: an id past the rows, a name that is none, a handle of NULL */
-    SPTX_STOPPED = 3, /* sptx_train: the callback asked for it; a checkpoint is written */
+    SPTX_STOPPED = 3, /* sptx_train: the callback or sptx_stop() asked for it; where training had begun a checkpoint is written */
 };
 
 /* Where memory that a caller passes lies. The numbers are DLPack's device types. */
@@ -151,7 +156,8 @@ uint32_t sptx_table_dim(const struct sptx_table *table);
 double sptx_table_lr(const struct sptx_table *table);
 enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr);
 
-/* Calls of sptx_update() so far: what bias corrections count with count_rows = 0. Set it after loading, to go on. */
+/* Calls of sptx_update() so far: what bias corrections count with count_rows = 0. Set it after loading, to go on (up to
+ * 2^63 - 1). */
 uint64_t sptx_table_steps(const struct sptx_table *table);
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 
@@ -229,6 +235,11 @@ typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
  * file. resume: 1 goes on from the run's newest checkpoint. SPTX_STOPPED where the callback stopped it. */
 enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                             int resume, sptx_progress_fn *progress, void *user);
+
+/* Asks the sptx_train() that runs in the context to end as soon as it can: it writes a checkpoint, where training has begun,
+ * and returns SPTX_STOPPED. Where none runs, the next one does so at once. Any thread may call, and a signal's handler,
+ * while the context is open. Harmless on NULL. */
+void sptx_stop(struct sptx_context *context);
 
 /* A finished run, or one checkpoint of it, read where it lies. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);

@@ -1,9 +1,12 @@
 #include "interrupt.h"
 
+#include "report.h"
+
 #include <stddef.h>
 
 static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
+static _Thread_local interrupt_flag *used; /* NULL: signals ask */
 
 static void on_signal(int number) {
     asked = 1;
@@ -25,5 +28,19 @@ void interrupt_end(const struct interrupt *watch) {
 }
 
 int interrupt_asked(void) {
-    return asked;
+    return used ? *used : asked;
+}
+
+interrupt_flag *interrupt_use(interrupt_flag *flag) {
+    interrupt_flag *before = used;
+    used = flag;
+    return before;
+}
+
+interrupt_flag *interrupt_used(void) {
+    return used;
+}
+
+int interrupt_check(void) {
+    return used && *used ? fail_stopped("stopped before training has begun: there is no checkpoint of it") : 0;
 }

@@ -2,6 +2,7 @@
 #include "lock.h"
 
 #include "file.h"
+#include "interrupt.h"
 #include "memory.h"
 #include "report.h"
 #include "retry.h"
@@ -71,9 +72,14 @@ enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it
 
 static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
     if (read_holder(fd, path, holder)) return FAILED;
-    while (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB))) {
-        if (errno == EWOULDBLOCK) return await_holder(fd, path, holder) ? FAILED : HELD;
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno == EINTR) continue;
+        if (errno == EWOULDBLOCK && wait) {
+            if (interrupt_check()) return FAILED;
+            poll(NULL, 0, LOOK_MILLISECONDS);
+            continue;
+        }
+        if (errno == EWOULDBLOCK) return await_holder(fd, path, holder) ? FAILED : HELD;
         if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) return (enum attempt)fail_system("lock", path);
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;

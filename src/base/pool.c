@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
+#include "interrupt.h"
 #include "memory.h"
 #include "report.h"
 
@@ -16,7 +17,8 @@ struct pool {
     pthread_cond_t start, done;
     pool_job *job;
     void *context;
-    struct report *report; /* the sink of the thread that runs the job */
+    struct report *report;     /* the sink of the thread that runs the job */
+    interrupt_flag *interrupt; /* and its flag */
     uint64_t round;   /* jobs begun; a worker runs when it sees a new one */
     unsigned running; /* workers that have not finished this round */
     int failed, closing;
@@ -40,6 +42,7 @@ static void *work(void *argument) {
         pool_job *job = pool->job;
         void *context = pool->context;
         report_use(pool->report);
+        interrupt_use(pool->interrupt);
         pthread_mutex_unlock(&pool->lock);
         int result = job(context, self.number);
         pthread_mutex_lock(&pool->lock);
@@ -104,6 +107,7 @@ int pool_run(struct pool *pool, pool_job *job, void *context) {
     pool->job = job;
     pool->context = context;
     pool->report = report_current();
+    pool->interrupt = interrupt_used();
     pool->failed = 0;
     pool->running = pool->threads - 1;
     pool->round++;

@@ -93,6 +93,14 @@ int fail_usage(const char *format, ...) {
     return -1;
 }
 
+int fail_stopped(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    keep_sentence(REPORT_STOPPED, format, args);
+    va_end(args);
+    return -1;
+}
+
 const char *report_sentence(void) {
     return current()->sentence;
 }

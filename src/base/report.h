@@ -17,10 +17,14 @@ int fail_system(const char *doing, const char *path);
 /* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Like fail(), where work ends because a caller in the same process has asked it to (interrupt.h): no failure of its own. */
+int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The sentence that is waiting, or "" where nothing failed. It stays there until report_clear(). */
 const char *report_sentence(void);
 
-/* 0 where nothing failed, 1 after fail(), 2 after fail_usage(). */
+/* 0 where nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(), which no program meets. */
+enum { REPORT_STOPPED = 3 };
 int report_exit_code(void);
 
 /* Forgets the sentence: for a caller that can go on without what failed, and for tests. */

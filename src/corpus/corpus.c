@@ -3,6 +3,7 @@
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
@@ -332,7 +333,7 @@ static void end_early(struct corpus *corpus) {
 
 int corpus_next(struct corpus *corpus, struct corpus_block *block) {
     pthread_mutex_lock(&corpus->lock);
-    int result = next_locked(corpus, block);
+    int result = interrupt_check() ? -1 : next_locked(corpus, block);
     if (result < 0) end_early(corpus);
     pthread_mutex_unlock(&corpus->lock);
     return result;

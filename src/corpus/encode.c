@@ -5,6 +5,7 @@
  */
 #include "encode.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
@@ -249,7 +250,7 @@ static int group_pairs(struct encoding *encoding, const char *path) {
     const struct place *places = (const struct place *)map.data;
     for (uint64_t first = 0; first < encoding->names.size; first = end) {
         uint64_t count = choose_lists(encoding, first, &end);
-        if (mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
+        if (interrupt_check() || mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
         put_own(encoding, first, end, ids);
         for (uint64_t i = 0; i < map.size / sizeof *places; i++)
             if (places[i].list - first < end - first) ids[lists[places[i].list].next++] = places[i].id;

@@ -1,5 +1,6 @@
 #include "idstream.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -160,6 +161,7 @@ static int check_pieces(void *context, unsigned worker) {
     const struct idstream *stream = c->stream;
     uint64_t from, to, first, end, ids = padded(stream->tokens) * 4;
     while (pool_take(&c->next, c->size, PIECE, &from, &to)) {
+        if (interrupt_check()) return -1;
         c->sums[from / PIECE] = XXH3_64bits(c->bytes + from, to - from);
         items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
         int sense = ids_have_rows(stream, first, end, c->rows);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "train/config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,23 @@ const char *sptx_version(void) {
 }
 
 void enter(struct sptx_context *context) {
-    if (!context->calls++) context->before = report_use(context->report);
+    if (!context->calls++) {
+        context->before = report_use(context->report);
+        /* The pool's workers have the mode in which they were begun, which is this one: work comes out the same whoever does it. */
+        fegetenv(&context->mode);
+        fesetenv(FE_DFL_ENV);
+    }
     report_clear();
 }
 
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
-    if (!--context->calls) report_use(context->before);
+    if (!--context->calls) {
+        report_use(context->before);
+        fesetenv(&context->mode);
+    }
     if (!result) return SPTX_OK;
-    return code == 2 ? SPTX_USAGE : SPTX_FAILED;
+    return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }
 
 int take_options(void *options, uint64_t size, const void *given) {
@@ -34,6 +43,17 @@ int take_options(void *options, uint64_t size, const void *given) {
         if (bytes[i]) return fail_usage("options of a newer version than this library, %s", SPTX_VERSION);
     memcpy(options, given, theirs < size ? theirs : size);
     return 0;
+}
+
+int check_aligned(const void *at, unsigned bytes, const char *what) {
+    if ((uintptr_t)at % bytes == 0) return 0;
+    return fail_usage("%s lie at %p, which is no multiple of their %u bytes: copy them to memory that is aligned", what, at,
+                      bytes);
+}
+
+int check_count(uint64_t count, const char *what) {
+    if (count <= UINT32_MAX) return 0;
+    return fail_usage("%" PRIu64 " %s in one call are more than %u", count, what, UINT32_MAX);
 }
 
 /* ---- opening ---- */
@@ -104,6 +124,10 @@ void sptx_close(struct sptx_context *context) {
     leave(context, 0);
     report_close(context->report);
     free(context);
+}
+
+void sptx_stop(struct sptx_context *context) {
+    if (context) context->stop = 1;
 }
 
 const char *sptx_error(const struct sptx_context *context) {

@@ -1,7 +1,8 @@
 /* handles: what the library's handles are, and how a call is begun and ended.
  *
  *   status = sptx_something(handle, ..)
- *     enter(context)       this thread speaks to the context's sink; the last call's sentence is forgotten
+ *     enter(context)       this thread speaks to the context's sink and computes in the default mode; the last call's
+ *                          sentence is forgotten
  *     ...                  everything below the library says fail() and returns -1, as in the program
  *     leave(context, result)   0 or -1 -> SPTX_OK, SPTX_FAILED or SPTX_USAGE by what was said
  */
@@ -14,10 +15,15 @@
 #include "sptx.h"
 #include "vectors/list_scores.h"
 
+#include <fenv.h>
+#include <stdatomic.h>
+
 struct sptx_context {
     struct report *report;    /* sentences of this context's calls */
     struct report *before;    /* the sink of the thread that calls, while a call runs */
     unsigned calls;           /* that run, one in the other: a progress callback may call, too */
+    fenv_t mode;              /* of floating point, of the thread that calls; set while a call runs */
+    _Atomic int stop;         /* 1: sptx_stop() has asked training to end */
     struct pool *pool;        /* fills, loads and saves tables */
     const struct backend_ops *ops;
     struct backend *backend;  /* NULL where opening failed */
@@ -48,6 +54,12 @@ struct sptx_run {
 
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
+
+/* Numbers of so many bytes lie where the processor reads them: at a multiple of their size. NULL does. -1 after fail_usage(). */
+int check_aligned(const void *at, unsigned bytes, const char *what);
+
+/* More than a call can have asked for: a number that has wrapped, or garbage. -1 after fail_usage(). */
+int check_count(uint64_t count, const char *what);
 
 /* Copies options of `given` bytes (the caller's struct may be of another version) over those at their defaults. -1 after
  * fail_usage() where the size is none. */

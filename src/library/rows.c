@@ -53,9 +53,9 @@ static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids)
     struct sptx_context *context = table->context;
     if (!ids) return fail_usage("ids are NULL");
     if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
-    if (ids->count > UINT32_MAX) return fail_usage("%" PRIu64 " ids in one call are more than %u", ids->count, UINT32_MAX);
+    if (check_count(ids->count, "ids")) return -1;
     if (ids->count && !ids->data) return fail_usage("%" PRIu64 " ids at NULL", ids->count);
-    if (check_memory(context, ids->memory, "ids")) return -1;
+    if (check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(context, ids->memory, "ids")) return -1;
     if (ids->memory != SPTX_HOST) return 0;
     struct id_check check = {ids, table->table.spec.rows, ids->count > FEW ? pool_threads(context->pool) : 1};
     return check.workers > 1 ? pool_run(context->pool, check_share, &check) : check_share(&check, 0);
@@ -64,7 +64,7 @@ static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids)
 static int check_values(const struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                         enum sptx_memory memory, const char *what) {
     if (ids->count && !values) return fail_usage("%s are NULL", what);
-    return check_memory(table->context, memory, what);
+    return check_aligned(values, sizeof *values, what) || check_memory(table->context, memory, what) ? -1 : 0;
 }
 
 static struct rows_request request_for(struct sptx_table *table, const struct sptx_ids *ids, const float *values,

@@ -104,6 +104,8 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
     enter(run->context);
     if (count && (!table || !out))
         return leave(run->context, fail_usage("a table and a place for vectors are wanted; one is NULL"));
+    if (check_count(count, "vectors") || check_aligned(rows, sizeof *rows, "rows") || check_aligned(out, sizeof *out, "vectors"))
+        return leave(run->context, -1);
     int view = count ? model_view_named(table) : VIEW_TARGET, result = view < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
         uint64_t row = rows ? rows[i] : i;
@@ -113,6 +115,11 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 }
 
 /* ---- nearest ---- */
+
+/* Rows and scores of a call's answers. */
+static int check_answers(const uint32_t *rows, const float *scores) {
+    return check_aligned(rows, sizeof *rows, "rows") || check_aligned(scores, sizeof *scores, "scores") ? -1 : 0;
+}
 
 /* The keys of [device] that name what the context runs on. The caller releases in any case. */
 static int device_config(const struct sptx_run *run, struct config *config) {
@@ -144,6 +151,9 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
     enter(run->context);
     if (!count || !k) return leave(run->context, 0);
     if (!queries || !rows || !scores) return leave(run->context, fail_usage("queries, rows and scores are wanted; one is NULL"));
+    if (check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
+        check_aligned(excluded, sizeof *excluded, "excluded rows") || check_answers(rows, scores))
+        return leave(run->context, -1);
     if (excluded) {
         starts = mem_alloc(count + 1, sizeof *starts, "queries");
         if (!starts) goto out;
@@ -212,6 +222,9 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     if (!count || !k) return leave(run->context, 0);
     if (!starts || !items || !rows || !scores)
         return leave(run->context, fail_usage("starts, items, rows and scores are wanted; one is NULL"));
+    if (check_count(count, "lists") || check_aligned(starts, sizeof *starts, "starts") ||
+        check_aligned(items, sizeof *items, "items") || check_answers(rows, scores))
+        return leave(run->context, -1);
     for (uint64_t i = 0; i < count; i++)
         if (starts[i] > starts[i + 1])
             return leave(run->context, fail_usage("starts fall from %" PRIu64 " to %" PRIu64 " at list %" PRIu64, starts[i],

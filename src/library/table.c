@@ -195,8 +195,11 @@ uint64_t sptx_table_steps(const struct sptx_table *table) {
 
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps) {
     if (!table) return SPTX_USAGE;
+    enter(table->context);
+    if (steps > INT64_MAX)
+        return leave(table->context, fail_usage("steps = %" PRIu64 " is more than %" PRId64, steps, INT64_MAX));
     table->steps = steps;
-    return SPTX_OK;
+    return leave(table->context, 0);
 }
 
 const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {

@@ -1,5 +1,6 @@
 #include "handles.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "train/trainer.h"
 
@@ -62,7 +63,10 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *path, cons
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
+    interrupt_flag *before = interrupt_use(&context->stop);
     int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
+    interrupt_use(before);
+    context->stop = 0;
     config_release(&config);
     enum sptx_status status = leave(context, result < 0 ? -1 : 0);
     return result > 0 ? SPTX_STOPPED : status;

@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
@@ -215,7 +216,8 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_chunk(table, 0));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
-        if (!alike) result = pool_run(pool, begin_rows, filling);
+        result = interrupt_check();
+        if (!result && !alike) result = pool_run(pool, begin_rows, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);
     }

@@ -9,6 +9,7 @@
 #include "table.h"
 
 #include "base/floats.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "rounds.h"
@@ -237,7 +238,9 @@ static int load_rows(struct table *table, const struct npy *npy, unsigned reader
     struct rounds rounds;
     int result = ranks_meet(table->ranks, NULL, rounds_init(&rounds, table, readers));
     while (!result && rounds_next(&rounds))
-        result = rounds_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
+        result = interrupt_check()
+                     ? -1
+                     : rounds_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
     rounds_release(&rounds);
     return result;
 }

@@ -19,7 +19,8 @@ struct trainer_options {
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */
     struct ranks *ranks; /* that train together, each calling trainer_run(); NULL: this process alone */
-    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's; 0: they write a checkpoint and stop */
+    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's, whose thread asks by a flag (base/interrupt.h);
+                          0: they write a checkpoint and stop */
     /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;
@@ -27,8 +28,8 @@ struct trainer_options {
 
 /* Where there are several ranks, the first one owns the run directory, and all end alike.
  *
- * 0: finished; 1: `hear` stopped it, and a checkpoint is written; -1 after fail(), also where a signal ended it (its sentence
- * says where the checkpoint is). */
+ * 0: finished; 1: `hear` or the thread's flag stopped it, and a checkpoint is written; -1 after fail(), also where a signal
+ * ended it (its sentence says where the checkpoint is) or the flag before there was anything to write (fail_stopped). */
 int trainer_run(struct config *config, const struct trainer_options *options);
 
 #endif

@@ -141,8 +141,10 @@ int trainer_start_due(struct trainer *t) {
     return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
 }
 
-static int is_to_stop(const struct trainer *t) {
-    return t->heard_stop || (interrupt_asked() && !t->options->keep_signals);
+static int is_to_stop(struct trainer *t) {
+    int asked = interrupt_asked();
+    if (asked && t->options->keep_signals) t->heard_stop = 1;
+    return t->heard_stop || asked;
 }
 
 unsigned trainer_wishes(struct trainer *t, int epoch_ended) {

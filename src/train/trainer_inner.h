@@ -14,7 +14,7 @@ struct trainer {
     struct config *config;
     const struct trainer_options *options;
     struct ranks *ranks; /* the options'; NULL: alone */
-    int heard_stop; /* options->hear asked for it */
+    int heard_stop; /* the caller in this process asked for it: options->hear, or its flag */
     struct claim claim;
     struct run_directory *run; /* the claim's; only the first rank writes there */
     struct session session;

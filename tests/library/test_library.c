@@ -6,6 +6,7 @@
 
 #include "sptx.h"
 
+#include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
@@ -335,22 +336,28 @@ static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop"
                                     "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* The table's file after some updates by `threads` threads: bytes that the caller frees. */
-static char *train_and_save(const char *rule, unsigned threads, const char *path, long *length) {
+/* The table's file after some updates by `threads` threads, called by one that rounds as `mode` says: bytes that the caller
+ * frees. */
+static char *train_and_save(const char *rule, unsigned threads, int mode, const char *path, long *length) {
     enum { ROWS = 500, DIM = 9, COUNT = 3000 };
+    fesetround(mode);
     struct sptx_context *context = open_cpu(threads);
     struct sptx_table *table = open_table(context, ROWS, DIM, rule);
     static float gradients[COUNT * DIM];
     static int64_t data[COUNT];
     uint32_t seed = 11;
     for (int step = 0; step < 4; step++) {
+        fesetround(FE_TONEAREST);
         for (int i = 0; i < COUNT; i++) data[i] = (int64_t)draw(&seed, ROWS) * draw(&seed, ROWS) / ROWS;
         for (int i = 0; i < COUNT * DIM; i++) gradients[i] = (float)draw(&seed, 2000) / 1000 - 1;
         struct sptx_ids ids = wide(data, COUNT);
+        fesetround(mode);
         assert_int_equal(sptx_update(table, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
     }
     assert_int_equal(sptx_table_save(table, path), SPTX_OK);
     sptx_close(context);
+    assert_int_equal(fegetround(), mode);
+    fesetround(FE_TONEAREST);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
@@ -377,14 +384,29 @@ static void the_thread_count_changes_no_byte(void **state) {
     static const unsigned counts[] = {2, 5, 16};
     for (int r = 0; r < RULES; r++) {
         long length, other;
-        char *one = train_and_save(rules[r], 1, path, &length);
+        char *one = train_and_save(rules[r], 1, FE_TONEAREST, path, &length);
         for (int i = 0; i < 3; i++) {
-            char *many = train_and_save(rules[r], counts[i], path, &other);
+            char *many = train_and_save(rules[r], counts[i], FE_TONEAREST, path, &other);
             assert_int_equal(length, other);
             assert_memory_equal(one, many, (size_t)length);
             free(many);
         }
         free(one);
+    }
+}
+
+/* Whether the calling thread rounds upward changes nothing, on one thread and on several; it goes on rounding so. */
+static void the_callers_mode_changes_no_byte(void **state) {
+    for (int r = 0; r < RULES; r++) {
+        long length, other;
+        char *plain = train_and_save(rules[r], 2, FE_TONEAREST, path, &length);
+        for (unsigned threads = 1; threads < 4; threads += 2) {
+            char *upward = train_and_save(rules[r], threads, FE_UPWARD, path, &other);
+            assert_int_equal(length, other);
+            assert_memory_equal(plain, upward, (size_t)length);
+            free(upward);
+        }
+        free(plain);
     }
 }
 
@@ -455,6 +477,38 @@ static void a_rate_can_be_set(void **state) {
     sptx_close(context);
 }
 
+static void steps_do_not_wrap(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_table(context, 2, 1, "adam");
+    assert_int_equal(sptx_table_set_steps(table, INT64_MAX), SPTX_OK);
+    assert_int_equal(sptx_table_set_steps(table, (uint64_t)INT64_MAX + 1), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "steps = 9223372036854775808 is more than 9223372036854775807"));
+    assert_int_equal(sptx_table_set_steps(table, UINT64_MAX), SPTX_USAGE);
+    assert_int_equal(sptx_table_steps(table), INT64_MAX);
+    sptx_close(context);
+}
+
+static void memory_that_is_not_aligned_is_refused(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_table(context, 4, 2, "sgd");
+    int64_t room[4] = {0};
+    float values[6] = {0}, before[2], after[2];
+    void *odd = (char *)room + 4, *odder = (char *)room + 2, *floats = (char *)values + 1;
+    struct sptx_ids narrow_ids = {odder, 2, 32, SPTX_HOST}, wide_ids = {odd, 2, 64, SPTX_HOST}, good = {odd, 2, 32, SPTX_HOST};
+    fetch_one(table, 0, before);
+    assert_int_equal(sptx_fetch(table, &narrow_ids, values, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "no multiple of their 4 bytes"));
+    assert_int_equal(sptx_update(table, &wide_ids, values, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_prefetch(table, &wide_ids, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "no multiple of their 8 bytes"));
+    assert_int_equal(sptx_store(table, &good, floats, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "values lie at"));
+    assert_int_equal(sptx_fetch(table, &good, values, SPTX_HOST, NULL), SPTX_OK);
+    fetch_one(table, 0, after);
+    assert_memory_equal(before, after, sizeof before);
+    sptx_close(context);
+}
+
 /* ---- several at once ---- */
 
 static void *use_a_context(void *argument) {
@@ -505,9 +559,12 @@ int main(void) {
         cmocka_unit_test(gradients_of_a_row_are_summed_and_applied_once),
         cmocka_unit_test(ids_of_any_size_are_sorted),
         cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(the_callers_mode_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, make_path, remove_path),
         cmocka_unit_test(a_view_is_the_rows_themselves),
         cmocka_unit_test(a_rate_can_be_set),
+        cmocka_unit_test(steps_do_not_wrap),
+        cmocka_unit_test(memory_that_is_not_aligned_is_refused),
         cmocka_unit_test(contexts_do_not_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ struct heard {
     double last_done;
     struct sptx_context *context; /* asked something wrong in the middle of training */
     const char *remove;           /* a shell's command, once */
+    struct sptx_context *stop;    /* whose training is to end */
 };
 
 static int hear(void *user, const struct sptx_progress *progress) {
@@ -33,6 +34,7 @@ static int hear(void *user, const struct sptx_progress *progress) {
     }
     if (heard->remove) assert_int_equal(system(heard->remove), 0);
     heard->remove = NULL;
+    sptx_stop(heard->stop);
     return ++heard->times == heard->stop_after;
 }
 
@@ -116,10 +118,20 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_int_equal(sptx_train(context, NULL, wrong, 1, 0, NULL, NULL), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "dimm"));
     assert_int_equal(sptx_train(context, NULL, none, 1, 0, NULL, NULL), SPTX_USAGE);
+    sptx_stop(NULL);
+    sptx_stop(context); /* what was asked for before training reads a word of the corpus leaves nothing to go on from */
+    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_STOPPED);
+    assert_non_null(strstr(sptx_error(context), "stopped before training has begun"));
+    assert_int_equal(heard.times, 0);
     enum sptx_status status = sptx_train(context, NULL, settings, COUNT, 0, hear, &heard);
     if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
     assert_true(heard.last_done < 1);
     heard.stop_after = 0;
+    heard.stop = context;
+    double done = heard.last_done;
+    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 1, hear, &heard), SPTX_STOPPED);
+    assert_true(heard.last_done > done && heard.last_done < 1);
+    heard.stop = NULL;
     status = sptx_train(context, NULL, settings, COUNT, 1, hear, &heard);
     if (status) fail_msg("%s", sptx_error(context));
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, NULL, NULL), SPTX_FAILED); /* it is there already */
@@ -142,6 +154,12 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     float scores[3];
     const float *query = (const float *)((const char *)view.data + row * view.stride);
     assert_int_equal(sptx_run_nearest(run, query, 1, &self, 3, rows, scores), SPTX_OK);
+    assert_int_equal(sptx_run_nearest(run, query, UINT64_MAX, &self, 3, rows, scores), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "18446744073709551615 queries in one call"));
+    assert_int_equal(sptx_run_nearest(run, query, UINT64_MAX / 2, NULL, 3, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_nearest(run, (const float *)((const char *)query + 1), 1, &self, 3, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_vectors(run, "target", NULL, UINT64_MAX, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(run, &row, &row, UINT64_MAX, NULL, 0, 3, rows, scores), SPTX_USAGE);
     for (int i = 0; i < 2; i++) { /* red and blue, in some order */
         const char *word = sptx_run_word(run, rows[i], NULL);
         assert_true(!strcmp(word, "red") || !strcmp(word, "blue"));

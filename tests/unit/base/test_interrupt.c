@@ -1,4 +1,6 @@
 #include "base/interrupt.h"
+#include "base/pool.h"
+#include "base/report.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +46,40 @@ static void the_second_one_kills(void **state) {
     assert_int_equal(end_of(1, 0), -SIGTERM);
 }
 
+static int see_flag(void *context, unsigned worker) {
+    ((int *)context)[worker] = interrupt_asked();
+    return 0;
+}
+
+/* A thread that uses a flag asks that alone, and so do the workers of its jobs. */
+static void a_flag_takes_the_place_of_signals(void **state) {
+    struct pool *pool = pool_open(3);
+    struct interrupt watch;
+    _Atomic int flag = 0;
+    int seen[3];
+    interrupt_watch(&watch);
+    raise(SIGINT);
+    assert_null(interrupt_use(&flag));
+    for (int asked = 0; asked < 2; asked++) {
+        flag = asked;
+        assert_int_equal(interrupt_asked(), asked);
+        assert_int_equal(interrupt_check(), -asked);
+        assert_int_equal(pool_run(pool, see_flag, seen), 0);
+        for (int i = 0; i < 3; i++) assert_int_equal(seen[i], asked);
+    }
+    assert_int_equal(report_exit_code(), REPORT_STOPPED);
+    report_clear();
+    assert_ptr_equal(interrupt_use(NULL), &flag);
+    assert_true(interrupt_asked());
+    assert_int_equal(interrupt_check(), 0); /* a signal is for those who watch */
+    pool_run(pool, see_flag, seen);
+    for (int i = 0; i < 3; i++) assert_int_equal(seen[i], 1);
+    interrupt_end(&watch);
+    pool_close(pool);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(asks_while_it_is_watched), cmocka_unit_test(the_second_one_kills)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(asks_while_it_is_watched), cmocka_unit_test(the_second_one_kills),
+                                       cmocka_unit_test(a_flag_takes_the_place_of_signals)};
     return cmocka_run_group_tests_name("interrupt", tests, NULL, NULL);
 }
