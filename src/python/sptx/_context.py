@@ -7,10 +7,15 @@
     closing               a handle is closed when the last reference to it goes: the table's own (until close()), a view's,
                           a running call's. That may happen anywhere, in the middle of another call of the context too,
                           so a handle that finds the context busy is put in line and closed by whoever has the lock.
+    interrupts            Ctrl-C raises KeyboardInterrupt, and other signals run their handlers, between any two steps of Python,
+                          and a handler may call a table. So the lock is taken and let go, and what leaves the line is closed,
+                          within one step, one call from C to C (_call); and what the library opens is written where its owner has it already.
 """
 
 import collections
 import ctypes
+import functools
+import operator
 import os
 import sys
 import threading
@@ -24,6 +29,8 @@ from . import _library
 from ._errors import SptxWarning, raise_for
 from ._library import library
 
+
+_call = operator.methodcaller("__call__")  # in C: map(_call, steps) runs them with no step of Python between
 
 _process = os.getpid()  # kept, since calls ask for it: a fork changes it below
 
@@ -43,23 +50,19 @@ class Context:
     """
 
     def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
-        self._handle: Optional[int] = None
+        self._handle = ctypes.c_void_p()
         self._pid = _process
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what the collector finalizes in the middle of a call may call, too
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
-        self._said: list = []
-        self._hear = _library.WarningFunction(lambda _, text: self._said.append(text.decode("utf-8", "replace")))
+        self._said = said = []  # type: list
+        self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
         options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
                                           count_of(threads, "threads", 32), 0, count_of(gpu_budget, "gpu_budget", 64),
                                           self._hear, None)
-        handle = ctypes.c_void_p()
-        status = library.sptx_open(ctypes.byref(handle), ctypes.byref(options))
+        status = library.sptx_open(ctypes.byref(self._handle), ctypes.byref(options))
         if status:
-            sentence = library.sptx_error(handle).decode("utf-8", "replace") if handle else ""
-            library.sptx_close(handle)
-            raise_for(status, sentence)
-        self._handle = handle.value
-        self._device = library.sptx_device(handle).decode()
+            raise_for(status, library.sptx_error(self._handle).decode("utf-8", "replace") if self._handle else "")
+        self._device = library.sptx_device(self._handle).decode()
         self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # its number
 
     @property
@@ -75,19 +78,21 @@ class Context:
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
         """One call of the library, in turn; raises what its status means, and returns the others (OK, STOPPED)."""
         self.check_process()
-        said: Optional[list] = None
-        with self._lock:
-            status = function(*arguments)
-            if status:
-                sentence = library.sptx_error(self._handle).decode("utf-8", "replace")
-            if self._said:
-                said, self._said[:] = self._said[:], []
-        if self._leaving:
-            self._close_what_waits()
-        for text in said or ():
-            warnings.warn(text, SptxWarning, stacklevel=3)
+        steps = (self._lock.acquire, functools.partial(function, *arguments), functools.partial(library.sptx_error, self._handle),
+                 self._lock.release)
+        results: list = []
+        try:
+            results.extend(map(_call, steps))  # in one step of Python
+        finally:
+            if 0 < len(results) < len(steps):  # the binding's own mistake: an argument that ctypes refuses
+                self._lock.release()
+            if self._leaving:
+                self._close_what_waits()
+        while self._said:
+            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=3)
+        status = int(results[1])
         if status in (_library.FAILED, _library.USAGE):
-            raise_for(status, sentence, usage)
+            raise_for(status, results[2].decode("utf-8", "replace"), usage)
         return status
 
     def wait(self) -> None:
@@ -100,24 +105,24 @@ class Context:
     def leave(self, close: Callable[[], None]) -> None:
         """Runs `close` now where the context is idle, otherwise once it is. Of a context and its tables that are collected
         together the context may go first: it has closed them then."""
-        if self._handle is None or self._pid != _process or sys.is_finalizing():
+        if not self._handle or self._pid != _process or sys.is_finalizing():
             return
         self._leaving.append(close)
         self._close_what_waits()
 
     def _close_what_waits(self) -> None:
         # Whoever has the lock comes here after letting go of it, so what is put in line meanwhile is not left there.
-        while self._leaving and self._lock.acquire(blocking=False):
-            try:
-                while self._leaving:
-                    self._leaving.popleft()()
-            finally:
-                self._lock.release()
+        line, lock = self._leaving, self._lock
+        while line:
+            closing = functools.partial(collections.deque, map(_call, iter(line.popleft, None)), 0)  # what stands before the mark
+            steps = map(_call, (functools.partial(line.append, None), closing, lock.release))
+            if not all(map(_call, (functools.partial(lock.acquire, False), functools.partial(list, steps)))):  # in one step
+                return
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
-        if handle is not None and not sys.is_finalizing() and self._pid == _process:
-            self._handle = None
+        if handle and not sys.is_finalizing() and self._pid == _process:
+            self._handle = ctypes.c_void_p()
             library.sptx_close(handle)  # with the tables that were in line
 
     def __repr__(self) -> str:
@@ -128,16 +133,16 @@ class Context:
 
 
 class Handle:
-    """A table or a run of the library, closed when nothing refers to it any more."""
+    """A table or a run of the library, closed when nothing refers to it any more. The call that opens it writes `pointer`."""
 
-    def __init__(self, context: Context, pointer: int, close: Callable[[int], None]) -> None:
+    def __init__(self, context: Context, close: Callable[[ctypes.c_void_p], None]) -> None:
         self.context = context
-        self.pointer = pointer
+        self.pointer = ctypes.c_void_p()
         self._close = close
 
     def __del__(self) -> None:
-        pointer, close = self.pointer, self._close
-        self.context.leave(lambda: close(pointer))
+        if self.pointer:
+            self.context.leave(functools.partial(self._close, self.pointer))
 
 
 # ---- this process, and its own contexts, one a device ----

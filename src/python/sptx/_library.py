@@ -78,6 +78,7 @@ _CALLS = {
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
+    "sptx_stop": (None, [c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
     "sptx_run_rows": (c_uint64, [c_void_p]),

@@ -3,9 +3,10 @@
 import ctypes
 import os
 import queue
+import signal
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
@@ -70,10 +71,10 @@ class Run:
         self._path = os.fspath(path)
         where = path_of(path)
         self._context = context = context_for(device)
-        pointer = ctypes.c_void_p()
-        context.call(library.sptx_run_open, context._handle, where, ctypes.byref(pointer))
-        self._handle = Handle(context, pointer.value or 0, library.sptx_run_close)
-        self._shape = int(library.sptx_run_rows(pointer)), int(library.sptx_run_dim(pointer))
+        handle = Handle(context, library.sptx_run_close)
+        context.call(library.sptx_run_open, context._handle, where, ctypes.byref(handle.pointer))
+        self._shape = int(library.sptx_run_rows(handle.pointer)), int(library.sptx_run_dim(handle.pointer))
+        self._handle = handle
 
     def __len__(self) -> int:
         """Number of words."""
@@ -338,10 +339,13 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Opt
     config    an INI file, or None
     settings  "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
     progress  called with a Progress now and then; where it returns True or raises StopIteration, a checkpoint is written
-              and training stops. Another exception (Ctrl-C's too) does the same and then comes out of train().
+              and training stops. Another exception does the same and then comes out of train().
     resume    go on from the run's newest checkpoint
     device    where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
     threads   of the host, where the configuration does not say; 0: all
+
+    Ctrl-C is heard at once, while the corpus is read too: a checkpoint is written, where training has begun, and then
+    KeyboardInterrupt is raised. So it is with what other signals' handlers raise.
 
     Raises ValueError and TypeError for settings that are none, sptx.Error with the reason where training failed.
     """
@@ -352,42 +356,73 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Opt
         raise TypeError("progress = %r cannot be called" % (progress,))
     where = None if config is None else path_of(config)
     context = Context(device, threads)
-    training = _Training(lambda hear: context.call(
+    return _Training(context, progress, lambda hear: context.call(
         library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), int(bool(resume)),
-        hear, None))
-    try:
-        for report in training:
-            try:
-                training.answer(progress is not None and progress(report) is True)
-            except StopIteration:
-                training.answer(True)
-    finally:
-        training.stop()
-    return training.status != _library.STOPPED
+        hear, None)).run()
 
 
 class _Training:
-    """Training in a thread of its own; its reports are looked at in the caller's.
+    """Training in a thread of its own; its reports are looked at in the caller's, which run() returns or raises in.
 
-    Python's exceptions cannot pass through the library, and one that a signal raises may come before any code of a callback
-    runs. So the callback only hands the report over and waits for the answer, in a thread that gets no signals.
+    Python's exceptions cannot pass through the library, and Ctrl-C may raise one between any two steps of the caller's thread. So
+
+      - the training thread only hands reports over and waits for answers, and it is told to end by sptx_stop(), which every
+        long piece of work looks at: it is never waited for in vain, and waits in vain for nobody that has left run();
+      - while run() runs in the main thread it stands before every handler of Python's: what one raises is kept, training is
+        stopped, and it is raised when all is in order. In progress() handlers do what they always do;
+      - the thread is begun inside of the `try` whose `finally` ends it, and that needs nothing that may not have been done yet.
     """
 
-    def __init__(self, work: Callable[[Any], int]) -> None:
-        self.status = _library.STOPPED
-        self._failed: Optional[BaseException] = None
+    def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int]) -> None:
+        self._context = context
+        self._progress = progress
+        self._work = work
+        self._status = _library.STOPPED
+        self._failed: Optional[BaseException] = None  # what the library's call has raised
+        self._raised: Optional[BaseException] = None  # what progress() or a signal's handler has raised, the first of them
         self._stopping = False
+        self._over = False                            # the thread has done its work, or never will
+        self._turn = threading.Lock()                 # taken by the thread that begins to work, or by the caller that will not have it
         self._reports: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
         self._answers: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="sptx.train")
-        self._thread.start()
+        self._before: Dict[int, Any] = {}             # signals' handlers that this stands before
+        self._thread = threading.Thread(target=self._train, name="sptx.train")
 
-    def _run(self, work: Callable[[Any], int]) -> None:
+    def run(self) -> bool:
+        """True: finished; False: stopped."""
         try:
-            self.status = work(_library.ProgressFunction(self._hear))
+            self._stand_before_handlers()
+            self._thread.start()
+            while not self._over:
+                report = self._next_report()
+                if report is not None:
+                    self._answers.put(self._ask(report))
+        finally:
+            self._end()
+        return self._result()
+
+    def _result(self) -> bool:
+        raised, failed, self._raised, self._failed = self._raised, self._failed, None, None
+        try:
+            if raised is not None:
+                raise raised from failed  # of a checkpoint that could not be written the reason stays
+            if failed is not None:
+                raise failed
+            return self._status != _library.STOPPED
+        finally:
+            del raised, failed  # their tracebacks know this frame
+
+    # ---- in the thread ----
+
+    def _train(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            self._status = self._work(_library.ProgressFunction(self._hear))
         except BaseException as error:
             self._failed = error
         finally:
+            self._over = True
             self._reports.put(None)
 
     def _hear(self, _: Any, report: Any) -> int:
@@ -397,24 +432,80 @@ class _Training:
             self._stopping = self._answers.get()
         return int(self._stopping)
 
-    def __iter__(self) -> Iterator[Progress]:
-        while True:
-            report = self._reports.get()
-            if report is None:
-                self._thread.join()
-                if self._failed is not None:
-                    raise self._failed
-                return
-            yield report
+    # ---- in the caller's ----
 
-    def answer(self, stop: bool) -> None:
-        self._answers.put(stop)
+    def _next_report(self) -> Optional[Progress]:
+        """None where there is none for a while, so that exceptions which other threads send are heard, or any more."""
+        try:
+            return self._reports.get(timeout=0.2)
+        except queue.Empty:
+            return None
 
-    def stop(self) -> None:
-        """Waits for the checkpoint where training still runs."""
-        self._stopping = True
-        self._answers.put(True)
-        self._thread.join()
+    def _ask(self, report: Progress) -> bool:
+        """Whether training shall stop."""
+        if self._progress is None or self._raised is not None:
+            return self._raised is not None
+        try:
+            return self._progress(report) is True
+        except StopIteration:
+            pass
+        except BaseException as error:
+            self._stop_for(error)
+        return True
+
+    def _stop_for(self, error: BaseException) -> None:
+        if self._raised is None:
+            self._raised = error
+        library.sptx_stop(self._context._handle)
+
+    def _end(self) -> None:
+        """Ends training where it still runs, and waits for its checkpoint."""
+        try:
+            library.sptx_stop(self._context._handle)
+            self._stopping = True
+            self._answers.put(True)  # of a report that has no answer yet
+            if self._turn.acquire(blocking=False):
+                self._over = True
+            while not self._over:
+                self._next_report()
+        finally:
+            self._leave_handlers()
+
+    # ---- signals ----
+
+    def _stand_before_handlers(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # only the main thread gets signals, and may say what they do
+        for number in signal.valid_signals():
+            before = signal.getsignal(number)
+            if callable(before):
+                self._before[number] = before
+                signal.signal(number, self._on_signal)
+
+    def _leave_handlers(self) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._on_signal:
+                signal.signal(number, before)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        before = self._before[number]
+        if not self._came_to_run(frame):
+            before(number, frame)
+            return
+        try:
+            before(number, frame)
+        except BaseException as error:
+            self._stop_for(error)
+
+    def _came_to_run(self, frame: Any) -> bool:
+        """Whether a signal came while run() was at work itself, and not in the progress() that it has called."""
+        interrupted = frame
+        while frame is not None:
+            own = frame.f_code in (_Training.run.__code__, _Training._ask.__code__) and frame.f_locals.get("self") is self
+            if own:
+                return frame is interrupted or frame.f_code is _Training.run.__code__
+            frame = frame.f_back
+        return False
 
 
 def _setting(key: Any, value: Any) -> bytes:

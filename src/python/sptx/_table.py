@@ -72,12 +72,12 @@ class Table:
         wanted.init = text_of(init, "init")
         wanted.directory = path_of(directory) if directory is not None else None
         self._context = context = context_for(device)
-        pointer = ctypes.c_void_p()
-        context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(pointer))
-        self._handle = Handle(context, pointer.value or 0, library.sptx_table_close)
+        handle = Handle(context, library.sptx_table_close)
+        context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
+        self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places = (weights, state)
-        self._fields = tuple(_fields(pointer))
+        self._fields = tuple(_fields(handle.pointer))
         self._own = self._own_memory()
 
     # ---- what it is ----
