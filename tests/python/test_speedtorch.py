@@ -204,6 +204,75 @@ def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
     assert [item.name for item in tmp_path.iterdir()] == ["rows.npy"] and (tmp_path / "rows.npy").read_bytes() == before
 
 
+def test_a_file_of_the_users_own_is_not_touched(tmp_path, monkeypatch):
+    """Whatever it is called: what is being written has a name that no other file has."""
+    switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
+    switcher.zerosInit()
+    own = [tmp_path / "rows.npy.partial", tmp_path / ("rows.npy.%d-0.partial" % os.getpid())]
+    for path in own:
+        path.write_text("mine")
+    switcher.saveCupy(tmp_path / "rows")
+    switcher.saveTorch(tmp_path / "rows.npy")
+    monkeypatch.setattr(torch, "save", lambda tensor, path: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        switcher.saveTorch(tmp_path / "rows.npy")
+    assert all(path.read_text() == "mine" for path in own)
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "rows.npy", *own])
+    assert (tmp_path / "rows.npy").stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    now = os.umask(0)
+    os.umask(now)
+    return now
+
+
+class Command:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_a_file_that_holds_commands_is_not_loaded(tmp_path):
+    torch.save(Command(str(tmp_path / "run")), tmp_path / "bad.pt")
+    torch.save({"a": torch.ones(2, 2)}, tmp_path / "dict.pt")
+    torch.save(torch.tensor(1.0), tmp_path / "number.pt")
+    (tmp_path / "text.pt").write_text("hello")
+    switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
+    switcher.zerosInit()
+    for name, said in (("bad", "may run commands"), ("dict", "holds a dict"), ("number", "wanted a tensor of rows"), ("text", "text.pt")):
+        with pytest.raises(sptx.Error, match=said):
+            switcher.loadTorch(tmp_path / (name + ".pt"))
+    with pytest.raises(FileNotFoundError):
+        switcher.loadTorch(tmp_path / "none.pt")
+    assert not (tmp_path / "run").exists() and switcher.getNumpyVersion().shape == (TOTAL, DIM)
+
+
+@pytest.mark.parametrize("columns", [8, 5000])
+@pytest.mark.parametrize("wrap", [numpy.array, torch.tensor])
+def test_ids_are_whole_numbers_of_rows_at_any_width(tmp_path, columns, wrap):
+    values = numpy.arange(12 * columns, dtype="f4").reshape(12, columns)
+    numpy.save(tmp_path / "data.npy", values)
+    gadget = SpeedTorch.DataGadget(tmp_path / "data.npy")
+    gadget.gadgetInit()
+    variable = torch.nn.Embedding(1, columns)
+    switcher = SpeedTorch.ModelFactory(variable, 12, columns)
+    switcher.loadCupy(tmp_path / "data.npy")
+    for wrong, kind in ((1.7, TypeError), (1 << 62, IndexError), (-1, IndexError), (12, IndexError), (1 << 40, IndexError)):
+        ids = wrap([wrong])
+        for call in (lambda: gadget.getData(ids), lambda: gadget.insertData(torch.zeros(1, columns), ids),
+                     lambda: switcher.beforeForwardPass(ids), lambda: switcher.afterOptimizerStep(ids)):
+            with pytest.raises(kind):
+                call()
+    for call in (lambda: switcher.beforeForwardPass(wrap([True])), lambda: switcher.afterOptimizerStep(wrap([True]))):
+        with pytest.raises(TypeError):
+            call()
+    assert numpy.array_equal(gadget.getNumpyVersion(), values) and numpy.array_equal(switcher.getNumpyVersion(), values)
+    assert numpy.array_equal(gadget.getData(wrap([3])).numpy(), values[[3]])
+
+
 def test_a_collection_must_be_there():
     switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
     for call in (lambda: switcher.beforeForwardPass(numpy.array([1])), switcher.getNumpyVersion,

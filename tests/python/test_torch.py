@@ -48,6 +48,18 @@ def test_tensors_that_are_no_ids_are_named(table, ids, kind, said):
         assert said in str(error.value)
 
 
+def test_tensors_that_are_not_aligned_are_taken(table):
+    raw = torch.zeros(200, dtype=torch.uint8).numpy()
+    ids = torch.frombuffer(raw, dtype=torch.int64, count=2, offset=1)
+    values = torch.frombuffer(raw, dtype=torch.float32, count=6, offset=50)
+    assert ids.data_ptr() % 8 and values.data_ptr() % 4
+    ids[:], values[:] = torch.tensor([3, 1]), torch.arange(6.)
+    table.store(ids, values.view(2, 3))
+    assert torch.equal(table.fetch(ids), torch.arange(6.).view(2, 3))
+    with pytest.raises(ValueError, match="contiguous"):
+        table.fetch(ids, out=values.view(2, 3))
+
+
 @pytest.mark.parametrize("values, kind, said", [
     (ones(2, 3).double(), TypeError, "float64"), (ones(2, 3).half(), TypeError, "float16"),
     (ones(2, 3).bfloat16(), TypeError, "bfloat16"), (ones(2, 3).long(), TypeError, "int64"),
@@ -330,3 +342,75 @@ def test_a_scaled_loss_is_unscaled_by_a_hook(table, emb):
     x.register_hook(lambda gradient: gradient / 1024)
     (x.sum() * 1024).backward()
     assert table.fetch(1).tolist() == [0, 0.25, 0.5]
+
+
+# ---- tracers: what is fetched is no part of a graph ----
+
+TRACED = "being traced"
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("around", [False, True])
+def test_jit_trace_is_refused(table, grad, around):
+    emb = sptx.torch.Embedding(table)
+    module = torch.nn.Sequential(emb, torch.nn.Linear(3, 1)) if around else emb
+    before = table.weights.copy()
+    with torch.set_grad_enabled(grad):
+        with pytest.raises(TypeError, match=TRACED):
+            torch.jit.trace(module, torch.tensor([1, 2]), check_trace=False)
+    with pytest.raises(TypeError, match=TRACED):
+        torch.jit.trace(lambda x: table.update([1], x), torch.ones(1, 3), check_trace=False)
+    assert numpy.array_equal(table.weights, before)
+    assert torch.equal(emb(torch.tensor([1])), torch.from_numpy(before[1:2]))  # afterwards as always
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_make_fx_is_refused(table, grad, mode):
+    make_fx = pytest.importorskip("torch.fx.experimental.proxy_tensor").make_fx
+    emb = sptx.torch.Embedding(table)
+    with torch.set_grad_enabled(grad), pytest.raises(TypeError, match=TRACED):
+        make_fx(lambda ids: emb(ids), tracing_mode=mode)(torch.tensor([1, 2]))
+    assert emb(torch.tensor([1])).shape == (1, 3)
+
+
+def test_fake_tensors_are_refused(table):
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake.FakeTensorMode() as mode:
+        with pytest.raises(TypeError, match=TRACED):
+            table.fetch(mode.from_tensor(torch.tensor([1, 2])))
+
+
+@pytest.mark.skipif(not hasattr(torch, "export"), reason="this PyTorch has no torch.export")
+def test_export_is_refused(table):
+    with pytest.raises(TypeError, match=TRACED):
+        torch.export.export(sptx.torch.Embedding(table), (torch.tensor([1, 2]),), strict=False)
+
+
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="this PyTorch has no torch.compile")
+def test_compiled_modules_look_up_and_update(table):
+    emb, linear, ids = sptx.torch.Embedding(table), torch.nn.Linear(3, 1), torch.tensor([1, 2])
+    compiled = torch.compile(torch.nn.Sequential(emb, linear), backend="aot_eager")
+    for _ in range(3):
+        before = table.weights.copy()
+        out = compiled(ids)
+        assert torch.allclose(out, linear(torch.from_numpy(before[[1, 2]])))
+        out.sum().backward()
+        assert numpy.allclose(table.weights[[1, 2]], before[[1, 2]] - linear.weight.detach().numpy())
+    with torch.no_grad():
+        assert torch.equal(torch.compile(emb, backend="aot_eager")(ids), torch.from_numpy(table.weights[[1, 2]]))
+
+
+def test_flushed_denormals_change_no_byte():
+    """The calling thread may flush them, as torch does for its own; a table's threads are no others than it."""
+    got = []
+    for flush, threads in ((False, 1), (True, 1), (True, 3)):
+        table = sptx.Table(100, 64, "sgd", lr=1e-20, init="zeros", device=sptx.Context("cpu", threads=threads))
+        if not torch.set_flush_denormal(flush):
+            pytest.skip("this processor does not flush denormals")
+        try:
+            table.update(torch.arange(100), torch.full((100, 64), 1e-20))
+        finally:
+            torch.set_flush_denormal(False)
+        got.append(table.weights.copy())
+    assert got[0].all() and numpy.array_equal(got[0], got[1]) and numpy.array_equal(got[0], got[2])

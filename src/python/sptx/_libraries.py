@@ -161,6 +161,25 @@ def _array_of(given: Any) -> Any:
 
 # ---- PyTorch ----
 
+def _is_traced(tensor: Any) -> bool:
+    """By torch.jit.trace, make_fx or torch.export, which see no more of a fetch than that there is memory for it."""
+    torch = sys.modules["torch"]
+    if torch.jit.is_tracing() or type(tensor).__module__.startswith("torch._subclasses."):
+        return True
+    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # who traces so has imported it
+    if tracing is None:
+        return False
+    if hasattr(tracing, "get_proxy_mode"):
+        return tracing.get_proxy_mode() is not None
+    modes = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    return any(isinstance(mode, tracing.ProxyTorchDispatchMode) for mode in modes)
+
+
+def _aligned(tensor: Any) -> Any:
+    """The tensor, or a copy of one over memory of another library's where no number of this size should begin."""
+    return tensor.detach().clone() if tensor.data_ptr() % tensor.element_size() else tensor
+
+
 class Torch:
     """Tensors of the CPU and of CUDA, in the order of the current stream."""
 
@@ -173,6 +192,9 @@ class Torch:
     @staticmethod
     def _check(tensor: Any, gpu: Optional[int]) -> None:
         torch = sys.modules["torch"]
+        if _is_traced(tensor):
+            raise Wrong(TypeError, "are being traced; call the table outside of torch.jit.trace, make_fx and torch.export: what is "
+                                   "fetched is no part of a graph")
         if tensor.layout != torch.strided:
             raise Wrong(TypeError, "are %s, wanted a dense tensor" % tensor.layout)
         if tensor.is_cuda:
@@ -191,7 +213,7 @@ class Torch:
             _check_count(tensor.numel())
             tensor = tensor.long()
         _check_count(tensor.numel())
-        return Torch._operand(tensor if tensor.is_contiguous() else tensor.contiguous())
+        return Torch._operand(_aligned(tensor if tensor.is_contiguous() else tensor.contiguous()))
 
     @staticmethod
     def floats(tensor: Any, gpu: Optional[int]) -> Operand:
@@ -201,7 +223,7 @@ class Torch:
             raise _wrong_floats(str(tensor.dtype).replace("torch.", ""))
         if tensor.is_neg() or not tensor.is_contiguous():
             tensor = tensor.detach().resolve_neg().contiguous()
-        return Torch._operand(tensor)
+        return Torch._operand(_aligned(tensor))
 
     @staticmethod
     def out(tensor: Any, gpu: Optional[int]) -> Operand:
@@ -209,7 +231,7 @@ class Torch:
         Torch._check(tensor, gpu)
         if tensor.dtype != torch.float32:
             raise Wrong(TypeError, "is %s, wanted float32" % str(tensor.dtype).replace("torch.", ""))
-        if not tensor.is_contiguous() or tensor.is_neg():
+        if not tensor.is_contiguous() or tensor.is_neg() or tensor.data_ptr() % 4:
             raise Wrong(ValueError, "is not contiguous")
         if tensor.requires_grad:
             raise Wrong(ValueError, "takes part in autograd; pass its .detach()")

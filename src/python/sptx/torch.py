@@ -43,6 +43,9 @@ class Embedding(torch.nn.Module):
     Under torch.no_grad(), and while the module is frozen (requires_grad_(False) here or on a module around it), forward only
     reads. The module's one parameter, `anchor`, has no elements: it is what freezes, and what lets autograd reach the table.
 
+    torch.compile looks tables up between its graphs. torch.jit.trace, make_fx and torch.export are refused (TypeError): a graph
+    would hold none of what is fetched.
+
     state_dict() holds nothing of the table, which may be larger than memory: save it with table.save().
 
     Raises what Table.fetch and Table.update raise.

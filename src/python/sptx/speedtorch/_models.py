@@ -8,7 +8,7 @@ import numpy
 import torch
 
 from .._errors import SptxWarning
-from ._rows import Duplicates, Rows, flat, load, save
+from ._rows import Duplicates, Rows, flat, load, load_tensor, replacing, save
 
 LOST = ("an index stands more than once in a batch: of its rows' updates only the last is kept, as SpeedTorch does it; "
         "sptx.torch.Embedding sums them")
@@ -59,11 +59,13 @@ class Kept(Switcher):
 
     def saveTorch(self, saveFileName: Any) -> None:
         """Writes the whole collection with torch.save()."""
-        torch.save(torch.from_numpy(self.getNumpyVersion()), saveFileName)
+        with replacing(saveFileName) as partial:
+            torch.save(torch.from_numpy(self.getNumpyVersion()), partial)
 
     def loadTorch(self, loadFileName: Any) -> None:
-        """Takes the whole collection from a file of torch.save()."""
-        self._load(torch.load(loadFileName, map_location="cpu").detach().numpy())
+        """Takes the whole collection from a file of torch.save() that holds a tensor. Nothing else is read: a file of
+        torch.save() may hold commands of any kind, and sptx.Error is raised for it."""
+        self._load(load_tensor(loadFileName))
 
     def getTorchVar(self) -> torch.Tensor:
         """The whole collection as a tensor: in place where it lies on the host, otherwise a copy."""

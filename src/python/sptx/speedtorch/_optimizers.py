@@ -7,7 +7,7 @@ import numpy
 import torch
 
 from ._models import Switcher
-from ._rows import Rows, flat, load, numpy_dtype, save
+from ._rows import Rows, flat, load, numpy_dtype, save, whole_numbers
 
 # Scalars of a state as they are before the first step.
 SCALARS = {"step": lambda group: 0, "eta": lambda group: group["lr"], "mu": lambda group: 1}
@@ -97,18 +97,11 @@ class Factory(Switcher):
     def _places(self, positives: Any, negatives: Any) -> Any:
         """The rows that hold the state of a batch: all indexes by the first name, then all by the second, .. One call of the
         library moves them, and each name's part is dense."""
-        ids, count = flat(positives, negatives), self.total_classes
-        if isinstance(ids, torch.Tensor) and ids.is_cuda:  # what is no row must stay none: it is told by the next wait
-            ids = ids.where((ids >= 0) & (ids < count), ids.new_full((), -1)).long()
+        count = self.total_classes
+        ids = whole_numbers(flat(positives, negatives), count)
+        if isinstance(ids, torch.Tensor):
             return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(len(self.optVarList))])
-        which = numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
-        if which.dtype.kind not in "iu":
-            raise TypeError("indexes are %s, wanted whole numbers" % which.dtype)
-        which = which.astype(numpy.int64, copy=False)
-        if which.size and int(which.view(numpy.uint64).max()) >= count:
-            at = int(which.view(numpy.uint64).argmax())
-            raise IndexError("indexes[%d] = %d is no class of %d" % (at, which[at], count))
-        return numpy.concatenate([which + k * count for k in range(len(self.optVarList))])
+        return numpy.concatenate([ids + k * count for k in range(len(self.optVarList))])
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The state of these indexes' rows becomes the optimizer's."""

@@ -1,8 +1,10 @@
 """What the factories keep: rows of any shape and type, as bytes in a Table, and tensors of PyTorch's as what goes in and out."""
 
+import contextlib
+import itertools
 import os
 import sys
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy
 import torch
@@ -73,9 +75,10 @@ class Rows:
     def _parts_of(self, ids: Any) -> Any:
         if self._parts == 1:
             return ids
+        ids = whole_numbers(ids, self.count)
         if isinstance(ids, torch.Tensor):
-            return (ids.long().view(-1, 1) * self._parts + torch.arange(self._parts, device=ids.device)).view(-1)
-        return (numpy.asarray(ids, numpy.int64).reshape(-1, 1) * self._parts + numpy.arange(self._parts)).reshape(-1)
+            return (ids.view(-1, 1) * self._parts + torch.arange(self._parts, device=ids.device)).view(-1)
+        return (ids.reshape(-1, 1) * self._parts + numpy.arange(self._parts)).reshape(-1)
 
     def _chunks(self, count: Optional[int] = None) -> Any:
         count = self.count if count is None else count
@@ -125,18 +128,37 @@ class Rows:
 def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], None]) -> None:
     """A .npy file that `fill` writes into, whole or not at all; numpy.save's habit of adding ".npy" is kept."""
     name = os.fspath(path)
-    name = name if name.endswith(".npy") else name + ".npy"
-    partial = name + ".partial"
-    try:
+    with replacing(name if name.endswith(".npy") else name + ".npy") as partial:
         out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
         with open(partial, "r+b") as file:  # a mapped file whose disk is full ends the process: its space is taken first
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         fill(out)
         out.flush()
+
+
+@contextlib.contextmanager
+def replacing(path: Any) -> Iterator[str]:
+    """The name of a new file beside `path`, nobody else's: it takes the place of `path` at the end, or goes where writing fails."""
+    name = os.fspath(path)
+    partial = _new_file(name)
+    try:
+        yield partial
         os.replace(partial, name)
-    finally:
-        if os.path.exists(partial):
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(partial)
+        raise
+
+
+def _new_file(name: str) -> str:
+    for number in itertools.count():
+        partial = "%s.%d-%d.partial" % (name, os.getpid(), number)
+        try:
+            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            return partial
+        except FileExistsError:
+            pass
+    raise AssertionError("numbers do not end")
 
 
 def load(path: Any) -> Any:
@@ -152,6 +174,21 @@ def load(path: Any) -> Any:
     if not values.ndim or not len(values):
         raise Error("'%s' holds no rows: its shape is %s" % (os.fspath(path), values.shape))
     return values
+
+
+def load_tensor(path: Any) -> Any:
+    """The tensor that a file of torch.save() holds, as a NumPy array. sptx.Error where it holds anything else."""
+    try:
+        tensor = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # of whatever kind: a pickle names what it likes
+        raise Error("'%s' is not loaded: it holds more than a tensor, and may run commands as it is loaded (%s)" %
+                    (os.fspath(path), str(error).splitlines()[0] if str(error) else type(error).__name__)) from None
+    if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or not tensor.dim() or not len(tensor):
+        raise Error("'%s' holds a %s, wanted a tensor of rows" % (os.fspath(path), type(tensor).__name__))
+    numpy_dtype(tensor.dtype)  # says which types it cannot be
+    return tensor.detach().numpy()
 
 
 def _split(size: int, what: str) -> Tuple[int, int]:
@@ -171,6 +208,24 @@ def _torch_dtype(dtype: Any) -> torch.dtype:
 
 
 # ---- indexes ----
+
+def whole_numbers(ids: Any, count: int) -> Any:
+    """Flat ids below `count` as int64, of NumPy or of PyTorch on a GPU: there what is no row becomes -1, of which the table's
+    next wait tells. TypeError and IndexError of others."""
+    on_gpu = isinstance(ids, torch.Tensor) and ids.is_cuda
+    which = ids if on_gpu else numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
+    kind = numpy_dtype(which.dtype)
+    if kind.kind not in "iu":
+        raise TypeError("ids are %s, wanted whole numbers" % kind)
+    if on_gpu:
+        return which.where((which >= 0) & (which < count), which.new_full((), -1)).long()
+    which = which.astype(numpy.int64, copy=False)
+    if which.size and int(which.view(numpy.uint64).max()) >= count:
+        at = int(which.view(numpy.uint64).argmax())
+        raise IndexError("ids[%d] = %d is no row of %d" % (at, which[at], count))
+    return which
+
+
 
 def flat(positives: Any, negatives: Any = None) -> Any:
     """The indexes of a batch in the order of its rows: the positives, then the negatives, each flattened."""
