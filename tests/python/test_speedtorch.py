@@ -242,7 +242,8 @@ def test_a_file_that_holds_commands_is_not_loaded(tmp_path):
     (tmp_path / "text.pt").write_text("hello")
     switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
     switcher.zerosInit()
-    for name, said in (("bad", "may run commands"), ("dict", "holds a dict"), ("number", "wanted a tensor of rows"), ("text", "text.pt")):
+    for name, said in (("bad", "may run commands"), ("dict", "holds a dict"), ("number", "wanted a tensor of rows"),
+                       ("text", "text.pt")):
         with pytest.raises(sptx.Error, match=said):
             switcher.loadTorch(tmp_path / (name + ".pt"))
     with pytest.raises(FileNotFoundError):
