@@ -66,24 +66,24 @@ class Stepping:
     def __init__(self, at):
         self.left = at
         self.raised = False
+        self.call, self.step = self._call, self._step  # kept: CPython 3.11 goes on using what it has let go of after a raise
 
     def _step(self, frame, event, _):
         if event == "opcode":
             self.left -= 1
             if self.left < 0:
-                sys.settrace(None)
                 self.raised = True
-                raise KeyboardInterrupt
-        return self._step
+                raise KeyboardInterrupt  # which ends tracing, too
+        return self.step
 
     def _call(self, frame, event, _):
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._step
+        return self.step
 
     def __enter__(self):
-        sys.settrace(self._call)
+        sys.settrace(self.call)
         return self
 
     def __exit__(self, *_):
