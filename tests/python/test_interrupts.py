@@ -20,7 +20,7 @@ from conftest import TOP, floats
 PACKAGE = os.path.dirname(sptx.__file__)
 SETTINGS = {"corpus.path": str(TOP / "corpora" / "tiny.txt"), "corpus.min_count": 1, "examples.subsample": 0, "model.dim": 4,
             "train.batch": 64, "train.update": "batch", "device.backend": "cpu", "device.threads": 1}
-ENDLESS = {**SETTINGS, "train.epochs": 10**6, "train.report_seconds": 1000}
+ENDLESS = {**SETTINGS, "train.epochs": 10**9, "train.report_seconds": 1000}
 
 
 @pytest.fixture(autouse=True)
