@@ -370,7 +370,7 @@ class _Training:
         long piece of work looks at: it is never waited for in vain, and waits in vain for nobody that has left run();
       - while run() runs in the main thread it stands before every handler of Python's: what one raises is kept, training is
         stopped, and it is raised when all is in order. In progress() handlers do what they always do;
-      - the thread is begun inside of the `try` whose `finally` ends it, and that needs nothing that may not have been done yet.
+      - the thread is begun inside of the `try` whose `finally` ends it, whether or not it has come to its work.
     """
 
     def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int]) -> None:
@@ -382,7 +382,7 @@ class _Training:
         self._raised: Optional[BaseException] = None  # what progress() or a signal's handler has raised, the first of them
         self._stopping = False
         self._over = False                            # the thread has done its work, or never will
-        self._turn = threading.Lock()                 # taken by the thread that begins to work, or by the caller that will not have it
+        self._turn = threading.Lock()                 # the thread takes it and works, or the caller takes it and there is no work
         self._reports: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
         self._answers: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
         self._before: Dict[int, Any] = {}             # signals' handlers that this stands before
