@@ -42,5 +42,5 @@ interrupt_flag *interrupt_used(void) {
 }
 
 int interrupt_check(void) {
-    return used && *used ? fail_stopped("stopped before training has begun: there is no checkpoint of it") : 0;
+    return used && *used ? fail_stopped("stopped before training has begun: nothing new is written") : 0;
 }

@@ -8,6 +8,7 @@
 #include "checkpoint.h"
 
 #include "base/directory.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
@@ -51,8 +52,11 @@ static int hash_open(int fd, const char *path, uint64_t *hash) {
     if (!state) fail("not enough memory for a checksum");
     if (!state || !piece) goto out;
     XXH64_reset(state, 0);
-    while ((n = read(fd, piece, READ_PIECE)) > 0 || (n < 0 && errno == EINTR))
+    do {
+        if (interrupt_check()) goto out;
+        n = read(fd, piece, READ_PIECE);
         if (n > 0) XXH64_update(state, piece, (size_t)n);
+    } while (n > 0 || (n < 0 && errno == EINTR));
     *hash = XXH64_digest(state);
     result = n < 0 ? fail_system("read", path) : 0;
 out:
@@ -118,6 +122,10 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
         if (!check(one->path, state, &broken)) {
             good = one->path, one->path = NULL;
             break;
+        }
+        if (report_exit_code() == REPORT_STOPPED) { /* which says nothing of the checkpoint */
+            checkpoints_release(&all);
+            return NULL;
         }
         if (!broken && !*unreadable) snprintf(unreadable, sizeof unreadable, "%s", report_sentence());
         pass_over("passing over checkpoint", one->path, failed_before);

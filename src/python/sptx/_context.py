@@ -9,7 +9,8 @@
                           so a handle that finds the context busy is put in line and closed by whoever has the lock.
     interrupts            Ctrl-C raises KeyboardInterrupt, and other signals run their handlers, between any two steps of Python,
                           and a handler may call a table. So the lock is taken and let go, and what leaves the line is closed,
-                          within one step, one call from C to C (_call); and what the library opens is written where its owner has it already.
+                          within one step, one call from C to C (_call); and what the library opens is written where its owner has
+                          it already.
 """
 
 import collections
