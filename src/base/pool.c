@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include "memory.h"
+#include "numbers.h"
 #include "report.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ static void *work(void *argument) {
     struct pool *pool = self.pool;
     uint64_t seen = 0;
     free(argument);
+    numbers_enter();
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->start, &pool->lock);

@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include "numbers.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +28,7 @@ static int number_and_unit(const char *text, double *value, char unit[8]) {
     if (strpbrk(digits, "xX")) return -1;                            /* no hexadecimal */
     char *end;
     errno = 0;
-    *value = strtod(digits, &end);
+    *value = numbers_read(digits, &end);
     if (end == digits || !isfinite(*value)) return -1;
     while (isspace((unsigned char)*end)) end++;
     size_t length = strcspn(end, " \t\r\n");

@@ -12,15 +12,35 @@ const char *sptx_version(void) {
 }
 
 void enter(struct sptx_context *context) {
-    if (!context->calls++) context->before = report_use(context->report);
+    locale_t numbers = numbers_enter();
+    if (!context->calls++) {
+        context->before = report_use(context->report);
+        context->numbers = numbers;
+    }
     report_clear();
 }
 
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
+    numbers_leave(context->numbers); /* of the function that calls within a call, too: step_out() */
     if (!result) return SPTX_OK;
     return code == 2 ? SPTX_USAGE : SPTX_FAILED;
+}
+
+void step_out(const struct sptx_context *context) {
+    numbers_leave(context->numbers);
+}
+
+void step_in(void) {
+    numbers_enter();
+}
+
+static void tell_warning(void *user, const char *text) {
+    const struct sptx_context *context = user;
+    step_out(context);
+    context->warning(context->user, text);
+    step_in();
 }
 
 int take_options(void *options, uint64_t size, const void *given) {
@@ -84,7 +104,9 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
     uint64_t size = 0; /* the warning function is needed before anything can be said */
     if (given) memcpy(&size, given, sizeof size);
     int hears = size >= sizeof options;
-    context->report = report_open(hears ? given->warning : NULL, hears ? given->user : NULL);
+    context->warning = hears ? given->warning : NULL;
+    context->user = hears ? given->user : NULL;
+    context->report = report_open(context->warning ? tell_warning : NULL, context);
     if (!context->report) {
         free(context);
         return SPTX_FAILED;

@@ -1,6 +1,7 @@
 #include "vectors_file.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/vocab.h"
@@ -247,7 +248,7 @@ static int take_number(const char **at, const char *end, float *value) {
     while (*at + n < end && !is_blank((*at)[n]) && n + 1 < sizeof text) text[n] = (*at)[n], n++;
     text[n] = 0;
     *at += n;
-    *value = strtof(text, &stop);
+    *value = numbers_read_float(text, &stop);
     return n && !*stop && n + 1 < sizeof text;
 }
 

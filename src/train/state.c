@@ -1,6 +1,7 @@
 #include "state.h"
 
 #include "base/file.h"
+#include "base/numbers.h"
 #include "base/report.h"
 
 #include <errno.h>
@@ -77,7 +78,8 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     void *place = (char *)state + key->offset;
     char *end;
     errno = 0;
-    if (key->kind == SECONDS) *(double *)place = strtod(text, &end);
+    if (key->kind == SECONDS)
+        *(double *)place = numbers_read(text, &end);
     else if (key->kind == TRUTH) *(int *)place = strtol(text, &end, 10) != 0;
     else *(uint64_t *)place = strtoull(text, &end, key->kind == DECIMAL ? 10 : 16);
     return end == text || *end || errno ? -1 : 0;
