@@ -76,9 +76,22 @@ void json_string(struct json *json, const char *text, uint64_t length) {
     json->used = (uint64_t)(out - json->bytes);
 }
 
-void json_number(struct json *json, double value) {
+char *json_of(char *out, double value) {
     if (isfinite(value))
-        json_print(json, "%.6g", value);
+        snprintf(out, JSON_NUMBER, "%.6g", value);
+    else
+        strcpy(out, "null");
+    return out;
+}
+
+void json_number(struct json *json, double value) {
+    char number[JSON_NUMBER];
+    json_print(json, "%s", json_of(number, value));
+}
+
+void json_decimals(struct json *json, double value, int decimals) {
+    if (isfinite(value))
+        json_print(json, "%.*f", decimals, value);
     else
         json_print(json, "null");
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,18 @@ int text_truth(const char *text, int *value) {
     return -1;
 }
 
+size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out + at, capacity - at, format, args);
+    va_end(args);
+    if (length < 0)
+        out[at] = 0;
+    else
+        at += (size_t)length < capacity - at ? (size_t)length : capacity - at - 1;
+    return at;
+}
+
 char *text_of_bytes(char *out, uint64_t bytes) {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double value = (double)bytes;
@@ -200,7 +213,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
     if (fewest > 4) fewest = 4;
     for (size_t i = 0; i < count; i++) {
         unsigned n = edits(word, names[i]);
-        if (n < fewest) fewest = n, best = names[i];
+        if (n && n < fewest) fewest = n, best = names[i];
     }
     return best;
 }

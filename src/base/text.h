@@ -25,11 +25,15 @@ static inline int text_shown(uint64_t length) {
     return length < 60 ? (int)length : 60;
 }
 
+/* printf() behind out[at], which is the end of a text in out[capacity], as far as there is room: its new end, where a
+ * NUL stands. */
+size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 
 /* The entry of names[count] with the fewest edits of one letter, or swaps of two, from `word`; NULL where none is near
- * enough to help. */
+ * enough to help. A name that is the word itself helps nobody and is passed over. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

@@ -75,7 +75,11 @@ static void numbers(void **state) {
     json_number(&json, NAN);
     json_print(&json, ",");
     json_number(&json, -INFINITY);
-    assert_added("0.5,-1.23457e+06,7,null,null");
+    json_print(&json, ",");
+    json_decimals(&json, 1234567.5, 3);
+    json_print(&json, ",");
+    json_decimals(&json, NAN, 3);
+    assert_added("0.5,-1.23457e+06,7,null,null,1234567.500,null");
 }
 
 static void base64(void **state) {
