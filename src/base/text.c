@@ -174,6 +174,11 @@ char *text_of_time(char *out, double seconds) {
     return out;
 }
 
+uint64_t text_mark(const char *text, uint64_t length) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    return length >= sizeof mark - 1 && !memcmp(text, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;
+}
+
 char *text_strip(char *text) {
     while (isspace((unsigned char)*text)) text++;
     size_t n = strlen(text);

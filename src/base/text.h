@@ -29,6 +29,10 @@ static inline int text_shown(uint64_t length) {
  * NUL stands. */
 size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Bytes of the mark that some programs put before a text in UTF-8 (a byte order mark), and which is none of it: 3 or 0.
+ */
+uint64_t text_mark(const char *text, uint64_t length);
+
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 

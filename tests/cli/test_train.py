@@ -1,7 +1,9 @@
 """Training from the command line: what it leaves, and that neither threads, nor kills, nor packing change a byte."""
+import bz2
 import ctypes
 import gzip
 import json
+import lzma
 import os
 import random
 import re
@@ -99,6 +101,10 @@ def test_packed_corpora_train_the_same(sptx):
         "corpus.gz": gzip.compress(plain),
         "members.gz": gzip.compress(plain[:half]) + gzip.compress(plain[half:]),
         "corpus.zst": compress_zst(plain),
+        "corpus.xz": lzma.compress(plain),
+        "streams.xz": lzma.compress(plain[:half]) + bytes(4) + lzma.compress(plain[half:]),
+        "corpus.bz2": bz2.compress(plain),
+        "streams.bz2": bz2.compress(plain[:half]) + bz2.compress(plain[half:]),
         "frames.zst": compress_zst(plain[:half]) + compress_zst(plain[half:]),
     }
     made = set()
