@@ -193,11 +193,14 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
+static enum corpus_header header_of(const struct corpus_options *options) {
+    return options->format == FORMAT_PAIRS ? options->header : HEADER_NO;
+}
+
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
-    int pairs = options->format == FORMAT_PAIRS;
-    enum corpus_header header = pairs ? options->header : HEADER_NO;
+    enum corpus_header header = header_of(options);
     for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->whole_lines = pairs;
+    corpus->whole_lines = options->format == FORMAT_PAIRS;
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
     corpus->header = header;
 }
@@ -405,6 +408,20 @@ void corpus_close(struct corpus *corpus) {
     free(corpus->carry);
     pthread_mutex_destroy(&corpus->lock);
     free(corpus);
+}
+
+int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
+                int (*take)(void *user, const struct corpus_block *block), void *user) {
+    int result = 0;
+    for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
+        struct front front;
+        struct corpus_block block = {.path = corpus->files[i].path, .line = 1};
+        block.bytes = front_read(&front, block.path, header_of(options), &block.length);
+        block.skip = front.skip < block.length ? front.skip : block.length;
+        result = block.bytes ? take(user, &block) : -1;
+        free(block.bytes);
+    }
+    return result;
 }
 
 /* ---- tokens ---- */

@@ -71,6 +71,11 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
 /* Bytes of a word: as many are usual at most, and no option allows more than the second. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
+/* The first bytes of the first files, whole lines of them, one block a file, as corpus_next() would give them; `take`
+ * gives 0, or -1 after fail(). For a look at what stands there. */
+int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
+                int (*take)(void *user, const struct corpus_block *block), void *user);
+
 /* The path of a corpus that is one encoded id stream (idstream.h), or NULL. */
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"
 const char *corpus_stream(const struct corpus *corpus);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "front.h"
 
 #include "base/memory.h"
@@ -86,6 +87,25 @@ int front_check(const char *path) {
     if (!result) result = kind_check(path, piece.bytes, piece.length, piece.reader.packing != NULL);
     piece_close(&piece);
     return result;
+}
+
+/* To the end of the last line that is whole; a file's last one may have no end. */
+static uint64_t whole_lines(const struct piece *piece) {
+    const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
+    return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;
+}
+
+char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length) {
+    struct piece piece;
+    char *bytes = NULL;
+    *front = (struct front){0};
+    if (!piece_open(&piece, path) && !look(front, &piece, path, header)) {
+        *length = whole_lines(&piece);
+        bytes = piece.bytes;
+        piece.bytes = NULL;
+    }
+    piece_close(&piece);
+    return bytes;
 }
 
 int front_look(struct front *front, const char *path, enum corpus_header header) {

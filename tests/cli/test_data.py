@@ -134,3 +134,46 @@ def test_a_state_that_grew_is_not_read(trained):
     grow(trained.checkpoint() / "state.ini")
     done = trained("train", "run/config.ini", "--resume", expect=1, preexec_fn=limit_memory(1000))
     assert "state.ini' is damaged: it has more than 65536 bytes" in done.stderr
+
+
+# ---- ratings ----
+
+def rated(sptx, name, rating, before=""):
+    lines = [f"u{i % 200},i{i * 7 % 90},{rating(i)}" for i in range(3000)]
+    sptx.path(name).write_text(before + "\n".join(lines) + "\n")
+
+
+def said_of_ratings(sptx, paths, **keys):
+    config = sptx.config(corpus={"path": paths, "format": "pairs", **keys}, train={"steps": "1", "batch": "16"},
+                         negatives={"count": "5"})
+    for _ in range(2):  # the second time from what the first has encoded
+        lines = [line for line in sptx("train", config, "--overwrite").stderr.splitlines() if line.startswith("ratings ")]
+        assert len(lines) <= 1
+    return lines[0] if lines else None
+
+
+@pytest.mark.parametrize("rating, sentence", [
+    (lambda i: 1 + i % 5, "ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 40 in 100"),
+    (lambda i: (1 + i % 10) / 2,
+     "ratings 0.5 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 30 in 100"),
+    (lambda i: i % 2, "ratings 0 to 1 found: all count alike; corpus.min_rating = 1 keeps the higher ones, about 50 in 100"),
+    (lambda i: 1 + i % 3 * (i % 50 == 0) * 400, "ratings 1 to 801 found: all count alike; corpus.min_rating leaves lower ones out"),
+    (lambda i: 880000000 + i, "ratings 880000000 to 880002999 found: all count alike; corpus.min_rating leaves lower ones out"),
+    (lambda i: 5, None)])
+def test_ratings_that_differ_are_said(sptx, rating, sentence):
+    rated(sptx, "ratings.csv", rating)
+    assert said_of_ratings(sptx, "ratings.csv") == sentence
+
+
+def test_ratings_are_found_behind_headers_in_all_files_and_packed(sptx):
+    rated(sptx, "low.csv", lambda i: 1 + i % 2, "\ufeffuser,item,rating\n")
+    rated(sptx, "high.csv", lambda i: 4 + i % 2)
+    sptx.path("high.csv").write_bytes(lzma.compress(sptx.path("high.csv").read_bytes()))
+    said = said_of_ratings(sptx, "low.csv high.csv")
+    assert said == "ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 50 in 100"
+    assert said_of_ratings(sptx, "low.csv high.csv", min_rating=4) is None
+
+
+def test_pairs_without_ratings_are_no_ratings(sptx):
+    sptx.path("pairs.txt").write_text("".join(f"u{i % 200} i{i * 7 % 90}\n" for i in range(3000)))
+    assert said_of_ratings(sptx, "pairs.txt") is None
