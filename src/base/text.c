@@ -174,6 +174,18 @@ char *text_of_time(char *out, double seconds) {
     return out;
 }
 
+unsigned text_utf8(const char *text, uint64_t left) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (*at < 0x80) return 1;
+    unsigned length = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : 2;
+    if (*at < 0xC2 || *at > 0xF4 || left < length) return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    if ((*at == 0xE0 && at[1] < 0xA0) || (*at == 0xED && at[1] > 0x9F)) return 0;
+    if ((*at == 0xF0 && at[1] < 0x90) || (*at == 0xF4 && at[1] > 0x8F)) return 0;
+    return length;
+}
+
 uint64_t text_mark(const char *text, uint64_t length) {
     static const char mark[] = "\xEF\xBB\xBF";
     return length >= sizeof mark - 1 && !memcmp(text, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;

@@ -29,6 +29,10 @@ static inline int text_shown(uint64_t length) {
  * NUL stands. */
 size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Bytes of the character of UTF-8 that begins here; 0 where none does: a stray or missing byte, a longer form than
+ * needed, half of a surrogate pair, or a number past U+10FFFF. */
+unsigned text_utf8(const char *text, uint64_t left);
+
 /* Bytes of the mark that some programs put before a text in UTF-8 (a byte order mark), and which is none of it: 3 or 0.
  */
 uint64_t text_mark(const char *text, uint64_t length);

@@ -58,6 +58,9 @@ static void no_utf8(void **state) {
     string("\xC0\xAF", "\"\\ufffd\\ufffd\"");            /* a longer form of '/' */
     string("\xE0\x9F\xBF", "\"\\ufffd\\ufffd\\ufffd\""); /* a longer form of U+07FF */
     string("\xE0\xA0\x80", "\"\xE0\xA0\x80\"");          /* the least of three bytes */
+    string("a\xC2\x9B"
+           "1m\xC2\xA0",
+           "\"a\\u009b1m\xC2\xA0\"");                    /* a control character of two bytes, and a blank */
     string("\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""); /* half of a surrogate pair */
     string("\xED\x9F\xBF", "\"\xED\x9F\xBF\"");          /* the last before them */
     string("\xF0\x8F\xBF\xBF", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
