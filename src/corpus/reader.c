@@ -43,10 +43,14 @@ static int is_used_up(struct reader *reader) {
     return reader->at == reader->end;
 }
 
+static int refuse_memory(const struct reader *reader) {
+    return fail("not enough memory to unpack '%s'", reader->path);
+}
+
 /* For the next member of the file. */
 static int begin_again(struct reader *reader) {
     reader->packing->end(reader);
-    return reader->packing->begin(reader) ? refuse(reader, "there is not enough memory") : 0;
+    return reader->packing->begin(reader) ? refuse_memory(reader) : 0;
 }
 
 static unsigned piece(uint64_t bytes) {
@@ -132,10 +136,9 @@ static void end_xz(struct reader *reader) {
 }
 
 static const char *xz_error(lzma_ret result) {
-    return result == LZMA_MEM_ERROR        ? "there is not enough memory"
-           : result == LZMA_MEMLIMIT_ERROR ? "it asks for more memory than any xz file of a corpus needs"
-           : result == LZMA_OPTIONS_ERROR  ? "it is packed in a way that this liblzma does not know"
-                                           : "its data is damaged";
+    return result == LZMA_MEMLIMIT_ERROR  ? "it asks for more memory than any xz file of a corpus needs"
+           : result == LZMA_OPTIONS_ERROR ? "it is packed in a way that this liblzma does not know"
+                                          : "its data is damaged";
 }
 
 static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
@@ -148,7 +151,7 @@ static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
     xz->avail_out = piece(capacity);
     lzma_ret result = lzma_code(xz, LZMA_RUN);
     if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR)
-        return refuse(reader, xz_error(result));
+        return result == LZMA_MEM_ERROR ? refuse_memory(reader) : refuse(reader, xz_error(result));
     reader->at = reader->end - xz->avail_in;
     reader->between = result == LZMA_STREAM_END;
     return (char *)xz->next_out - out;
@@ -185,7 +188,7 @@ static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity)
     bzip2->avail_out = piece(capacity);
     int result = bzip2_library()->decompress(bzip2);
     if (result != BZ_OK && result != BZ_STREAM_END)
-        return refuse(reader, result == BZ_MEM_ERROR ? "there is not enough memory" : "its data is damaged");
+        return result == BZ_MEM_ERROR ? refuse_memory(reader) : refuse(reader, "its data is damaged");
     reader->at = reader->end - bzip2->avail_in;
     reader->between = result == BZ_STREAM_END;
     return bzip2->next_out - out;
@@ -223,8 +226,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     reader->input = mem_alloc(INPUT_BYTES, 1, "unpacking");
     if (!reader->input) return -1;
     reader->packing = packing;
-    if (packing->begin(reader)) return fail("not enough memory to unpack '%s'", path);
-    return 0;
+    return packing->begin(reader) ? refuse_memory(reader) : 0;
 }
 
 /* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
