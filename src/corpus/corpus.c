@@ -251,8 +251,8 @@ static int separates(char byte, const char *separators) {
     return is_white(byte) || (*separators && byte && strchr(separators, byte));
 }
 
-/* Where a word of more than `most` bytes begins, or `length`. Each such word covers one of the places that are most + 1
- * apart, and only these are looked at. */
+/* Finds a word of more than `most` bytes: the place where it begins, or `length` if there is none. Such a word covers one of
+ * the places that are most + 1 apart, so that only these are looked at. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;

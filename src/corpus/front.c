@@ -89,7 +89,7 @@ int front_check(const char *path) {
     return result;
 }
 
-/* To the end of the last line that is whole; a file's last one may have no end. */
+/* The bytes up to the end of the last whole line. At the end of a file the last line is whole without a line end, too. */
 static uint64_t whole_lines(const struct piece *piece) {
     const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
     return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;

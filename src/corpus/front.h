@@ -24,8 +24,8 @@ int front_check(const char *path);
 /* 0, or -1 after fail(). Headers are those of pairs; other formats have none (HEADER_NO). */
 int front_look(struct front *front, const char *path, enum corpus_header header);
 
-/* The same, and the bytes that were looked at, FRONT_BYTES at most, to where their last whole line ends; CR that ends
- * lines is LF in them. The caller frees them. NULL after fail(). */
+/* Does the same and returns the bytes that it looked at: at most FRONT_BYTES, up to the end of the last whole line. Where CR ends
+ * the lines, LF stands there instead. The caller frees them. NULL after fail(). */
 char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length);
 
 #endif

@@ -118,8 +118,8 @@ static int are_of_no_text(const struct controls *controls, uint64_t length) {
     return controls->count >= FEW_LEAST && controls->count >= length / FEW_SHARE;
 }
 
-/* Of what is no text, or of a short file with many zeros: whether it begins with the mark of UTF-16, or has zeros in
- * most of each second place and hardly any in the others. */
+/* Tells UTF-16 among what is no text: it begins with its mark, or nearly each second byte is zero and hardly any of the
+ * others. A short file is asked as well where it has many zeros. */
 static int is_wide(const char *bytes, uint64_t length, const struct controls *controls) {
     uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
     if (length >= 2 && (!memcmp(bytes, "\xFF\xFE", 2) || !memcmp(bytes, "\xFE\xFF", 2))) return even + odd > 0;

@@ -36,8 +36,8 @@ static int refuse(const struct reader *reader, const char *why) {
     return fail("'%s' is no whole %s file: %s", reader->path, reader->packing->name, why);
 }
 
-/* Whether there is nothing to unpack. A member may be padded with zeros, to a whole tape block say, and another may
- * follow. */
+/* Returns 1 if all input is unpacked. Zeros between two members are passed over: a member may be padded to a whole tape
+ * block. */
 static int is_used_up(struct reader *reader) {
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
     return reader->at == reader->end;

@@ -55,7 +55,7 @@ static int is_list(const struct vocab *vocab, uint64_t id) {
     return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
 }
 
-/* What a vocabulary's file holds, without a mark at its front. */
+/* The lines of a vocabulary's file, after a mark at its front. */
 struct lines {
     const char *path, *at, *end;
     uint64_t number; /* of the line that comes next, from 1 */

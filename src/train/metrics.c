@@ -176,7 +176,7 @@ static void add_number(struct json *line, const char *name, double value) {
     json_number(line, value);
 }
 
-/* What every line of metrics.jsonl begins with. A run that is resumed finds its lines by it (is_past). */
+/* Every line of metrics.jsonl begins with these. A run that is resumed finds its lines by them (is_past). */
 static void begin_line(struct json *line, const struct standing *at) {
     json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
     json_decimals(line, at->done, 6);

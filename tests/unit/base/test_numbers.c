@@ -16,7 +16,7 @@ static int write_half(void *context, unsigned worker) {
     return 0;
 }
 
-/* What this thread's printf() makes of a half. */
+/* A half, as printf() writes it in this thread. */
 static const char *half(void) {
     static char text[8];
     snprintf(text, sizeof text, "%.1f", 0.5);

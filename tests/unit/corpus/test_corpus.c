@@ -119,7 +119,7 @@ static void a_token_may_be_longer_than_any_buffer(void **state) {
     free(bytes);
 }
 
-/* What reads a corpus of the file to its end: 0, or -1. */
+/* Reads the file to its end: 0, or -1. */
 static int read_with(char *path, enum corpus_format format, uint64_t max_word, uint64_t block_bytes) {
     struct corpus_options options = {.format = format, .header = HEADER_NO, .max_word = max_word};
     struct corpus *corpus = scratch_corpus(path, block_bytes);
