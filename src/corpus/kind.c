@@ -22,9 +22,7 @@ static const struct kind {
 #define MAGIC(magic) magic, sizeof magic - 1
     {MAGIC("\x1F\x8B\x08"), 0, 0, "a gzip file", unpack},
     {MAGIC("\x28\xB5\x2F\xFD"), 0, 0, "a zstd file", unpack},
-    {MAGIC("\xFD"
-           "7zXZ"),
-     0, 0, "an xz file", unpack},
+    {MAGIC("\xFD\x37zXZ"), 0, 0, "an xz file", unpack},
     {MAGIC("BZh91AY&SY"), 0, 0, "a bzip2 file", unpack},
     {MAGIC("\x5D\0\0"), 0, 0, "an lzma file", unpack},
     {MAGIC("LZIP\1"), 0, 0, "an lzip file", unpack},
@@ -51,9 +49,7 @@ static const struct kind {
     {MAGIC("\x80\x05\x95"), 0, 0, "a Python pickle", as_lines},
     {MAGIC("%PDF-"), 0, 0, "a PDF document", "write its text into a file first (pdftotext)"},
     {MAGIC("\xD0\xCF\x11\xE0"), 0, 0, "an Office document", "save it as plain text first"},
-    {MAGIC("\x7F"
-           "ELF"),
-     0, 0, "a program or a library", wanted},
+    {MAGIC("\x7F\x45LF"), 0, 0, "a program or a library", wanted},
     {MAGIC("MZ"), 0, 1, "a program or a library", wanted},
     {MAGIC("\xCF\xFA\xED\xFE"), 0, 0, "a program or a library", wanted},
     {MAGIC("\xCA\xFE\xBA\xBE"), 0, 0, "a program or a library", wanted},
