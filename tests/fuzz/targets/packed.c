@@ -65,8 +65,9 @@ static uint64_t pack(int way, const uint8_t *text, uint64_t length, uint8_t *out
     return packed;
 }
 
-/* A file that begins so is unpacked once more. */
+/* A file that begins so is unpacked once more, or is an encoded corpus, which may not be packed. */
 static int is_packed(const uint8_t *text, uint64_t length) {
+    if (length > 7 && !memcmp(text, "SPTX-IDS", 8)) return 1;
     if (length > 2 && (!memcmp(text, "\x1F\x8B\x08", 3) || !memcmp(text, "BZh", 3))) return 1;
     if (length > 5 && !memcmp(text,
                               "\xFD"
