@@ -10,8 +10,8 @@ CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra
            -fPIC -fvisibility=hidden $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
-LIBS     = -linih -lz -lzstd -lxxhash
-LDLIBS   = $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) -lm
+LIBS     = -linih -lz -lzstd -llzma -lxxhash
+LDLIBS   = $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) -ldl -lm
 comma    = ,
 
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----
@@ -47,7 +47,7 @@ OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/
 ifeq ($(CUDA),yes)
 CU   = $(wildcard kernels/cuda/*.cu)
 OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
-LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -ldl -lstdc++
+LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -lstdc++
 else
 OBJ += $(BUILD)/kernels/cuda/absent.o
 endif
@@ -202,7 +202,7 @@ $(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
 $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
-$(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h
+$(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
 #: make python       build/sptx-*.whl: the Python package of src/python, with libsptx inside

@@ -32,6 +32,8 @@ libraries='inih|libinih-dev|ini.h|inih
 random123|librandom123-dev|Random123/philox.h|
 zlib|zlib1g-dev|zlib.h|z
 zstd|libzstd-dev|zstd.h|zstd
+xz|liblzma-dev|lzma.h|lzma
+bzip2|libbz2-dev|bzlib.h|
 xxhash|libxxhash-dev|xxhash.h|xxhash'
 if [ $tests = yes ] || [ $fuzz = yes ]; then
     libraries="$libraries

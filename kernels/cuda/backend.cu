@@ -2,6 +2,7 @@
 #include "exchange.cuh"
 
 extern "C" {
+#include "base/numbers.h"
 #include "kernels/ranks.h"
 }
 
@@ -49,9 +50,9 @@ static void describe_link(int device, char *out, size_t capacity) {
     for (char *p = bus; *p; p++) *p = (char)tolower((unsigned char)*p);
     read_of_device(bus, "max_link_speed", speed, sizeof speed);
     read_of_device(bus, "max_link_width", width, sizeof width);
-    double giga = atof(speed);
+    double giga = numbers_read(speed, NULL);
     for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
-        if (giga > 0 && giga == atof(generations[i].speed))
+        if (giga > 0 && giga == numbers_read(generations[i].speed, NULL))
             snprintf(out, capacity, "PCIe %s x%d", generations[i].name, atoi(width));
 }
 

@@ -1,5 +1,6 @@
 #include "agree.h"
 
+#include "base/numbers.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "group.h"
@@ -110,6 +111,7 @@ int ranks_agree(struct ranks *ranks, int result) {
 
 static void *run(void *context) {
     struct ranks_work *work = context;
+    numbers_enter();
     report_use(work->report);
     work->result = work->work(work->user);
     __atomic_store_n(&work->done, 1, __ATOMIC_RELEASE);

@@ -4,6 +4,8 @@
  */
 #include "cgroup.h"
 
+#include "text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,9 +151,8 @@ static const char *below_mount(const struct mount *mount, const char *group) {
 static void take_mount(struct cgroup_memory *memory, const char *root, const struct mount *mount) {
     char group[FIELD], directory[3 * FIELD];
     if (!find_group(root, mount->version, group)) return;
-    int n = snprintf(directory, sizeof directory, "%s%s", root, mount->at);
-    size_t top = n > 0 ? (size_t)n : 0;
-    snprintf(directory + top, sizeof directory - top, "%s", below_mount(mount, group));
+    size_t top = text_add(directory, sizeof directory, 0, "%s%s", root, mount->at);
+    text_add(directory, sizeof directory, top, "%s", below_mount(mount, group));
     for (;;) {
         take_group(memory, &versions[mount->version - 1], directory);
         char *last = strrchr(directory + top, '/');

@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include "memory.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -37,21 +38,10 @@ void json_print(struct json *json, const char *format, ...) {
 
 /* ---- strings ---- */
 
-/* Bytes of the character that begins here; 0 where none does: a stray or missing byte, a longer form than needed, half of a
- * surrogate pair, or a number past U+10FFFF. */
-static unsigned utf8_length(const unsigned char *at, uint64_t left) {
-    if (*at < 0x80) return 1;
-    unsigned length = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : 2;
-    if (*at < 0xC2 || *at > 0xF4 || left < length) return 0;
-    for (unsigned i = 1; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80) return 0;
-    if ((*at == 0xE0 && at[1] < 0xA0) || (*at == 0xED && at[1] > 0x9F)) return 0;
-    if ((*at == 0xF0 && at[1] < 0x90) || (*at == 0xF4 && at[1] > 0x8F)) return 0;
-    return length;
-}
-
-static int is_escaped(unsigned char byte) {
-    return byte < 0x20 || byte == 0x7F || byte == '"' || byte == '\\' || byte == '<' || byte == '>' || byte == '&';
+/* A character whose number its last byte is: of ASCII, or a control character of C1. */
+static int is_escaped(const unsigned char *at) {
+    return *at < 0x20 || *at == 0x7F || *at == '"' || *at == '\\' || *at == '<' || *at == '>' || *at == '&' ||
+           (*at == 0xC2 && at[1] < 0xA0);
 }
 
 void json_string(struct json *json, const char *text, uint64_t length) {
@@ -61,10 +51,10 @@ void json_string(struct json *json, const char *text, uint64_t length) {
     if (!out) return;
     *out++ = '"';
     for (const unsigned char *at = (const unsigned char *)text, *end = at + length; at < end;) {
-        unsigned bytes = utf8_length(at, (uint64_t)(end - at));
-        if (!bytes || is_escaped(*at)) {
-            out += snprintf(out, ESCAPED_BYTES + 1, "\\u%04x", bytes ? *at : 0xFFFD);
-            at++;
+        unsigned bytes = text_utf8((const char *)at, (uint64_t)(end - at));
+        if (!bytes || is_escaped(at)) {
+            out += snprintf(out, ESCAPED_BYTES + 1, "\\u%04x", bytes ? at[bytes - 1] : 0xFFFD);
+            at += bytes ? bytes : 1;
         } else {
             memcpy(out, at, bytes);
             out += bytes;
@@ -76,9 +66,22 @@ void json_string(struct json *json, const char *text, uint64_t length) {
     json->used = (uint64_t)(out - json->bytes);
 }
 
-void json_number(struct json *json, double value) {
+char *json_of(char *out, double value) {
     if (isfinite(value))
-        json_print(json, "%.6g", value);
+        snprintf(out, JSON_NUMBER, "%.6g", value);
+    else
+        strcpy(out, "null");
+    return out;
+}
+
+void json_number(struct json *json, double value) {
+    char number[JSON_NUMBER];
+    json_print(json, "%s", json_of(number, value));
+}
+
+void json_decimals(struct json *json, double value, int decimals) {
+    if (isfinite(value))
+        json_print(json, "%.*f", decimals, value);
     else
         json_print(json, "null");
 }

@@ -21,8 +21,12 @@ void json_print(struct json *json, const char *format, ...) __attribute__((forma
  * do, so that the text can stand in a <script> of a page whatever it says. */
 void json_string(struct json *json, const char *text, uint64_t length);
 
-/* Six digits, or null where it is not finite. */
+/* Six digits, or so many behind the point; null where it is not finite. */
 void json_number(struct json *json, double value);
+void json_decimals(struct json *json, double value, int decimals);
+/* The first of these into `out` (at least JSON_NUMBER bytes), for a line that is printed; returns out. */
+enum { JSON_NUMBER = 32 };
+char *json_of(char *out, double value);
 
 /* A string that holds bytes as base64. */
 void json_base64(struct json *json, const void *data, uint64_t length);

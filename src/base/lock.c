@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "report.h"
 #include "retry.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +30,8 @@ static int write_holder(const struct lock *lock) {
     struct tm parts;
     gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &parts)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &parts);
-    int n = snprintf(text, sizeof text, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
-    if (retry_write_at(lock->fd, text, (uint64_t)n, 0) || retry_truncate(lock->fd, (uint64_t)n))
-        return fail_system("write", lock->path);
+    size_t n = text_add(text, sizeof text, 0, "%sprocess %ld of %s, since %s\n", mark, (long)getpid(), host, since);
+    if (retry_write_at(lock->fd, text, n, 0) || retry_truncate(lock->fd, n)) return fail_system("write", lock->path);
     return 0;
 }
 

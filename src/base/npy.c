@@ -1,6 +1,7 @@
 #include "npy.h"
 
 #include "report.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -225,27 +226,25 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix.
  */
-static int print_field(char *out, size_t capacity, const struct npy_field *field) {
-    if (field->kind == 'u' && field->columns == 1) return snprintf(out, capacity, "('%s', '<u4')", field->name);
-    return snprintf(out, capacity, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
+static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
+    if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
+    return text_add(out, capacity, at, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
 }
 
 int npy_write_header(struct npy *npy, struct file_writer *writer) {
     char text[HEADER_BYTES];
-    size_t n;
+    size_t n = 0;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {
-        n = (size_t)snprintf(text, sizeof text,
-                             "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
-                             npy->field[0].kind, npy->rows, npy->field[0].columns);
+        n = text_add(text, sizeof text, n, "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+                     npy->field[0].kind, npy->rows, npy->field[0].columns);
     } else {
-        n = (size_t)snprintf(text, sizeof text, "{'descr': [");
+        n = text_add(text, sizeof text, n, "{'descr': [");
         for (uint32_t i = 0; i < npy->fields; i++) {
-            if (i) n += (size_t)snprintf(text + n, sizeof text - n, ", ");
-            n += (size_t)print_field(text + n, sizeof text - n, &npy->field[i]);
+            if (i) n = text_add(text, sizeof text, n, ", ");
+            n = add_field(text, sizeof text, n, &npy->field[i]);
         }
-        n += (size_t)snprintf(text + n, sizeof text - n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
-                              npy->rows);
+        n = text_add(text, sizeof text, n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }", npy->rows);
     }
     /* Eight fields with names of 31 letters take 600 bytes: the text always fits. */
     size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,

@@ -3,6 +3,7 @@
 
 #include "interrupt.h"
 #include "memory.h"
+#include "numbers.h"
 #include "report.h"
 
 #include <pthread.h>
@@ -34,6 +35,7 @@ static void *work(void *argument) {
     struct pool *pool = self.pool;
     uint64_t seen = 0;
     free(argument);
+    numbers_enter();
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->start, &pool->lock);

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "terminal.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -55,18 +57,12 @@ struct report *report_current(void) {
     return used;
 }
 
-/* What is quoted of files and words may hold anything; a sentence stays one line, and the terminal as it is. */
-static void make_one_line(char *text) {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127) *text = '?';
-}
-
 static int keep_sentence(int code, const char *format, va_list args) {
     struct report *report = current();
     pthread_mutex_lock(&report->lock);
     if (!report->exit_code) {
         vsnprintf(report->sentence, sizeof report->sentence, format, args);
-        make_one_line(report->sentence);
+        terminal_make_line(report->sentence);
         report->exit_code = code;
     }
     pthread_mutex_unlock(&report->lock);
@@ -151,7 +147,7 @@ void warn(const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    make_one_line(text);
+    terminal_make_line(text);
     if (current()->hear) current()->hear(current()->user, text);
     else write_line("sptx-w2v: warning: ", text);
 }
@@ -162,18 +158,21 @@ void note(const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    make_one_line(text);
+    terminal_make_line(text);
     write_line("", text);
 }
 
 void report_live(const char *line) {
+    char text[sizeof of_program.sentence];
+    snprintf(text, sizeof text, "%s", line);
+    terminal_make_line(text);
     struct report *report = current();
     pthread_mutex_lock(&report->lock);
     int terminal = isatty(STDERR_FILENO);
     if (!report->quiet) {
         take_live_away(report);
-        if (*line) {
-            fputs(line, stderr);
+        if (*text) {
+            fputs(text, stderr);
             if (terminal)
                 report->live_shown = 1;
             else
@@ -217,7 +216,7 @@ void report_dying(const char *before, const char *quoted, const char *after) {
     size_t at = start;
     for (int i = 0; i < 4; i++) at = append(text, at, capacity, parts[i]);
     text[at] = 0;
-    make_one_line(text + start);
+    terminal_make_line(text + start);
     text[at] = '\n';
     if (write(STDERR_FILENO, text, at + 1) < 0) return; /* there is nowhere else to say it */
 }

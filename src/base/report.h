@@ -7,8 +7,8 @@
 #ifndef SPTX_REPORT_H
 #define SPTX_REPORT_H
 
-/* Keeps the sentence (no prefix, no newline) and returns -1. Control characters in what it quotes come as '?', here and in
- * what warn() and note() say. Safe from any thread. */
+/* Keeps the sentence (no prefix, no newline) and returns -1. Control characters in what it quotes come as '?'
+ * (terminal.h), here and in what warn(), note() and the live line say. Safe from any thread. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* fail("cannot DOING 'PATH': REASON"), with the system's reason, of errno. */

@@ -1,9 +1,12 @@
 #include "text.h"
 
+#include "numbers.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,7 @@ static int number_and_unit(const char *text, double *value, char unit[8]) {
     if (strpbrk(digits, "xX")) return -1;                            /* no hexadecimal */
     char *end;
     errno = 0;
-    *value = strtod(digits, &end);
+    *value = numbers_read(digits, &end);
     if (end == digits || !isfinite(*value)) return -1;
     while (isspace((unsigned char)*end)) end++;
     size_t length = strcspn(end, " \t\r\n");
@@ -111,6 +114,18 @@ int text_truth(const char *text, int *value) {
     return -1;
 }
 
+size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out + at, capacity - at, format, args);
+    va_end(args);
+    if (length < 0)
+        out[at] = 0;
+    else
+        at += (size_t)length < capacity - at ? (size_t)length : capacity - at - 1;
+    return at;
+}
+
 char *text_of_bytes(char *out, uint64_t bytes) {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double value = (double)bytes;
@@ -159,6 +174,23 @@ char *text_of_time(char *out, double seconds) {
     return out;
 }
 
+unsigned text_utf8(const char *text, uint64_t left) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (*at < 0x80) return 1;
+    unsigned length = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : 2;
+    if (*at < 0xC2 || *at > 0xF4 || left < length) return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    if ((*at == 0xE0 && at[1] < 0xA0) || (*at == 0xED && at[1] > 0x9F)) return 0;
+    if ((*at == 0xF0 && at[1] < 0x90) || (*at == 0xF4 && at[1] > 0x8F)) return 0;
+    return length;
+}
+
+uint64_t text_mark(const char *text, uint64_t length) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    return length >= sizeof mark - 1 && !memcmp(text, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;
+}
+
 char *text_strip(char *text) {
     while (isspace((unsigned char)*text)) text++;
     size_t n = strlen(text);
@@ -198,7 +230,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
     if (fewest > 4) fewest = 4;
     for (size_t i = 0; i < count; i++) {
         unsigned n = edits(word, names[i]);
-        if (n < fewest) fewest = n, best = names[i];
+        if (n && n < fewest) fewest = n, best = names[i];
     }
     return best;
 }

@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/terminal.h"
 #include "vectors/search.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void print_answers(const struct model *model, const uint32_t *ids, const 
     for (uint32_t i = 0; i < k && ids[i] != DRAW_NONE; i++) {
         uint64_t length;
         const char *word = vocab_word(&model->vocab, ids[i], &length);
-        fwrite(word, 1, length, stdout);
+        terminal_print(word, length);
         printf("\t%.6f\n", (double)scores[i]);
     }
 }

@@ -1,6 +1,7 @@
 /* `bench ranks`: a run's steps over the ranks that mpirun began. */
 #include "cmd_bench.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "kernels/ranks.h"
@@ -47,11 +48,12 @@ static double run_seconds(const struct share *shares, unsigned count) {
 
 static void print_json(const struct bench_training *t, const struct share *shares, unsigned count) {
     double seconds = run_seconds(shares, count);
-    printf("{\"bench\": \"ranks\", \"update\": \"%s\", \"ranks\": %u, \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
-           ", \"hot_rows\": %" PRIu64 ", \"seconds\": %.6g, \"steps\": %" PRIu64
-           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %.6g, \"by_rank\": [",
+    char loss[JSON_NUMBER];
+    printf("{\"bench\": \"ranks\", \"update\": \"%s\", \"ranks\": %u, \"rows\": %" PRIu64
+           ", \"dim\": %u, \"batch\": %" PRIu64 ", \"hot_rows\": %" PRIu64 ", \"seconds\": %.6g, \"steps\": %" PRIu64
+           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %s, \"by_rank\": [",
            t->hogwild ? "hogwild" : "batch", count, t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, seconds,
-           t->steps, (double)t->pairs / seconds, (double)t->words / seconds, t->loss_pair);
+           t->steps, (double)t->pairs / seconds, (double)t->words / seconds, json_of(loss, t->loss_pair));
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
         printf("%s{\"columns\": %u, \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ", \"link_bytes\": %" PRIu64

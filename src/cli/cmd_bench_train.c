@@ -1,6 +1,7 @@
 /* `bench train`: the speed of a configuration, and the parts of its step. */
 #include "cmd_bench.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -23,14 +24,15 @@ static double link_share(const struct bench_training *t) {
 }
 
 static void print_train_json(const struct bench_training *t) {
+    char loss[JSON_NUMBER];
     printf("{\"bench\": \"train\", \"update\": \"%s\", \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
            ", \"hot_rows\": %" PRIu64 ", \"loading_seconds\": %.4g, \"seconds\": %.6g, \"steps\": %" PRIu64
            ", \"pairs\": %" PRIu64 ", \"words\": %" PRIu64
-           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %.6g, \"link_bytes\": %" PRIu64
+           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %s, \"link_bytes\": %" PRIu64
            ", \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64,
            t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading,
            t->seconds, t->steps, t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds,
-           t->loss_pair, t->link_bytes, t->machine.gpu_used, t->machine.host_used);
+           json_of(loss, t->loss_pair), t->link_bytes, t->machine.gpu_used, t->machine.host_used);
     if (t->cuda) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
     if (t->cuda && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
     if (t->hogwild) printf(", \"calling_seconds\": %.6g", t->calling);

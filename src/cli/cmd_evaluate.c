@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "vectors/evaluate.h"
 #include "base/report.h"
+#include "base/terminal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +25,7 @@ static void print_name(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t n = strlen(name);
     if (n > 4 && !strcmp(name + n - 4, ".txt")) n -= 4;
-    fwrite(name, 1, n, stdout);
+    terminal_print(name, n);
 }
 
 /* Always "nan", where printf would also write "-nan". */

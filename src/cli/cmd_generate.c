@@ -5,6 +5,7 @@
 #include "train/run_owns.h"
 #include "base/interrupt.h"
 #include "base/report.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -24,7 +25,8 @@ static int print_file(const char *path, const char *ending, const char *what) {
     snprintf(name, sizeof name, "%s%s", path, ending);
     int64_t bytes = file_size(name);
     if (bytes < 0) return -1;
-    printf("%s\t%s\t%s\n", name, text_of_bytes(size, (uint64_t)bytes), what);
+    terminal_print_name(name);
+    printf("\t%s\t%s\n", text_of_bytes(size, (uint64_t)bytes), what);
     return 0;
 }
 

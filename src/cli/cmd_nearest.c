@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/terminal.h"
 #include "vectors/search.h"
 #include "vectors/titles.h"
 
@@ -36,13 +37,19 @@ static int find_words(struct asking *asking) {
     return 0;
 }
 
+static void print_question(const char *word, int after_others) {
+    if (after_others) putchar('\n');
+    terminal_print_name(word);
+    puts(":");
+}
+
 static void print_answers(const struct asking *asking, const uint32_t *ids, const float *scores) {
     for (uint32_t i = 0; i < asking->k && ids[i] != DRAW_NONE; i++) {
         uint64_t length;
         const char *word = vocab_word(&asking->model.vocab, ids[i], &length);
-        fwrite(word, 1, length, stdout);
+        terminal_print(word, length);
         printf("\t%.6f", (double)scores[i]);
-        if (asking->titles.title) printf("\t%s", titles_of(&asking->titles, ids[i]));
+        if (asking->titles.title) putchar('\t'), terminal_print_name(titles_of(&asking->titles, ids[i]));
         putchar('\n');
     }
 }
@@ -64,7 +71,7 @@ static int answer(const struct asking *asking, const struct config *config) {
     result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL,
                         asking->rows, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
-        if (asking->count > 1) printf("%s%s:\n", i ? "\n" : "", asking->words[i]);
+        if (asking->count > 1) print_question(asking->words[i], i > 0);
         print_answers(asking, ids + i * k, scores + i * k);
     }
 out:

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/terminal.h"
 #include "vectors/recommend.h"
 
 #include <errno.h>
@@ -27,11 +28,11 @@ static void print_lines(const struct asked *asked, const struct recommended *ans
     for (uint32_t i = 0; i < answer->count; i++) {
         uint64_t length;
         const char *item = vocab_word(&asked->model.vocab, answer->ids[i], &length);
-        fwrite(answer->list, 1, answer->length, stdout);
+        terminal_print(answer->list, answer->length);
         putchar('\t');
-        fwrite(item, 1, length, stdout);
+        terminal_print(item, length);
         printf("\t%.6f", (double)answer->scores[i]);
-        if (asked->titles.title) printf("\t%s", titles_of(&asked->titles, answer->ids[i]));
+        if (asked->titles.title) putchar('\t'), terminal_print_name(titles_of(&asked->titles, answer->ids[i]));
         putchar('\n');
     }
 }

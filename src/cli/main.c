@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 #include "base/file_map.h"
+#include "base/numbers.h"
 #include "base/report.h"
 
 #include <errno.h>
@@ -69,6 +70,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
     file_map_catch();
+    numbers_enter();
     int result = run(argc, argv);
     if (finish_results()) result = -1;
     if (!result) return 0;

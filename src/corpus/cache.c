@@ -28,7 +28,7 @@ struct cache {
 static int find(struct cache *c) {
     const char *given = c->options->vocab; /* may have changed since: it is read, not our copy of it */
     int there = file_exists(c->ids) == 1 && file_exists(c->words) == 1;
-    if (there && !vocab_read(c->vocab, given && *given ? given : c->words) &&
+    if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, c->words)) &&
         idstream_reuse(c->stream, c->ids, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool))
         return 1;
     report_clear();

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
+#include "base/text.h"
 #include "reader.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ struct corpus {
     struct corpus_file *files;
     uint64_t count, capacity;
     uint64_t size;
-    uint64_t block_bytes;
+    uint64_t block_bytes, max_word;
     int whole_lines;
     enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
@@ -67,7 +68,7 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Opens the file once, so that one that cannot be read is known before hours of counting. */
+/* Opens the file once, so that one that cannot be read, or is no text, is known before hours of counting. */
 static int add_file(struct corpus *corpus, const char *path) {
     struct stat about;
     char magic[8];
@@ -89,8 +90,9 @@ static int add_file(struct corpus *corpus, const char *path) {
     if (!file->path) return -1;
     corpus->count++;
     corpus->size += file->size;
-    if (n == sizeof magic && !memcmp(magic, CORPUS_STREAM_MAGIC, sizeof magic)) corpus->stream = 1;
-    return 0;
+    int stream = n == sizeof magic && !memcmp(magic, CORPUS_STREAM_MAGIC, sizeof magic);
+    if (stream) corpus->stream = 1;
+    return stream ? 0 : front_check(path);
 }
 
 static int add_directory(struct corpus *corpus, const char *path);
@@ -136,6 +138,7 @@ struct corpus *corpus_open(char *const *paths, uint64_t count) {
     pthread_mutex_init(&corpus->lock, NULL);
     corpus->reader.fd = -1;
     corpus->block_bytes = CORPUS_BLOCK;
+    corpus->max_word = CORPUS_WORD;
     int result = count ? 0 : fail("no corpus is named; set corpus.path to a file or a directory");
     for (uint64_t i = 0; i < count && !result; i++) result = add_path(corpus, paths[i]);
     if (!result && corpus->stream && corpus->count > 1)
@@ -191,11 +194,15 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
+static enum corpus_header header_of(const struct corpus_options *options) {
+    return options->format == FORMAT_PAIRS ? options->header : HEADER_NO;
+}
+
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
-    int pairs = options->format == FORMAT_PAIRS;
-    enum corpus_header header = pairs ? options->header : HEADER_NO;
+    enum corpus_header header = header_of(options);
     for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->whole_lines = pairs;
+    corpus->whole_lines = options->format == FORMAT_PAIRS;
+    corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
     corpus->header = header;
 }
 
@@ -240,6 +247,45 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
+/* The end of the text is no separator, though strchr() finds it. */
+static int separates(char byte, const char *separators) {
+    return is_white(byte) || (*separators && byte && strchr(separators, byte));
+}
+
+/* Finds a word of more than `most` bytes: the place where it begins, or `length` if there is none. Such a word covers one of
+ * the places that are most + 1 apart, so that only these are looked at. */
+static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
+    for (uint64_t at = most; at < length; at += most + 1) {
+        uint64_t from = at, to = at;
+        while (from && to - from <= most && !separates(bytes[from - 1], separators)) from--;
+        while (to < length && to - from <= most && !separates(bytes[to], separators)) to++;
+        if (to - from > most) return from;
+    }
+    return length;
+}
+
+/* A line of pairs is read as a whole, and has four words at most. */
+enum { LINE_WORDS = 4 };
+
+static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
+    char most[TEXT_BYTES];
+    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, corpus->whole_lines ? "," : "");
+    if (at == block->length) return 0;
+    return fail("'%s' line %" PRIu64
+                ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
+                "blanks or line ends between them",
+                corpus->files[corpus->next - 1].path, corpus->line + count_newlines(block->bytes, at),
+                text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
+}
+
+/* Before a block that has no place to be cut at is made longer. */
+static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
+    if (check_words(corpus, block)) return -1;
+    if (!corpus->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
+    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted list, item[, rating[, anything]]",
+                corpus->files[corpus->next - 1].path, corpus->line, block->length);
+}
+
 static void end_lines_with_lf(char *bytes, uint64_t length) {
     for (uint64_t i = 0; i < length; i++)
         if (bytes[i] == '\r') bytes[i] = '\n';
@@ -261,7 +307,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
             if (n < 0) return -1;
             if (n == 0) {
                 *ended = 1;
-                return 0;
+                return check_words(corpus, block);
             }
             if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
             block->length += (uint64_t)n;
@@ -269,13 +315,14 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
         cut = find_cut(block, looked, corpus->whole_lines);
         looked = block->length - 1;
         want = block->length * 2;
+        if (!cut && check_growth(corpus, block)) return -1;
         if (!cut && mem_grow(&block->bytes, &block->capacity, want, 1, "a long token or line")) return -1;
     }
     corpus->carried = block->length - cut;
     if (mem_grow(&corpus->carry, &corpus->carry_capacity, corpus->carried, 1, "a block of the corpus")) return -1;
     memcpy(corpus->carry, block->bytes + cut, corpus->carried);
     block->length = cut;
-    return 0;
+    return check_words(corpus, block);
 }
 
 static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
@@ -364,16 +411,25 @@ void corpus_close(struct corpus *corpus) {
     free(corpus);
 }
 
+int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
+                int (*take)(void *user, const struct corpus_block *block), void *user) {
+    int result = 0;
+    for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
+        struct front front;
+        struct corpus_block block = {.path = corpus->files[i].path, .line = 1};
+        block.bytes = front_read(&front, block.path, header_of(options), &block.length);
+        block.skip = front.skip < block.length ? front.skip : block.length;
+        result = block.bytes ? take(user, &block) : -1;
+        free(block.bytes);
+    }
+    return result;
+}
+
 /* ---- tokens ---- */
 
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block) {
     *cursor = (struct corpus_cursor){block->bytes + block->skip, block->bytes + block->length,
                                      block->line + count_newlines(block->bytes, block->skip)};
-}
-
-/* The end of the text is no separator, though strchr() finds it. */
-static int separates(char byte, const char *separators) {
-    return is_white(byte) || (*separators && byte && strchr(separators, byte));
 }
 
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length) {

@@ -1,12 +1,13 @@
 /* corpus: files and directories, plain or compressed, as blocks of bytes that end where a token ends.
  *
- *   paths -> files in order (a directory: its plain files by name, deeper ones too) -> .gz/.zst unpacked by their first
- *   bytes -> blocks of a few MiB, numbered -> tokens
+ *   paths -> files in order (a directory: its plain files by name, deeper ones too) -> unpacked where their first
+ *   bytes say so -> blocks of a few MiB, numbered -> tokens
  *
- * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in two;
- * it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
- * A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is kept, but for
- * a byte order mark at a file's front. LF ends a line; CR does in a file that has no LF.
+ * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in
+ * two; it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
+ * What is no text is refused when it is opened, by its first bytes (kind.h), and a token without an end where it is
+ * met. A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is
+ * kept, but for a byte order mark at a file's front. LF ends a line; CR does in a file that has no LF.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H
@@ -27,6 +28,7 @@ struct corpus_options {
     enum corpus_order order;
     enum corpus_header header; /* of pairs */
     uint64_t max_sentence; /* tokens of a sentence of text */
+    uint64_t max_word;     /* bytes; a longer word is a failure; 0: CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
     double min_rating;     /* of pairs; -infinity: all */
@@ -58,12 +60,21 @@ int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
 void corpus_rewind(struct corpus *corpus);
 
-/* Bytes that a block is filled to (a longer token makes it longer); what is read does not depend on it. */
+/* Bytes that a block is filled to (a longer token makes it longer, up to max_word); what is read does not depend on it.
+ */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
 /* What the files hold: with pairs, whose fields are read together, blocks end where lines end, and headers are left out.
  * Text until this is called. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
+
+/* Bytes of a word: as many are usual at most, and no option allows more than the second. */
+enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
+
+/* The first bytes of the first files, whole lines of them, one block a file, as corpus_next() would give them; `take`
+ * gives 0, or -1 after fail(). For a look at what stands there. */
+int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
+                int (*take)(void *user, const struct corpus_block *block), void *user);
 
 /* The path of a corpus that is one encoded id stream (idstream.h), or NULL. */
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"

@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "front.h"
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "pairs.h"
 #include "reader.h"
 
@@ -63,18 +65,53 @@ static int look_for_header(struct front *front, const struct piece *piece, enum 
 }
 
 static int look(struct front *front, struct piece *piece, const char *path, enum corpus_header header) {
-    if (fill(piece) || look_at_ends(front, piece)) return -1;
-    if (piece->length >= 3 && !memcmp(piece->bytes, "\xEF\xBB\xBF", 3)) front->skip = 3;
+    if (look_at_ends(front, piece)) return -1;
+    front->skip = text_mark(piece->bytes, piece->length);
     return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
 }
 
-int front_look(struct front *front, const char *path, enum corpus_header header) {
-    struct piece piece = {.bytes = mem_alloc(FRONT_BYTES, 1, "the front of a file")};
+/* The first bytes of a file. The caller releases in any case. */
+static int piece_open(struct piece *piece, const char *path) {
+    *piece = (struct piece){.reader.fd = -1, .bytes = mem_alloc(FRONT_BYTES, 1, "the front of a file")};
+    return !piece->bytes || reader_open(&piece->reader, path, NULL) || fill(piece) ? -1 : 0;
+}
+
+static void piece_close(struct piece *piece) {
+    reader_close(&piece->reader);
+    free(piece->bytes);
+}
+
+int front_check(const char *path) {
+    struct piece piece;
+    int result = piece_open(&piece, path);
+    if (!result) result = kind_check(path, piece.bytes, piece.length, piece.reader.packing != NULL);
+    piece_close(&piece);
+    return result;
+}
+
+/* The bytes up to the end of the last whole line. At the end of a file the last line is whole without a line end, too. */
+static uint64_t whole_lines(const struct piece *piece) {
+    const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
+    return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;
+}
+
+char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length) {
+    struct piece piece;
+    char *bytes = NULL;
     *front = (struct front){0};
-    int result = -1;
-    if (!piece.bytes) return -1;
-    if (!reader_open(&piece.reader, path, NULL)) result = look(front, &piece, path, header);
-    reader_close(&piece.reader);
-    free(piece.bytes);
+    if (!piece_open(&piece, path) && !look(front, &piece, path, header)) {
+        *length = whole_lines(&piece);
+        bytes = piece.bytes;
+        piece.bytes = NULL;
+    }
+    piece_close(&piece);
+    return bytes;
+}
+
+int front_look(struct front *front, const char *path, enum corpus_header header) {
+    struct piece piece;
+    *front = (struct front){0};
+    int result = piece_open(&piece, path) || look(front, &piece, path, header) ? -1 : 0;
+    piece_close(&piece);
     return result;
 }

@@ -2,13 +2,15 @@
 #ifndef SPTX_FRONT_H
 #define SPTX_FRONT_H
 
+#include "kind.h"
+
 #include <stdint.h>
 
 /* corpus.header: whether the first line of a file of pairs names its columns. */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 
 /* Bytes that are looked at: more than a header and the line after it have in any file. */
-enum { FRONT_BYTES = 64 << 10 };
+enum { FRONT_BYTES = KIND_BYTES };
 
 struct front {
     uint64_t skip; /* bytes before the data: a byte order mark of UTF-8, a header */
@@ -16,7 +18,14 @@ struct front {
     char header[64]; /* what is left out, as it begins; "" where nothing is */
 };
 
+/* -1 after fail() where the file holds no text (kind.h) or cannot be unpacked, otherwise 0. */
+int front_check(const char *path);
+
 /* 0, or -1 after fail(). Headers are those of pairs; other formats have none (HEADER_NO). */
 int front_look(struct front *front, const char *path, enum corpus_header header);
+
+/* Does the same and returns the bytes that it looked at: at most FRONT_BYTES, up to the end of the last whole line. Where CR ends
+ * the lines, LF stands there instead. The caller frees them. NULL after fail(). */
+char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length);
 
 #endif

@@ -59,7 +59,7 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
     struct fields fields;
     for (;;) {
         uint64_t line = cursor->line;
-        double rating;
+        double rating = NAN;
         if (!read_fields(cursor, &fields)) return 0;
         if (fields.hole)
             return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", block->path, line);
@@ -74,7 +74,7 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
                         text_shown(fields.length[2]), fields.word[2],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
         if (fields.count > 2 && rating < min_rating) continue;
-        *pair = (struct pair_line){fields.word[0], fields.word[1], fields.length[0], fields.length[1], line};
+        *pair = (struct pair_line){fields.word[0], fields.word[1], fields.length[0], fields.length[1], line, rating};
         return 1;
     }
 }

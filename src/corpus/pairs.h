@@ -8,6 +8,7 @@ struct pair_line {
     const char *list, *item; /* in the block */
     uint64_t list_length, item_length;
     uint64_t line;
+    double rating; /* NaN where the line has none */
 };
 
 /* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail().

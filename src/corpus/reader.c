@@ -12,76 +12,98 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUT_BYTES = 256 << 10 }; /* packed bytes read at a time */
+enum {
+    INPUT_BYTES = 256 << 10, /* packed bytes read at a time */
+    MAGIC_BYTES = 10,
+    PIECE_MOST = 1 << 30 /* bytes made at once */
+};
 
-void reader_close(struct reader *reader) {
-    if (reader->fd < 0) return;
-    if (reader->packing == PACKING_GZIP) inflateEnd(&reader->gzip);
-    ZSTD_freeDStream(reader->zstd);
-    free(reader->input);
-    close(reader->fd);
-    *reader = (struct reader){.fd = -1};
+/* The memory that a packed file may ask for is bounded: a few bytes of it can ask for any. */
+enum { WINDOW_LOG_MOST = sizeof(size_t) == 8 ? 31 : 30 };
+static const uint64_t xz_memory_most = (uint64_t)5
+                                       << (WINDOW_LOG_MOST - 2); /* a dictionary of 2 GiB, and what goes with it */
+
+/* How a file is unpacked. `some` takes from input[at..end) and returns the bytes made, or -1 after fail(). */
+struct packing {
+    const char *name;
+    int (*is)(const unsigned char magic[MAGIC_BYTES]);
+    int (*begin)(struct reader *reader); /* -1: there is not enough memory, or it has said why not */
+    int64_t (*some)(struct reader *reader, char *out, uint64_t capacity);
+    void (*end)(struct reader *reader);
+};
+
+static int refuse(const struct reader *reader, const char *why) {
+    return fail("'%s' is no whole %s file: %s", reader->path, reader->packing->name, why);
 }
 
-static enum packing packing_of(const unsigned char magic[4]) {
-    static const unsigned char gzip[] = {0x1F, 0x8B, 0x08}, zstd[] = {0x28, 0xB5, 0x2F, 0xFD},
-                               skippable[] = {0x2A, 0x4D, 0x18};
-    if (!memcmp(magic, gzip, sizeof gzip)) return PACKING_GZIP;
-    if (!memcmp(magic, zstd, sizeof zstd)) return PACKING_ZSTD;
-    /* a zstd file may begin with a frame that is to be skipped (pzstd writes one) */
-    return (magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, skippable, sizeof skippable) ? PACKING_ZSTD : PACKING_NONE;
-}
-
-int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done) {
-    unsigned char magic[4] = {0};
-    *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY)};
-    if (reader->fd < 0) return -1;
-    posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return fail_system("read", path);
-    enum packing packing = packing_of(magic);
-    if (packing == PACKING_NONE) return 0;
-    reader->input = mem_alloc(INPUT_BYTES, 1, "unpacking");
-    if (!reader->input) return -1;
-    reader->between = 1;
-    if (packing == PACKING_GZIP && inflateInit2(&reader->gzip, 15 + 16) != Z_OK)
-        return fail("not enough memory to unpack '%s'", path);
-    reader->packing = packing;
-    if (packing == PACKING_GZIP) return 0;
-    reader->zstd = ZSTD_createDStream();
-    if (!reader->zstd ||
-        ZSTD_isError(ZSTD_DCtx_setParameter(reader->zstd, ZSTD_d_windowLogMax, sizeof(size_t) == 8 ? 31 : 30)))
-        return fail("not enough memory to unpack '%s'", path);
-    return 0;
-}
-
-/* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
-static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
-    ssize_t n;
-    do n = read(reader->fd, out, capacity > (1 << 30) ? 1 << 30 : capacity);
-    while (n < 0 && errno == EINTR);
-    if (n < 0) return fail_system("read", reader->path);
-    if (reader->done) atomic_fetch_add_explicit(reader->done, (uint64_t)n, memory_order_relaxed);
-    return n;
-}
-
-/* One step of unpacking: takes from input[at..end), returns the bytes made. */
-static int64_t inflate_some(struct reader *reader, char *out, uint64_t capacity) {
-    z_stream *gzip = &reader->gzip;
-    /* A member may be padded with zeros to a whole tape block, and another one may follow. */
+/* Returns 1 if all input is unpacked. Zeros between two members are passed over: a member may be padded to a whole tape
+ * block. */
+static int is_used_up(struct reader *reader) {
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
-    if (reader->at == reader->end) return 0;
+    return reader->at == reader->end;
+}
+
+static int refuse_memory(const struct reader *reader) {
+    return fail("not enough memory to unpack '%s'", reader->path);
+}
+
+/* For the next member of the file. */
+static int begin_again(struct reader *reader) {
+    reader->packing->end(reader);
+    return reader->packing->begin(reader) ? refuse_memory(reader) : 0;
+}
+
+static unsigned piece(uint64_t bytes) {
+    return bytes > PIECE_MOST ? PIECE_MOST : (unsigned)bytes;
+}
+
+/* ---- gzip ---- */
+
+static int is_gzip(const unsigned char magic[MAGIC_BYTES]) {
+    return !memcmp(magic, "\x1F\x8B\x08", 3);
+}
+
+static int begin_gzip(struct reader *reader) {
+    return inflateInit2(&reader->gzip, 15 + 16) == Z_OK ? 0 : -1;
+}
+
+static void end_gzip(struct reader *reader) {
+    inflateEnd(&reader->gzip);
+}
+
+static int64_t gunzip_some(struct reader *reader, char *out, uint64_t capacity) {
+    z_stream *gzip = &reader->gzip;
+    if (is_used_up(reader)) return 0;
     if (reader->between) inflateReset(gzip);
-    reader->between = 0;
     gzip->next_in = (unsigned char *)reader->input + reader->at;
     gzip->avail_in = (unsigned)(reader->end - reader->at);
     gzip->next_out = (unsigned char *)out;
-    gzip->avail_out = capacity > (1 << 30) ? 1 << 30 : (unsigned)capacity;
+    gzip->avail_out = piece(capacity);
     int result = inflate(gzip, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        return fail("'%s' is no whole gzip file: %s", reader->path, gzip->msg ? gzip->msg : zError(result));
+        return refuse(reader, gzip->msg ? gzip->msg : zError(result));
     reader->at = reader->end - gzip->avail_in;
     reader->between = result == Z_STREAM_END;
     return (char *)gzip->next_out - out;
+}
+
+/* ---- zstd ---- */
+
+/* A file may begin with a frame that is to be skipped (pzstd writes one). */
+static int is_zstd(const unsigned char magic[MAGIC_BYTES]) {
+    return !memcmp(magic, "\x28\xB5\x2F\xFD", 4) ||
+           ((magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, "\x2A\x4D\x18", 3));
+}
+
+static int begin_zstd(struct reader *reader) {
+    reader->zstd = ZSTD_createDStream();
+    return !reader->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(reader->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MOST))
+               ? -1
+               : 0;
+}
+
+static void end_zstd(struct reader *reader) {
+    ZSTD_freeDStream(reader->zstd);
 }
 
 static int64_t unzstd_some(struct reader *reader, char *out, uint64_t capacity) {
@@ -89,18 +111,139 @@ static int64_t unzstd_some(struct reader *reader, char *out, uint64_t capacity) 
     ZSTD_outBuffer made = {out, capacity, 0};
     if (reader->between && in.pos == in.size) return 0;
     size_t left = ZSTD_decompressStream(reader->zstd, &made, &in);
-    if (ZSTD_isError(left)) return fail("'%s' is no whole zstd file: %s", reader->path, ZSTD_getErrorName(left));
+    if (ZSTD_isError(left)) return refuse(reader, ZSTD_getErrorName(left));
     reader->at = in.pos;
     reader->between = left == 0;
     return (int64_t)made.pos;
 }
 
+/* ---- xz ---- */
+
+static int is_xz(const unsigned char magic[MAGIC_BYTES]) {
+    return !memcmp(magic,
+                   "\xFD"
+                   "7zXZ\0",
+                   6);
+}
+
+static int begin_xz(struct reader *reader) {
+    reader->xz = (lzma_stream)LZMA_STREAM_INIT;
+    return lzma_stream_decoder(&reader->xz, xz_memory_most, 0) == LZMA_OK ? 0 : -1;
+}
+
+static void end_xz(struct reader *reader) {
+    lzma_end(&reader->xz);
+}
+
+static const char *xz_error(lzma_ret result) {
+    return result == LZMA_MEMLIMIT_ERROR  ? "it asks for more memory than any xz file of a corpus needs"
+           : result == LZMA_OPTIONS_ERROR ? "it is packed in a way that this liblzma does not know"
+                                          : "its data is damaged";
+}
+
+static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
+    lzma_stream *xz = &reader->xz;
+    if (is_used_up(reader)) return 0;
+    if (reader->between && begin_again(reader)) return -1;
+    xz->next_in = (uint8_t *)reader->input + reader->at;
+    xz->avail_in = reader->end - reader->at;
+    xz->next_out = (uint8_t *)out;
+    xz->avail_out = piece(capacity);
+    lzma_ret result = lzma_code(xz, LZMA_RUN);
+    if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR)
+        return result == LZMA_MEM_ERROR ? refuse_memory(reader) : refuse(reader, xz_error(result));
+    reader->at = reader->end - xz->avail_in;
+    reader->between = result == LZMA_STREAM_END;
+    return (char *)xz->next_out - out;
+}
+
+/* ---- bzip2 ---- */
+
+/* "BZh", the size of blocks, then a block's magic number or, where nothing is packed, that of the end. */
+static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
+    return !memcmp(magic, "BZh", 3) && magic[3] >= '1' && magic[3] <= '9' &&
+           (!memcmp(magic + 4, "\x31\x41\x59\x26\x53\x59", 6) || !memcmp(magic + 4, "\x17\x72\x45\x38\x50\x90", 6));
+}
+
+static int begin_bzip2(struct reader *reader) {
+    const struct bzip2 *library = bzip2_library();
+    reader->bzip2 = (bz_stream){.bzalloc = NULL};
+    if (library) return library->init(&reader->bzip2, 0, 0) == BZ_OK ? 0 : -1;
+    return fail(
+        "'%s' is packed by bzip2, and its library, libbz2, is not here: install it, or unpack the file first (bunzip2)",
+        reader->path);
+}
+
+static void end_bzip2(struct reader *reader) {
+    if (bzip2_library()) bzip2_library()->end(&reader->bzip2);
+}
+
+static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity) {
+    bz_stream *bzip2 = &reader->bzip2;
+    if (is_used_up(reader)) return 0;
+    if (reader->between && begin_again(reader)) return -1;
+    bzip2->next_in = reader->input + reader->at;
+    bzip2->avail_in = (unsigned)(reader->end - reader->at);
+    bzip2->next_out = out;
+    bzip2->avail_out = piece(capacity);
+    int result = bzip2_library()->decompress(bzip2);
+    if (result != BZ_OK && result != BZ_STREAM_END)
+        return result == BZ_MEM_ERROR ? refuse_memory(reader) : refuse(reader, "its data is damaged");
+    reader->at = reader->end - bzip2->avail_in;
+    reader->between = result == BZ_STREAM_END;
+    return bzip2->next_out - out;
+}
+
+/* ---- all ---- */
+
+static const struct packing packings[] = {{"gzip", is_gzip, begin_gzip, gunzip_some, end_gzip},
+                                          {"zstd", is_zstd, begin_zstd, unzstd_some, end_zstd},
+                                          {"xz", is_xz, begin_xz, unxz_some, end_xz},
+                                          {"bzip2", is_bzip2, begin_bzip2, bunzip2_some, end_bzip2}};
+
+static const struct packing *packing_of(const unsigned char magic[MAGIC_BYTES]) {
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
+        if (packings[i].is(magic)) return &packings[i];
+    return NULL;
+}
+
+void reader_close(struct reader *reader) {
+    if (reader->fd < 0) return;
+    if (reader->packing) reader->packing->end(reader);
+    free(reader->input);
+    close(reader->fd);
+    *reader = (struct reader){.fd = -1};
+}
+
+int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done) {
+    unsigned char magic[MAGIC_BYTES] = {0};
+    *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY)};
+    if (reader->fd < 0) return -1;
+    posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return fail_system("read", path);
+    const struct packing *packing = packing_of(magic);
+    if (!packing) return 0;
+    reader->input = mem_alloc(INPUT_BYTES, 1, "unpacking");
+    if (!reader->input) return -1;
+    reader->packing = packing;
+    return packing->begin(reader) ? refuse_memory(reader) : 0;
+}
+
+/* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
+static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
+    ssize_t n;
+    do n = read(reader->fd, out, piece(capacity));
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return fail_system("read", reader->path);
+    if (reader->done) atomic_fetch_add_explicit(reader->done, (uint64_t)n, memory_order_relaxed);
+    return n;
+}
+
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity) {
-    if (reader->packing == PACKING_NONE) return read_raw(reader, out, capacity);
+    if (!reader->packing) return read_raw(reader, out, capacity);
     for (;;) {
         /* What the unpacker still holds comes first: its input may be used up before its output is. */
-        int64_t made =
-            reader->packing == PACKING_GZIP ? inflate_some(reader, out, capacity) : unzstd_some(reader, out, capacity);
+        int64_t made = reader->packing->some(reader, out, capacity);
         if (made) return made;
         if (reader->at < reader->end) continue;
         int64_t n = read_raw(reader, reader->input, INPUT_BYTES);

@@ -1,24 +1,30 @@
-/* reader: the bytes of one file, unpacked where its first bytes say that it is packed (gzip, zstd); its name decides
- * nothing. */
+/* reader: the bytes of one file, unpacked where its first bytes say that it is packed (gzip, zstd, xz, bzip2); its name
+ * decides nothing.
+ */
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 
+#include "bzip2.h"
+
+#include <lzma.h>
 #include <stdint.h>
 #include <zlib.h>
 #include <zstd.h>
-
-enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
 struct reader {
     const char *path;       /* the caller's */
     _Atomic uint64_t *done; /* the caller's: bytes of the file itself are added to it; or NULL */
     int fd;                 /* -1: closed */
-    enum packing packing;
-    z_stream gzip;
-    ZSTD_DStream *zstd;
+    const struct packing *packing; /* NULL: the file is not packed */
+    union {
+        z_stream gzip;
+        ZSTD_DStream *zstd;
+        lzma_stream xz;
+        bz_stream bzip2;
+    };
     char *input;      /* packed bytes; packed files only */
     uint64_t at, end; /* of the input not unpacked yet */
-    int between;      /* 1: a member or frame has ended and no other begun */
+    int between;      /* 1: a member, frame or stream has ended and no other begun */
 };
 
 /* 0, or -1 after fail(); the caller closes in any case. */

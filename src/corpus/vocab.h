@@ -35,6 +35,8 @@ struct vocab {
  * reaches min_count and which count the most frequent word has). */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
+/* Reads a file that the user names: a byte order mark at its front is no part of the first word. */
+int vocab_read_given(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
 uint64_t vocab_bytes(const struct vocab *vocab); /* that it holds */

@@ -55,49 +55,87 @@ static int is_list(const struct vocab *vocab, uint64_t id) {
     return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
 }
 
+/* The lines of a vocabulary's file, after a mark at its front. */
+struct lines {
+    const char *path, *at, *end;
+    uint64_t number; /* of the line that comes next, from 1 */
+};
+
+/* A longer line is none of a vocabulary: its end is not looked for. */
+enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
+
+/* The next line without its LF: 1; 0 at the end, -1 after fail(). */
+static int next_line(struct lines *lines, const char **text, uint64_t *length) {
+    uint64_t left = (uint64_t)(lines->end - lines->at), looked = left < LINE_MOST ? left : LINE_MOST;
+    const char *newline = left ? memchr(lines->at, '\n', looked) : NULL;
+    if (!left) return 0;
+    if (!newline && looked < left)
+        return fail("vocabulary '%s' line %" PRIu64 " has more than %d bytes; wanted word TAB count", lines->path,
+                    lines->number, LINE_MOST);
+    *text = lines->at;
+    *length = (uint64_t)((newline ? newline : lines->end) - lines->at);
+    lines->at = newline ? newline + 1 : lines->end;
+    lines->number++;
+    return 1;
+}
+
 /* The words of all lines; there is memory for them. */
-static int take_lines(struct vocab *vocab, const char *path, const struct file_map *map) {
-    const char *at = map->data, *end = at + map->size;
-    for (uint64_t id = 0; at < end; id++) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
+static int take_lines(struct vocab *vocab, struct lines lines) {
+    const char *text = "";
+    uint64_t length = 0;
+    int more;
+    while ((more = next_line(&lines, &text, &length)) > 0) {
         struct line line = {0};
-        if (read_line(&line, path, id + 1, at, (uint64_t)((newline ? newline : end) - at))) return -1;
+        if (read_line(&line, lines.path, lines.number - 1, text, length)) return -1;
         vocab_append(vocab, line.word, line.length, line.count);
         if (__builtin_add_overflow(vocab->tokens, line.count, &vocab->tokens))
-            return fail("vocabulary '%s' line %" PRIu64 ": the counts add up to more than 2^64", path, id + 1);
-        at = newline ? newline + 1 : end;
+            return fail("vocabulary '%s' line %" PRIu64 ": the counts add up to more than 2^64", lines.path,
+                        lines.number - 1);
     }
     vocab->kept = vocab->tokens;
     vocab->distinct = vocab->size;
     while (vocab->lists < vocab->size && is_list(vocab, vocab->size - 1 - vocab->lists)) vocab->lists++;
-    return 0;
+    return more;
 }
 
-static uint64_t count_lines(const struct file_map *map) {
-    uint64_t lines = 0;
-    for (const char *at = map->data, *end = at + map->size; at < end; lines++) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        at = newline ? newline + 1 : end;
-    }
-    return lines;
+/* The first line tells whether it is worth counting them. */
+static int count_lines(struct lines lines, uint64_t *count) {
+    const char *text = "";
+    uint64_t length = 0;
+    int more;
+    for (*count = 0; (more = next_line(&lines, &text, &length)) > 0; ++*count)
+        if (!*count && read_line(&(struct line){0}, lines.path, 1, text, length)) return -1;
+    if (more < 0) return -1;
+    if (!*count) return fail("vocabulary '%s' is empty; wanted lines of word TAB count", lines.path);
+    if (*count <= WORDS_MOST) return 0;
+    return fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", lines.path, *count,
+                WORDS_MOST);
 }
 
-int vocab_read(struct vocab *vocab, const char *path) {
+static int read_file(struct vocab *vocab, const char *path, int may_be_marked) {
     struct file_map map;
-    int result = -1;
+    uint64_t count;
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
-    uint64_t lines = map.size ? count_lines(&map) : 0; /* an empty file has no place in memory to count from */
-    if (!lines)
-        fail("vocabulary '%s' is empty; wanted lines of word TAB count", path);
-    else if (lines > WORDS_MOST)
-        fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", path, lines, WORDS_MOST);
+    uint64_t mark = may_be_marked ? text_mark(map.data, map.size) : 0;
+    struct lines lines = {path, map.data, map.data, 1}; /* an empty file has no place in memory to count from */
+    if (map.size) lines = (struct lines){path, map.data + mark, map.data + map.size, 1};
     /* A word and its NUL take no more bytes than its line, but for a last one without a newline. */
-    else if (!vocab_reserve(vocab, lines, map.size + 1) && !take_lines(vocab, path, &map))
-        result = vocab_index(vocab, path);
+    int result = count_lines(lines, &count) || vocab_reserve(vocab, count, map.size + 1) || take_lines(vocab, lines) ||
+                         vocab_index(vocab, path)
+                     ? -1
+                     : 0;
     file_map_close(&map);
     if (result) vocab_release(vocab);
     return result;
+}
+
+int vocab_read(struct vocab *vocab, const char *path) {
+    return read_file(vocab, path, 0);
+}
+
+int vocab_read_given(struct vocab *vocab, const char *path) {
+    return read_file(vocab, path, 1);
 }
 
 /* ---- writing ---- */

@@ -12,24 +12,48 @@ const char *sptx_version(void) {
     return SPTX_VERSION;
 }
 
+/* The pool's workers have the mode of floating point in which they were begun, the default one: work comes out the same whoever
+ * does it. */
+static locale_t take_thread(fenv_t *mode) {
+    fegetenv(mode);
+    fesetenv(FE_DFL_ENV);
+    return numbers_enter();
+}
+
 void enter(struct sptx_context *context) {
+    fenv_t mode;
+    locale_t numbers = take_thread(&mode);
     if (!context->calls++) {
         context->before = report_use(context->report);
-        /* The pool's workers have the mode in which they were begun, which is this one: work comes out the same whoever does it. */
-        fegetenv(&context->mode);
-        fesetenv(FE_DFL_ENV);
+        context->numbers = numbers;
+        context->mode = mode;
     }
     report_clear();
 }
 
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
-    if (!--context->calls) {
-        report_use(context->before);
-        fesetenv(&context->mode);
-    }
+    if (!--context->calls) report_use(context->before);
+    step_out(context); /* of the function that calls within a call, too */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
+}
+
+void step_out(const struct sptx_context *context) {
+    numbers_leave(context->numbers);
+    fesetenv(&context->mode);
+}
+
+void step_in(void) {
+    fenv_t mode;
+    take_thread(&mode);
+}
+
+static void tell_warning(void *user, const char *text) {
+    const struct sptx_context *context = user;
+    step_out(context);
+    context->warning(context->user, text);
+    step_in();
 }
 
 int take_options(void *options, uint64_t size, const void *given) {
@@ -104,7 +128,9 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
     uint64_t size = 0; /* the warning function is needed before anything can be said */
     if (given) memcpy(&size, given, sizeof size);
     int hears = size >= sizeof options;
-    context->report = report_open(hears ? given->warning : NULL, hears ? given->user : NULL);
+    context->warning = hears ? given->warning : NULL;
+    context->user = hears ? given->user : NULL;
+    context->report = report_open(context->warning ? tell_warning : NULL, context);
     if (!context->report) {
         free(context);
         return SPTX_FAILED;

@@ -1,14 +1,15 @@
 /* handles: what the library's handles are, and how a call is begun and ended.
  *
  *   status = sptx_something(handle, ..)
- *     enter(context)       this thread speaks to the context's sink and computes in the default mode; the last call's
- *                          sentence is forgotten
+ *     enter(context)       this thread speaks to the context's sink, computes in the default mode and writes numbers with a
+ *                          point (base/numbers.h); the last call's sentence is forgotten
  *     ...                  everything below the library says fail() and returns -1, as in the program
  *     leave(context, result)   0 or -1 -> SPTX_OK, SPTX_FAILED or SPTX_USAGE by what was said
  */
 #ifndef SPTX_HANDLES_H
 #define SPTX_HANDLES_H
 
+#include "base/numbers.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "rows/table.h"
@@ -20,7 +21,10 @@
 
 struct sptx_context {
     struct report *report;    /* sentences of this context's calls */
-    struct report *before;    /* the sink of the thread that calls, while a call runs */
+    struct report *before;    /* while a call runs: the sink that its thread had */
+    locale_t numbers;         /* and how that thread writes numbers */
+    report_hear *warning;     /* the caller's, for warnings, and what it is called with; or NULL */
+    void *user;
     unsigned calls;           /* that run, one in the other: a progress callback may call, too */
     fenv_t mode;              /* of floating point, of the thread that calls; set while a call runs */
     _Atomic int stop;         /* 1: sptx_stop() has asked training to end */
@@ -60,6 +64,11 @@ int check_aligned(const void *at, unsigned bytes, const char *what);
 
 /* More than a call can have asked for: a number that has wrapped, or garbage. -1 after fail_usage(). */
 int check_count(uint64_t count, const char *what);
+
+/* Around a function of the caller's, which a call calls: it finds the caller's locale and mode of floating point, and gives the
+ * thread back to the call. */
+void step_out(const struct sptx_context *context);
+void step_in(void);
 
 /* Copies options of `given` bytes (the caller's struct may be of another version) over those at their defaults. -1 after
  * fail_usage() where the size is none. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct listener {
+    const struct sptx_context *context;
     sptx_progress_fn *progress;
     void *user;
 };
@@ -24,7 +25,9 @@ static int hear(void *user, const struct trainer_report *report) {
                                  .words_per_second = report->words_per_second,
                                  .pairs_per_second = report->pairs_per_second,
                                  .seconds = report->seconds};
+    step_out(listener->context);
     int stop = listener->progress(listener->user, &told);
+    step_in();
     report_clear(); /* what a call of the callback failed with is not why training ends */
     return stop;
 }
@@ -55,7 +58,7 @@ static int read_config(struct config *config, const struct sptx_context *context
 
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                             int resume, sptx_progress_fn *progress, void *user) {
-    struct listener listener = {progress, user};
+    struct listener listener = {context, progress, user};
     struct trainer_options options = {
         .resume = resume != 0, .keep_signals = 1, .hear = progress ? hear : NULL, .user = &listener};
     struct config config = {0};

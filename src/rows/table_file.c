@@ -12,6 +12,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "rounds.h"
 #include "shared_file.h"
 
@@ -198,12 +199,11 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
 static void name_fields(const struct npy *npy, char *out, size_t capacity) {
     size_t at = 0;
     out[0] = 0;
-    for (uint32_t i = 0; i < npy->fields && at < capacity; i++) {
+    for (uint32_t i = 0; i < npy->fields; i++) {
         const struct npy_field *field = &npy->field[i];
-        int n = field->kind == 'u' ? snprintf(out + at, capacity - at, "%s%s", i ? " " : "", field->name)
-                                   : snprintf(out + at, capacity - at, "%s%s[%" PRIu32 "]", i ? " " : "",
-                                              field->name[0] ? field->name : "(plain array)", field->columns);
-        at += n > 0 ? (size_t)n : 0;
+        const char *name = field->name[0] ? field->name : "(plain array)";
+        at = text_add(out, capacity, at, "%s%s", i ? " " : "", name);
+        if (field->kind != 'u') at = text_add(out, capacity, at, "[%" PRIu32 "]", field->columns);
     }
 }
 

@@ -1,8 +1,10 @@
 #include "vectors_file.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "corpus/kind.h"
 #include "corpus/vocab.h"
 
 #include <inttypes.h>
@@ -75,16 +77,10 @@ static int is_text(const struct cursor *cursor) {
     return 1;
 }
 
-static int begins(const struct cursor *cursor, const char *magic) {
-    size_t length = strlen(magic);
-    return (size_t)(cursor->end - cursor->at) >= length && !memcmp(cursor->at, magic, length);
-}
-
 static int begin(struct vectors_file *file, struct cursor *cursor) {
     uint64_t dim = 0, fields;
     if (cursor->at == cursor->end) return fail("'%s' is empty; wanted words with their vectors", file->path);
-    if (begins(cursor, "\x1f\x8b") || begins(cursor, "\x28\xb5\x2f\xfd")) /* gzip, zstd */
-        return fail("'%s' is compressed: unpack it first", file->path);
+    if (kind_check_format(file->path, cursor->at, (uint64_t)(cursor->end - cursor->at), 0)) return -1;
     if (take_header(cursor, &file->rows, &dim)) {
         file->format = is_text(cursor) ? VECTORS_TEXT : VECTORS_BINARY;
         if (!file->rows) dim = 0;
@@ -175,7 +171,10 @@ static int index_words(struct vectors_file *file) {
 
 static int read_rows(struct vectors_file *file) {
     uint64_t bytes;
-    struct cursor cursor = {file->map.data, file->map.data, file->map.data + file->map.size};
+    const char *data = file->map.data;
+    struct cursor cursor = {data, data, data};
+    if (data)
+        cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file has no place */
     if (begin(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
@@ -191,7 +190,7 @@ static int read_npy(struct vectors_file *file, const char *vocabulary) {
     if (npy_open(&file->npy, file->path)) return -1;
     const struct npy_field *weights = npy_find(&file->npy, "weights");
     if (!weights || weights->kind != 'f') return fail("'%s' has no matrix and no field 'weights' of float32", file->path);
-    if (vocab_read(&vocab, vocabulary)) return -1;
+    if (vocab_read_given(&vocab, vocabulary)) return -1;
     file->rows = file->npy.rows;
     file->dim = weights->columns;
     file->words = vocab.words;
@@ -247,8 +246,8 @@ static int take_number(const char **at, const char *end, float *value) {
     while (*at + n < end && !is_blank((*at)[n]) && n + 1 < sizeof text) text[n] = (*at)[n], n++;
     text[n] = 0;
     *at += n;
-    *value = strtof(text, &stop);
-    return n && !*stop && n + 1 < sizeof text;
+    *value = numbers_read_float(text, &stop);
+    return n && stop == text + n && n + 1 < sizeof text; /* a NUL within ends what is read, and not the number */
 }
 
 static int read_text(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {

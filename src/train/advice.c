@@ -18,11 +18,11 @@ static void say(const struct planning *p, uint64_t needed, const char *what, uin
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
     char need[TEXT_BYTES], have[TEXT_BYTES], *advice = p->plan->advice;
     size_t capacity = sizeof p->plan->advice;
-    int n = snprintf(advice, capacity, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
-                     text_of_bytes(have, available));
+    size_t n = text_add(advice, capacity, 0, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
+                        text_of_bytes(have, available));
     va_list args;
     va_start(args, format);
-    vsnprintf(advice + n, capacity - (size_t)n, format, args);
+    vsnprintf(advice + n, capacity - n, format, args);
     va_end(args);
 }
 

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "checkpoints.h"
 #include "replacement.h"
 
@@ -221,8 +222,8 @@ static int put_in_place(char *const paths[], uint64_t step) {
 
 static int point_latest(const char *run, const char *name) {
     char line[CHECKPOINT_NAME + 1], *path = file_join(run, "latest");
-    int n = snprintf(line, sizeof line, "%s\n", name);
-    int result = path ? file_replace(path, line, (uint64_t)n) : -1;
+    size_t n = text_add(line, sizeof line, 0, "%s\n", name);
+    int result = path ? file_replace(path, line, n) : -1;
     free(path);
     return result;
 }

@@ -12,6 +12,7 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .order = config->corpus_order,
                                    .header = config->corpus_header,
                                    .max_sentence = config->corpus_max_sentence,
+                                   .max_word = config->corpus_max_word,
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,
                                    .min_rating = min_rating,

@@ -124,12 +124,8 @@ void config_describe(const struct config_key *key, char *out, size_t capacity) {
     case TYPE_CHOICE: {
         const struct config_choices *c = config_choices(key);
         size_t used = 0;
-        for (int i = 0; i < c->count && used < capacity; i++)
-            used += (size_t)snprintf(out + used, capacity - used, "%s%s",
-                                     i == 0             ? ""
-                                     : i + 1 < c->count ? ", "
-                                                        : " or ",
-                                     c->name[i]);
+        for (int i = 0; i < c->count; i++)
+            used = text_add(out, capacity, used, "%s%s", i == 0 ? "" : i + 1 < c->count ? ", " : " or ", c->name[i]);
         break;
     }
     }

@@ -44,7 +44,7 @@ static int take_file_name(struct config *config, const char *path) {
 
 /* "data/books.csv.gz" -> "books". */
 int config_take_corpus_name(struct config *config) {
-    static const char *const endings[] = {".gz", ".zst", ".txt", ".csv", ".tsv", ".ids", NULL};
+    static const char *const endings[] = {".gz", ".zst", ".xz", ".bz2", ".txt", ".csv", ".tsv", ".ids", NULL};
     char **paths;
     int64_t count = config_paths("corpus.path", config->corpus_path, &paths);
     int result = count < 0 ? -1 : 0;

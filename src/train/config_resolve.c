@@ -4,6 +4,7 @@
 #include "kernels/backend.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "rows/rules.h"
 
 #include <inttypes.h>
@@ -112,6 +113,10 @@ static int resolve_run(struct config *c) {
 /* What the corpus is, beside what examples are made of it. */
 static int check_format(const struct config *c) {
     const char *format = config_choice_name("corpus", "format", c->corpus_format);
+    char given[TEXT_BYTES], most[TEXT_BYTES];
+    if (c->corpus_max_word < 1 || c->corpus_max_word > CORPUS_WORD_MOST)
+        return fail("corpus.max_word = %s is not between 1 B and %s", text_of_bytes(given, c->corpus_max_word),
+                    text_of_bytes(most, CORPUS_WORD_MOST));
     if (strcmp(c->corpus_min_rating, "none") && c->corpus_format != FORMAT_PAIRS)
         return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
                     c->corpus_min_rating, format);

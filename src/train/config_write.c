@@ -2,6 +2,7 @@
 #include "config_keys.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/report.h"
 
 #include <inttypes.h>
@@ -51,7 +52,7 @@ static int put_wrapped(struct writing *writing, const char *indent, size_t width
 static void format_real(double value, char *out, size_t capacity) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, capacity, "%.*g", digits, value);
-        if (strtod(out, NULL) == value) return;
+        if (numbers_read(out, NULL) == value) return;
     }
 }
 
@@ -162,7 +163,8 @@ void config_print_help(void) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache",
+                                         "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;

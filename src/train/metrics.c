@@ -1,6 +1,7 @@
 #include "metrics.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -149,10 +150,10 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* ---- reports ---- */
 
 /* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries again. */
-static void append(struct metrics *metrics, const char *line, int length) {
+static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
-    if (!file_append(metrics->path, line, (uint64_t)length) || failed_before) return;
+    if ((!line->failed && !file_append(metrics->path, line->bytes, line->used)) || failed_before) return;
     if (!metrics->lost++) {
         snprintf(metrics->lost_because, sizeof metrics->lost_because, "%s", report_sentence());
         warn("%s; the run goes on without this line of its metrics", metrics->lost_because);
@@ -166,32 +167,53 @@ int metrics_complete(const struct metrics *metrics) {
                 metrics->lost == 1 ? "" : "s", metrics->lost_because);
 }
 
-/* A line of metrics.jsonl; `rates` are further keys, or "". */
-static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const char *rates) {
-    char line[512];
-    int n = snprintf(
-        line, sizeof line,
-        "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": %.6f, \"loss\": %.6g, "
-        "\"loss_pair\": %.6g, \"loss_term\": %.6g, \"loss_untrained\": %.6g, \"lr\": %.6g%s, \"seconds\": %.3f}\n",
-        at->state->step, at->state->epoch, at->done, loss->example, loss->pair, loss->term, untrained_loss(metrics, loss),
-        at->lr, rates, at->seconds);
-    append(metrics, line, n);
+static void add_count(struct json *line, const char *name, uint64_t count) {
+    json_print(line, ", \"%s\": %" PRIu64, name, count);
+}
+
+static void add_number(struct json *line, const char *name, double value) {
+    json_print(line, ", \"%s\": ", name);
+    json_number(line, value);
+}
+
+/* Every line of metrics.jsonl begins with these. A run that is resumed finds its lines by them (is_past). */
+static void begin_line(struct json *line, const struct standing *at) {
+    json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
+    json_decimals(line, at->done, 6);
+}
+
+/* A line with its loss; `rates` are further keys, or empty. */
+static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss,
+                       const struct json *rates) {
+    struct json line = {.used = 0};
+    begin_line(&line, at);
+    add_number(&line, "loss", loss->example);
+    add_number(&line, "loss_pair", loss->pair);
+    add_number(&line, "loss_term", loss->term);
+    add_number(&line, "loss_untrained", untrained_loss(metrics, loss));
+    add_number(&line, "lr", at->lr);
+    json_print(&line, "%s, \"seconds\": ", rates->used ? rates->bytes : "");
+    json_decimals(&line, at->seconds, 3);
+    json_print(&line, "}\n");
+    append(metrics, &line);
+    json_release(&line);
 }
 
 static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
     char line[256], words[TEXT_BYTES], pairs[TEXT_BYTES], eta[TEXT_BYTES], moved[TEXT_BYTES];
-    char held_out[64] = "";
+    size_t n = 0, most = sizeof line;
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);
-    if (metrics->held_out_times) snprintf(held_out, sizeof held_out, ", held out %.4f", metrics->held_out.pair);
-    int n = snprintf(line, sizeof line, "%5.1f%%  loss %.4f (%.4f a pair%s)  lr %.3g", 100 * at->done,
-                     metrics->last.example, metrics->last.pair, held_out, at->lr);
-    if (words_rate > 0) n += snprintf(line + n, sizeof line - (size_t)n, "  %s words/s", words);
-    n += snprintf(line + n, sizeof line - (size_t)n, "  %s pairs/s", pairs);
+    n = text_add(line, most, n, "%5.1f%%  loss %.4f (%.4f a pair", 100 * at->done, metrics->last.example,
+                 metrics->last.pair);
+    if (metrics->held_out_times) n = text_add(line, most, n, ", held out %.4f", metrics->held_out.pair);
+    n = text_add(line, most, n, ")  lr %.3g", at->lr);
+    if (words_rate > 0) n = text_add(line, most, n, "  %s words/s", words);
+    n = text_add(line, most, n, "  %s pairs/s", pairs);
     if (metrics->tally.link_bytes)
-        n += snprintf(line + n, sizeof line - (size_t)n, "  %s moved", text_of_bytes(moved, metrics->tally.link_bytes));
-    snprintf(line + n, sizeof line - (size_t)n, "  ETA %s", eta);
+        n = text_add(line, most, n, "  %s moved", text_of_bytes(moved, metrics->tally.link_bytes));
+    text_add(line, most, n, "  ETA %s", eta);
     report_live(line);
 }
 
@@ -203,7 +225,7 @@ void metrics_untrained(struct metrics *metrics, const struct step_result *r, con
     if (begins_at_ln2(metrics->config))
         snprintf(terms, sizeof terms, "; %.1f terms of ln 2 are %.4f", untrained / ln2, untrained);
     note("untrained  loss %.4f (%.4f a pair, %.4f a term)%s", first->example, first->pair, first->term, terms);
-    write_line(metrics, at, first, "");
+    write_line(metrics, at, first, &(struct json){.used = 0});
 }
 
 int metrics_due(const struct metrics *metrics) {
@@ -213,7 +235,7 @@ int metrics_due(const struct metrics *metrics) {
 void metrics_report(struct metrics *metrics, const struct standing *at) {
     struct tally *tally = &metrics->tally;
     double passed = progress_now() - tally->began;
-    char rates[256];
+    struct json rates = {.used = 0};
     if (!tally->loss_examples || !(passed > 0)) return;
     double words_rate = (double)tally->words / passed, pairs_rate = (double)tally->pairs / passed;
     metrics->words_per_second = words_rate;
@@ -222,25 +244,28 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics->last = loss_of(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);
     watch_plateau(metrics, at->done);
-    snprintf(rates, sizeof rates,
-             ", \"words\": %" PRIu64 ", \"pairs\": %" PRIu64 ", \"words_per_second\": %.6g, \"pairs_per_second\": "
-             "%.6g, \"link_bytes\": %" PRIu64,
-             at->state->words, at->state->pairs, words_rate, pairs_rate, tally->link_bytes);
-    write_line(metrics, at, &metrics->last, rates);
+    add_count(&rates, "words", at->state->words);
+    add_count(&rates, "pairs", at->state->pairs);
+    add_number(&rates, "words_per_second", words_rate);
+    add_number(&rates, "pairs_per_second", pairs_rate);
+    add_count(&rates, "link_bytes", tally->link_bytes);
+    write_line(metrics, at, &metrics->last, &rates);
+    json_release(&rates);
     metrics_start(metrics);
 }
 
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
     struct loss loss = loss_of(sum->loss, sum->examples, sum->pairs, sum->terms);
-    char line[256];
-    int n = snprintf(line, sizeof line,
-                     "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64
-                     ", \"done\": %.6f, \"held_out_loss\": %.6g, \"held_out_loss_pair\": %.6g, "
-                     "\"held_out_examples\": %" PRIu64 "}\n",
-                     at->state->step, at->state->epoch, at->done, loss.example, loss.pair, sum->examples);
+    struct json line = {.used = 0};
+    begin_line(&line, at);
+    add_number(&line, "held_out_loss", loss.example);
+    add_number(&line, "held_out_loss_pair", loss.pair);
+    add_count(&line, "held_out_examples", sum->examples);
+    json_print(&line, "}\n");
     note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
          loss.pair, sum->examples, at->state->epoch);
-    append(metrics, line, n);
+    append(metrics, &line);
+    json_release(&line);
     metrics->held_out = loss;
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
 }

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/processor.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -49,9 +50,9 @@ static char *file_of(const char *key, const char *ending) {
 /* ---- its text ---- */
 
 static uint64_t format(const char *key, const struct bench_limits *rates, char text[TEXT]) {
-    int n = snprintf(text, TEXT, "%s\nto %.6e\nfrom %.6e\nboth %.6e\ndevice %.6e\n", key, rates->to, rates->from, rates->both,
-                     rates->device);
-    return (uint64_t)(n + snprintf(text + n, TEXT - (size_t)n, "check %016" PRIx64 "\n", (uint64_t)XXH3_64bits(text, (size_t)n)));
+    size_t n = text_add(text, TEXT, 0, "%s\nto %.6e\nfrom %.6e\nboth %.6e\ndevice %.6e\n", key, rates->to, rates->from,
+                        rates->both, rates->device);
+    return text_add(text, TEXT, n, "check %016" PRIx64 "\n", (uint64_t)XXH3_64bits(text, n));
 }
 
 static int is_rate(double rate) {

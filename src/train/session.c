@@ -5,6 +5,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
+#include "corpus/ratings.h"
 #include "rates.h"
 #include "run_directory.h"
 #include "tables.h"
@@ -87,7 +88,9 @@ static int find_corpus(void *session) {
     const struct config *c = s->config;
     const struct corpus_options options = config_corpus(c);
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    if (open_corpus(s) || (directory == c->run_dir && run_directory_check(directory))) return -1;
+    if (open_corpus(s) || ratings_note(s->corpus, &options) ||
+        (directory == c->run_dir && run_directory_check(directory)))
+        return -1;
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
 }
 

@@ -1,11 +1,14 @@
 #include "state.h"
 
 #include "base/file.h"
+#include "base/numbers.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <ini.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,35 +38,38 @@ static const struct key {
     {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, OF_KNOWN},
     {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, OF_KNOWN},
 };
-enum { KEYS = sizeof keys / sizeof *keys };
+enum {
+    KEYS = sizeof keys / sizeof *keys,
+    STATE_MOST = 64 << 10 /* bytes of a file that is read; lines of later versions have room in it */
+};
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
 static const char last_key[] = "state_xxh64"; /* of all bytes before its line */
 
-static int print_value(char *out, size_t capacity, const struct key *key, const struct run_state *state) {
+static size_t add_value(char *out, size_t capacity, size_t at, const struct key *key, const struct run_state *state) {
     const void *value = (const char *)state + key->offset;
     switch (key->kind) {
     case HEXADECIMAL:
-        return snprintf(out, capacity, "%016" PRIx64, *(const uint64_t *)value);
+        return text_add(out, capacity, at, "%016" PRIx64, *(const uint64_t *)value);
     case TRUTH:
-        return snprintf(out, capacity, "%d", *(const int *)value != 0);
+        return text_add(out, capacity, at, "%d", *(const int *)value != 0);
     case SECONDS:
-        return snprintf(out, capacity, "%.17g", *(const double *)value);
+        return text_add(out, capacity, at, "%.17g", *(const double *)value);
     default:
-        return snprintf(out, capacity, "%" PRIu64, *(const uint64_t *)value);
+        return text_add(out, capacity, at, "%" PRIu64, *(const uint64_t *)value);
     }
 }
 
 int state_write(const char *directory, const struct run_state *state) {
     char text[2048], *path = file_join(directory, "state.ini"); /* 16 lines of at most 40 bytes, and a comment */
-    int n = snprintf(text, sizeof text, "%s\n[state]\n", first_line);
+    size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == OF_KNOWN && !state->known.bytes) continue;
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s = ", keys[i].name);
-        n += print_value(text + n, sizeof text - (size_t)n, &keys[i], state);
-        text[n++] = '\n';
+        n = text_add(text, sizeof text, n, "%s = ", keys[i].name);
+        n = add_value(text, sizeof text, n, &keys[i], state);
+        n = text_add(text, sizeof text, n, "\n");
     }
-    n += snprintf(text + n, sizeof text - (size_t)n, "%s = %016" PRIx64 "\n", last_key, XXH64(text, (size_t)n, 0));
-    int result = path ? file_replace(path, text, (uint64_t)n) : -1;
+    n = text_add(text, sizeof text, n, "%s = %016" PRIx64 "\n", last_key, XXH64(text, n, 0));
+    int result = path ? file_replace(path, text, n) : -1;
     free(path);
     return result;
 }
@@ -77,8 +83,11 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     void *place = (char *)state + key->offset;
     char *end;
     errno = 0;
-    if (key->kind == SECONDS) *(double *)place = strtod(text, &end);
-    else if (key->kind == TRUTH) *(int *)place = strtol(text, &end, 10) != 0;
+    if (key->kind == SECONDS) {
+        double seconds = *(double *)place = numbers_read(text, &end);
+        if (!(seconds >= 0) || isinf(seconds)) return -1;
+    } else if (key->kind == TRUTH)
+        *(int *)place = strtol(text, &end, 10) != 0;
     else *(uint64_t *)place = strtoull(text, &end, key->kind == DECIMAL ? 10 : 16);
     return end == text || *end || errno ? -1 : 0;
 }
@@ -126,8 +135,11 @@ int state_is_own(const char *directory) {
 int state_read(const char *directory, struct run_state *state, int *broken) {
     struct reading reading = {.seen = 0};
     uint64_t length;
-    char *path = file_join(directory, "state.ini"), *text = path ? file_read(path, &length) : NULL;
-    *broken = path && (text || file_exists(path) == 0);
+    char *path = file_join(directory, "state.ini");
+    int too_long = path && file_exists(path) == 1 && file_size(path) > STATE_MOST;
+    if (too_long) fail("'%s' is damaged: it has more than %d bytes", path, STATE_MOST);
+    char *text = path && !too_long ? file_read(path, &length) : NULL;
+    *broken = path && (text || too_long || file_exists(path) == 0);
     int result = text ? parse(text, length, path, &reading) : -1;
     if (!result) *state = reading.state;
     free(text);

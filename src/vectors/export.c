@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "train/run_owns.h"
 
 #include <inttypes.h>
@@ -32,13 +33,13 @@ static int fbin_head(const struct model *model, enum model_view view, struct fil
 /* The length of the JSON, then the JSON with as many blanks as bring the numbers to a multiple of eight bytes. */
 static int safetensors_head(const struct model *model, enum model_view view, struct file_writer *writer) {
     char text[HEADER_BYTES];
-    int n = snprintf(
-        text, sizeof text,
+    size_t n = text_add(
+        text, sizeof text, 0,
         "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"F32\",\"shape\":[%" PRIu64
         ",%u],\"data_offsets\":[0,%" PRIu64 "]}}",
         model_view_name(view), model->rows, model->dim, model->rows * model->dim * sizeof(float));
-    const uint64_t length = ((uint64_t)n + 7) / 8 * 8;
-    memset(text + n, ' ', length - (uint64_t)n);
+    const uint64_t length = (n + 7) / 8 * 8;
+    memset(text + n, ' ', length - n);
     return file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
 }
 
@@ -131,11 +132,11 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 int export_format_named(const char *name) {
     char names[NAMES_BYTES];
-    int n = 0;
+    size_t n = 0;
     for (int i = 0; i < FORMATS; i++) {
         if (!strcmp(name, formats[i].name)) return i;
         const char *joint = i + 1 < FORMATS ? ", " : " or ";
-        n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", i ? joint : "", formats[i].name);
+        n = text_add(names, sizeof names, n, "%s%s", i ? joint : "", formats[i].name);
     }
     return fail_usage("'%.100s' is not a format of export; wanted %s", name, names);
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static double number_of(const char *line, const char *name) {
     const char *at = strstr(line, quoted);
     if (!at) return NAN;
     at += strlen(quoted);
-    double value = strtod(at, &end);
+    double value = numbers_read(at, &end);
     return end == at ? NAN : value;
 }
 

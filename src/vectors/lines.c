@@ -2,7 +2,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "corpus/kind.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int lines_next(struct lines *lines) {
@@ -32,8 +35,10 @@ int lines_token(struct lines *lines, struct token *token) {
 char *lines_open(struct lines *lines, const char *path) {
     uint64_t length = 0;
     char *text = file_read_given(path, mem_available(), &length);
-    if (!text) return NULL;
-    int mark = length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3); /* a byte order mark */
-    *lines = (struct lines){.at = text + (mark ? 3 : 0), .end = text + length};
+    if (!text || kind_check_format(path, text, length, 0)) {
+        free(text);
+        return NULL;
+    }
+    *lines = (struct lines){.at = text + text_mark(text, length), .end = text + length};
     return text;
 }

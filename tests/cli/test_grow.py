@@ -2,6 +2,7 @@
 
 A rate of 0 trains nothing, so that tables show what a run began with.
 """
+import lzma
 import shutil
 import signal
 
@@ -419,7 +420,9 @@ def test_vectors_that_cannot_be_begun_from(older, forms):
     assert "begins neither" in refused(b"\n\n")
     assert "begins neither" in refused(b"3 0\n")
     assert "begins neither" in refused(bytes(range(256)))
-    assert "compressed" in refused(b"\x1f\x8b\x08\0\0\0\0\0")
+    assert "is a gzip file and no text: unpack it first" in refused(b"\x1f\x8b\x08\0\0\0\0\0")
+    assert "is an xz file" in refused(lzma.compress(b"t0w0 1 2\n"))
+    assert "does not read as a word and 2 numbers, from column 2 on" in refused(b"t0w0 1 2\nt0w1 1 2\0garbage\n")
     assert "cut off" in refused(b"99999999999 2\nt0w0 1 2\n")
     assert "cut off" in refused(b"18446744073709551615 2\nt0w0 1 2\n")
     assert "row 2 of 2" in refused(b"2 2\nt0w0 1 2\nt0w1\n1 2 3 4")

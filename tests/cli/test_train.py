@@ -1,7 +1,9 @@
 """Training from the command line: what it leaves, and that neither threads, nor kills, nor packing change a byte."""
+import bz2
 import ctypes
 import gzip
 import json
+import lzma
 import os
 import random
 import re
@@ -99,6 +101,10 @@ def test_packed_corpora_train_the_same(sptx):
         "corpus.gz": gzip.compress(plain),
         "members.gz": gzip.compress(plain[:half]) + gzip.compress(plain[half:]),
         "corpus.zst": compress_zst(plain),
+        "corpus.xz": lzma.compress(plain),
+        "streams.xz": lzma.compress(plain[:half]) + bytes(4) + lzma.compress(plain[half:]),
+        "corpus.bz2": bz2.compress(plain),
+        "streams.bz2": bz2.compress(plain[:half]) + bz2.compress(plain[half:]),
         "frames.zst": compress_zst(plain[:half]) + compress_zst(plain[half:]),
     }
     made = set()
@@ -280,13 +286,18 @@ def test_resume_refuses_the_same_words_in_another_order(killed, change):
     assert sptx.tables() == sptx.tables("whole")
 
 
-def forget_the_stream(checkpoint):
-    """state.ini as versions wrote it that did not note the id stream."""
-    kept = re.sub(rb"stream_xxh3 = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
+def write_state(checkpoint, text):
+    """A state.ini whose last line is the checksum of this text."""
     xxhash = ctypes.CDLL("libxxhash.so.0")
     xxhash.XXH64.restype = ctypes.c_uint64
     xxhash.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
-    (checkpoint / "state.ini").write_bytes(kept + b"state_xxh64 = %016x\n" % xxhash.XXH64(kept, len(kept), 0))
+    (checkpoint / "state.ini").write_bytes(text + b"state_xxh64 = %016x\n" % xxhash.XXH64(text, len(text), 0))
+
+
+def forget_the_stream(checkpoint):
+    """state.ini as versions wrote it that did not note the id stream."""
+    kept = re.sub(rb"stream_xxh3 = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
+    write_state(checkpoint, kept)
 
 
 def test_a_checkpoint_of_an_earlier_version_is_resumed_with_a_warning(killed):
@@ -335,6 +346,28 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx,
         assert f"the last good checkpoint is 'run/{sptx.checkpoint().name}'" in done.stderr
         for name in ("target.npy", "context.npy"):
             assert numpy.isfinite(numpy.load(sptx.checkpoint() / name)["weights"]).all()
+
+
+def no_json(constant):
+    raise ValueError(constant)  # Python's own reader takes NaN and Infinity, which JSON has not
+
+
+def test_metrics_of_a_loss_that_is_no_number_are_json(sptx):
+    huge = "uniform -1e25 1e25"
+    sptx.refuses("train", sptx.config(model={"target_init": huge, "context_init": huge}, examples={"subsample": "0"}))
+    lines = [json.loads(line, parse_constant=no_json) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
+    assert lines[0]["loss"] is None and lines[0]["loss_pair"] is None and lines[0]["lr"] == 0.025
+
+
+def test_a_state_of_any_number_of_seconds_makes_json(killed):
+    """The checksum is right, and so the state is believed."""
+    sptx, checkpoint = killed, killed.checkpoint()
+    text = (checkpoint / "state.ini").read_bytes()
+    write_state(checkpoint, re.sub(rb"state_xxh64 = .*\n", b"", re.sub(rb"seconds = .*", b"seconds = 1e308", text)))
+    sptx("train", "run.ini", "--resume")
+    for line in sptx.path("run", "metrics.jsonl").read_bytes().splitlines():
+        assert json.loads(line, parse_constant=no_json)["step"] >= 0
+        assert all(32 <= byte < 127 for byte in line)
 
 
 @pytest.mark.parametrize("every", ["end", "1 steps"])

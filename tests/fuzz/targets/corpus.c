@@ -148,7 +148,12 @@ static struct corpus_options read_options(struct fuzz_input *input) {
 /* A file that begins so is unpacked, or is an encoded corpus. */
 static int is_special(const uint8_t *bytes, uint64_t length) {
     return length > 3 && (!memcmp(bytes, "\x1F\x8B\x08", 3) || !memcmp(bytes, "\x28\xB5\x2F\xFD", 4) ||
-                          !memcmp(bytes + 1, "\x2A\x4D\x18", 3) || !memcmp(bytes, "SPTX", 4));
+                          !memcmp(bytes + 1, "\x2A\x4D\x18", 3) || !memcmp(bytes, "SPTX", 4) ||
+                          !memcmp(bytes,
+                                  "\xFD"
+                                  "7zX",
+                                  4) ||
+                          !memcmp(bytes, "BZh", 3));
 }
 
 /* Numbers up to 4294967293 are rows; a few of them are enough. */

@@ -1,15 +1,16 @@
-/* packed: any bytes as a corpus file that may be packed, and any bytes packed as gzip and zstd files are.
+/* packed: any bytes as a corpus file that may be packed, and any bytes packed as gzip, zstd and xz files are.
  *
- *   byte 0: whether the rest is a file as it stands, or text that is packed by gzip or zstd, in as many members as it
+ *   byte 0: whether the rest is a file as it stands, or text that is packed by one of them, in as many members as it
  * says byte 1: the size of a block
  */
 #include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
-enum { AS_IT_STANDS, AS_GZIP, AS_ZSTD, WAYS, PACKED_MOST = 1 << 16, TEXT_MOST = 1 << 22 };
+enum { AS_IT_STANDS, AS_GZIP, AS_ZSTD, AS_XZ, WAYS, PACKED_MOST = 1 << 16, TEXT_MOST = 1 << 22 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
@@ -49,20 +50,35 @@ static uint64_t gzip(const uint8_t *text, uint64_t length, uint8_t *out) {
     return packed;
 }
 
+static uint64_t xz(const uint8_t *text, uint64_t length, uint8_t *out) {
+    size_t packed = 0;
+    HOLDS(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, text, length, out, &packed, PACKED_MOST) == LZMA_OK,
+          "the text does not fit");
+    return packed;
+}
+
 static uint64_t pack(int way, const uint8_t *text, uint64_t length, uint8_t *out) {
     if (way == AS_GZIP) return gzip(text, length, out);
+    if (way == AS_XZ) return xz(text, length, out);
     size_t packed = ZSTD_compress(out, PACKED_MOST, text, length, 1);
     HOLDS(!ZSTD_isError(packed), "the text does not fit");
     return packed;
 }
 
-/* A file that begins so is unpacked once more. */
+/* A file that begins so is unpacked once more, or is an encoded corpus, which may not be packed. */
 static int is_packed(const uint8_t *text, uint64_t length) {
-    if (length > 2 && !memcmp(text, "\x1F\x8B\x08", 3)) return 1;
+    if (length > 7 && !memcmp(text, "SPTX-IDS", 8)) return 1;
+    if (length > 2 && (!memcmp(text, "\x1F\x8B\x08", 3) || !memcmp(text, "BZh", 3))) return 1;
+    if (length > 5 && !memcmp(text,
+                              "\xFD"
+                              "7zXZ",
+                              5))
+        return 1;
     return length > 3 && (!memcmp(text, "\x28\xB5\x2F\xFD", 4) || !memcmp(text + 1, "\x2A\x4D\x18", 3));
 }
 
-/* The text in `members` parts, packed one by one, is read as the text is when it is not packed. */
+/* The text in `members` parts, packed one by one, is read as the text is when it is not packed, or refused as that is.
+ */
 static void check_packed(int way, unsigned members, uint64_t block_bytes, const uint8_t *text, uint64_t length) {
     static uint8_t packed[8 * PACKED_MOST];
     uint64_t used = 0, n, m;
@@ -72,8 +88,8 @@ static void check_packed(int way, unsigned members, uint64_t block_bytes, const 
     }
     char *got = text_of(scratch_file("packed", packed, used), block_bytes, &n);
     char *plain = text_of(scratch_file("plain", text, length), block_bytes, &m);
-    HOLDS(got && plain && n == m && !memcmp(got, plain, n), "%u members: %llu bytes, not packed %llu bytes", members,
-          (unsigned long long)n, (unsigned long long)m);
+    HOLDS(!got == !plain && n == m && (!got || !memcmp(got, plain, n)), "%u members: %llu bytes, not packed %llu bytes",
+          members, (unsigned long long)n, (unsigned long long)m);
     free(got);
     free(plain);
 }

@@ -58,6 +58,9 @@ static void no_utf8(void **state) {
     string("\xC0\xAF", "\"\\ufffd\\ufffd\"");            /* a longer form of '/' */
     string("\xE0\x9F\xBF", "\"\\ufffd\\ufffd\\ufffd\""); /* a longer form of U+07FF */
     string("\xE0\xA0\x80", "\"\xE0\xA0\x80\"");          /* the least of three bytes */
+    string("a\xC2\x9B"
+           "1m\xC2\xA0",
+           "\"a\\u009b1m\xC2\xA0\"");                    /* a control character of two bytes, and a blank */
     string("\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""); /* half of a surrogate pair */
     string("\xED\x9F\xBF", "\"\xED\x9F\xBF\"");          /* the last before them */
     string("\xF0\x8F\xBF\xBF", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
@@ -75,7 +78,11 @@ static void numbers(void **state) {
     json_number(&json, NAN);
     json_print(&json, ",");
     json_number(&json, -INFINITY);
-    assert_added("0.5,-1.23457e+06,7,null,null");
+    json_print(&json, ",");
+    json_decimals(&json, 1234567.5, 3);
+    json_print(&json, ",");
+    json_decimals(&json, NAN, 3);
+    assert_added("0.5,-1.23457e+06,7,null,null,1234567.500,null");
 }
 
 static void base64(void **state) {

@@ -24,6 +24,12 @@ static void the_first_sentence_wins(void **state) {
 static void a_sentence_is_one_line_whatever_it_quotes(void **state) {
     (fail)("'%s' is not\ta type", "<f4\n\033[2J\177");
     assert_string_equal(report_sentence(), "'<f4??[2J?' is not?a type");
+    report_clear();
+    /* C1, as one byte and as UTF-8 has it, and letters that only look like it */
+    (fail)("'\x9B"
+           "1m' '\xC2\x9B"
+           "1m' 'caf\xC3\xA9 \xD0\x9B\xE2\x80\x9C caf\xE9'");
+    assert_string_equal(report_sentence(), "'?1m' '?1m' 'caf\xC3\xA9 \xD0\x9B\xE2\x80\x9C caf\xE9'");
 }
 
 static void a_long_sentence_is_cut_not_overrun(void **state) {

@@ -181,13 +181,27 @@ static void stripping(void **state) {
     assert_string_equal(text_strip(c), "");
 }
 
+static void a_text_is_added_to_as_far_as_there_is_room(void **state) {
+    char text[8];
+    size_t n = text_add(text, sizeof text, 0, "%d", 12);
+    assert_int_equal(n, 2);
+    n = text_add(text, sizeof text, n, "%s", "345");
+    assert_int_equal(n, 5);
+    n = text_add(text, sizeof text, n, "%.3f", 1e300);
+    assert_int_equal(n, 7); /* not the length that it would have had */
+    assert_int_equal(strlen(text), 7);
+    assert_memory_equal(text, "12345", 5);
+    assert_int_equal(text_add(text, sizeof text, n, "more"), 7);
+}
+
 static void nearest_name(void **state) {
     static const char *const names[] = {"train", "plan", "export", "nearest"};
     char long_word[500];
     assert_string_equal(text_nearest("trian", names, 4), "train");
     assert_string_equal(text_nearest("plans", names, 4), "plan");
     assert_string_equal(text_nearest("nearst", names, 4), "nearest");
-    assert_string_equal(text_nearest("export", names, 4), "export");
+    assert_null(text_nearest("export", names, 4)); /* the word itself helps nobody */
+    assert_string_equal(text_nearest("dim", (const char *const[]){"dim", "dims"}, 2), "dims");
     assert_string_equal(text_nearest("plna", names, 4), "plan"); /* a swap is one edit */
     assert_string_equal(text_nearest("dmi", (const char *const[]){"dim"}, 1), "dim");
     assert_null(text_nearest("quux", names, 4));
@@ -208,6 +222,7 @@ int main(void) {
                                        cmocka_unit_test(values_for_people),
                                        cmocka_unit_test(whatever_the_value_there_is_capacity),
                                        cmocka_unit_test(stripping),
+                                       cmocka_unit_test(a_text_is_added_to_as_far_as_there_is_room),
                                        cmocka_unit_test(nearest_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,10 @@
 
 #include <fcntl.h>
 #include <zlib.h>
+#include <inttypes.h>
+#include <bzlib.h>
+#include <dlfcn.h>
+#include <lzma.h>
 #include <zstd.h>
 
 #include <cmocka.h>
@@ -113,6 +117,62 @@ static void a_token_may_be_longer_than_any_buffer(void **state) {
     bytes[5] = bytes[200000] = ' ';
     for (int i = 0; i < BLOCKS; i++) trace_agrees(bytes, length, blocks[i], scratch_file("long", bytes, length));
     free(bytes);
+}
+
+/* Reads the file to its end: 0, or -1. */
+static int read_with(char *path, enum corpus_format format, uint64_t max_word, uint64_t block_bytes) {
+    struct corpus_options options = {.format = format, .header = HEADER_NO, .max_word = max_word};
+    struct corpus *corpus = scratch_corpus(path, block_bytes);
+    struct corpus_block block = {0};
+    int more;
+    assert_non_null(corpus);
+    corpus_read_as(corpus, &options);
+    while ((more = corpus_next(corpus, &block)) > 0) continue;
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    return more;
+}
+
+/* Wherever blocks end and wherever the word stands. */
+static void a_word_is_as_long_as_it_may_be(void **state) {
+    char text[400];
+    for (int round = 0; round < 300; round++) {
+        uint64_t length = 100 + scratch_random(300), word = 1 + scratch_random(60),
+                 at = scratch_random((uint32_t)(length - word));
+        for (uint64_t i = 0; i < length; i++) text[i] = i % 3 == 2 ? '\n' : 'a';
+        memset(text + at, 'w', word);
+        if (at) text[at - 1] = ' ';
+        if (at + word < length) text[at + word] = round % 2 ? ' ' : '\n';
+        char *path = scratch_file("long", text, length);
+        uint64_t block = 1 + scratch_random(100);
+        enum corpus_format format = round % 3 ? FORMAT_TEXT : FORMAT_PAIRS;
+        if (word < 2) word = 2; /* the other words */
+        assert_int_equal(read_with(path, format, word, block), 0);
+        if (word == 2) continue;
+        assert_int_equal(read_with(path, format, word - 1, block), -1);
+        char wanted[64];
+        uint64_t line = 1;
+        for (uint64_t i = 0; i < at; i++) line += text[i] == '\n';
+        snprintf(wanted, sizeof wanted, "long' line %" PRIu64 ": the word that begins with 'www", line);
+        sentence_holds(word > 3 ? wanted : "corpus.max_word");
+    }
+}
+
+/* Few packed bytes that are a word, or a line of pairs, without an end. */
+static void words_without_an_end_are_not_held(void **state) {
+    static const struct {
+        enum corpus_format format;
+        const char *piece, *sentence;
+    } cases[] = {{FORMAT_TEXT, "xxxxxxxx", "zeros.gz' line 1: the word that begins with 'xxxxxxxx"},
+                 {FORMAT_PAIRS, "xxxxxxxx", "has more than 1.00 MiB (corpus.max_word)"},
+                 {FORMAT_PAIRS, "u i  5  ", "zeros.gz' line 1 has more than "}};
+    for (int i = 0; i < 3; i++) {
+        gzFile file = gzopen(in_scratch("zeros.gz"), "wb");
+        for (int n = 0; n < (64 << 20) / 8; n++) gzwrite(file, cases[i].piece, 8);
+        gzclose(file);
+        assert_int_equal(read_with(in_scratch("zeros.gz"), cases[i].format, 0, 0), -1);
+        sentence_holds(cases[i].sentence);
+    }
 }
 
 static void an_open_line_is_said_only_where_it_has_tokens(void **state) {
@@ -288,6 +348,25 @@ static uint64_t zstd(char *out, uint64_t capacity, const char *bytes, uint64_t l
     return ZSTD_compress(out, capacity, bytes, length, 3);
 }
 
+static uint64_t xz(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
+    size_t made = 0;
+    assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, (const uint8_t *)bytes, length, (uint8_t *)out,
+                                             &made, capacity),
+                     LZMA_OK);
+    return made;
+}
+
+/* Loaded as the program loads it. */
+static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
+    void *library = dlopen("libbz2.so.1.0", RTLD_NOW);
+    if (!library) library = dlopen("libbz2.so.1", RTLD_NOW);
+    assert_non_null(library);
+    __typeof__(BZ2_bzBuffToBuffCompress) *pack = (__typeof__(pack))dlsym(library, "BZ2_bzBuffToBuffCompress");
+    unsigned made = (unsigned)capacity;
+    assert_int_equal(pack(out, &made, (char *)(uintptr_t)bytes, (unsigned)length, 1, 0, 0), BZ_OK);
+    return made;
+}
+
 typedef uint64_t packer(char *, uint64_t, const char *, uint64_t);
 
 /* A text of 60,000 random words, with a token of 100,000 bytes, packed in three parts. */
@@ -320,9 +399,23 @@ static void packed_in_parts_is_the_same_text(packer *pack) {
     free(packed);
 }
 
-static void gzip_and_zstd_members_follow_each_other(void **state) {
+static void packed_members_follow_each_other(void **state) {
     packed_in_parts_is_the_same_text(gzip);
     packed_in_parts_is_the_same_text(zstd);
+    packed_in_parts_is_the_same_text(xz);
+    packed_in_parts_is_the_same_text(bzip2);
+}
+
+/* Nothing at all, packed, is an empty file. */
+static void a_packed_file_may_be_empty(void **state) {
+    static packer *const packers[] = {gzip, zstd, xz, bzip2};
+    for (int i = 0; i < 4; i++) {
+        char packed[4096];
+        uint64_t n = packers[i](packed, sizeof packed, "", 0);
+        trace_agrees("", 0, 64, scratch_file("empty", packed, n));
+        n += packers[i](packed + n, sizeof packed - n, "one two", 7);
+        trace_agrees("one two", 7, 64, scratch_file("empty", packed, n));
+    }
 }
 
 static void padding_and_frames_to_skip_are_no_text(void **state) {
@@ -333,6 +426,10 @@ static void padding_and_frames_to_skip_are_no_text(void **state) {
     memcpy(packed, "\x5A\x2A\x4D\x18\x03\0\0\0abc", 11);
     n = 11 + zstd(packed + 11, 2000, "one two", 7);
     trace_agrees("one two", 7, 64, scratch_file("skip.zst", packed, n));
+    memset(packed, 0, sizeof packed);
+    n = xz(packed, 2000, "one two", 7) + 4;
+    n += xz(packed + n, 2000, "", 0) + 8;
+    trace_agrees("one two", 7, 64, scratch_file("padded.xz", packed, n));
 }
 
 static void the_name_decides_nothing(void **state) {
@@ -344,6 +441,7 @@ static int read_through(char *path) {
     struct corpus *corpus = scratch_corpus(path, 100);
     struct corpus_block block = {0};
     int more;
+    if (!corpus) return -1; /* it is damaged among the bytes that are looked at first */
     while ((more = corpus_next(corpus, &block)) > 0) continue;
     if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* another thread finds it at its end */
     corpus_block_release(&block);
@@ -361,7 +459,7 @@ static void damaged_packing_is_refused(packer *pack, const char *kind) {
         sentence_holds("cut' is cut short");
     }
     packed[n / 2] ^=
-        0x55; /* both formats are read through; zstd's own checksum is off by default, its structure is not */
+        0x55; /* the formats are read through; zstd's own checksum is off by default, its structure is not */
     packed[n / 2 + 1] ^= 0x55;
     memcpy(packed + n, "garbage behind", 14);
     assert_int_equal(read_through(scratch_file("bad", packed, n + 14)), -1);
@@ -370,9 +468,11 @@ static void damaged_packing_is_refused(packer *pack, const char *kind) {
     free(packed);
 }
 
-static void damaged_gzip_and_zstd_name_the_file(void **state) {
+static void damaged_packed_files_are_named(void **state) {
     damaged_packing_is_refused(gzip, "bad' is no whole gzip file: ");
     damaged_packing_is_refused(zstd, "bad' is no whole zstd file: ");
+    damaged_packing_is_refused(xz, "bad' is no whole xz file: ");
+    damaged_packing_is_refused(bzip2, "bad' is no whole bzip2 file: ");
 }
 
 /* ---- streams ---- */
@@ -430,6 +530,8 @@ int main(void) {
         IN_SCRATCH(keeps_every_byte_of_a_token),
         IN_SCRATCH(random_bytes_are_read_alike_at_every_block_size),
         IN_SCRATCH(a_token_may_be_longer_than_any_buffer),
+        IN_SCRATCH(a_word_is_as_long_as_it_may_be),
+        IN_SCRATCH(words_without_an_end_are_not_held),
         IN_SCRATCH(an_open_line_is_said_only_where_it_has_tokens),
         IN_SCRATCH(a_directory_is_read_by_name_and_deeper_ones_too),
         IN_SCRATCH(what_cannot_be_a_corpus_is_refused),
@@ -437,10 +539,11 @@ int main(void) {
         IN_SCRATCH(a_file_that_goes_away_is_a_failure_of_its_own),
         IN_SCRATCH(the_fingerprint_knows_path_size_and_time),
         IN_SCRATCH(the_fingerprint_knows_what_stands_in_a_file),
-        IN_SCRATCH(gzip_and_zstd_members_follow_each_other),
+        IN_SCRATCH(packed_members_follow_each_other),
+        IN_SCRATCH(a_packed_file_may_be_empty),
         IN_SCRATCH(padding_and_frames_to_skip_are_no_text),
         IN_SCRATCH(the_name_decides_nothing),
-        IN_SCRATCH(damaged_gzip_and_zstd_name_the_file),
+        IN_SCRATCH(damaged_packed_files_are_named),
         IN_SCRATCH(a_stream_is_a_corpus_alone),
         IN_SCRATCH(a_byte_order_mark_is_no_text),
         IN_SCRATCH(cr_ends_lines_where_there_is_no_lf),

@@ -327,7 +327,8 @@ static void nothing_in_the_vocabulary_is_a_failure(void **state) {
 }
 
 static void write_gzip(const char *name, uint64_t cut) {
-    char text[60000], *at = text;
+    static char text[1000000]; /* more than what is looked at when it is opened */
+    char *at = text;
     while (at < text + sizeof text - 16) at += sprintf(at, "w%u ", scratch_random(5000));
     uLongf packed = 0;
     gzFile file = gzopen(in_scratch(name), "wb");

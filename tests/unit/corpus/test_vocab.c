@@ -300,6 +300,37 @@ static void bad_vocabularies_name_their_line(void **state) {
     }
 }
 
+/* A file that the user names may begin with the mark of an editor; one of the program's own begins with a word. */
+static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
+    struct vocab vocab;
+    char *path = scratch_text("v", "\xEF\xBB\xBF"
+                                   "a\t2\nb\t1\n");
+    assert_int_equal(vocab_read_given(&vocab, path), 0);
+    assert_string_equal(listed(&vocab), "a:2 b:1 ");
+    vocab_release(&vocab);
+    assert_int_equal(vocab_read(&vocab, path), 0);
+    assert_string_equal(listed(&vocab), "\xEF\xBB\xBF"
+                                        "a:2 b:1 ");
+    vocab_release(&vocab);
+    assert_int_equal(vocab_read_given(&vocab, scratch_text("v", "\xEF\xBB\xBF")), -1);
+    sentence_holds("v' is empty");
+    assert_int_equal(vocab_read_given(&vocab, scratch_text("v", "")), -1);
+    sentence_holds("v' is empty");
+}
+
+/* Gigabytes of nothing cost neither time nor memory. */
+static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
+    struct vocab vocab;
+    char *path = scratch_text("v", "a\t2\n");
+    assert_int_equal(truncate(path, (off_t)3 << 30), 0);
+    assert_int_equal(vocab_read(&vocab, path), -1);
+    sentence_holds("v' line 2 has more than 67108928 bytes; wanted word TAB count");
+    scratch_text("v", "no count\n");
+    assert_int_equal(truncate(path, (off_t)3 << 30), 0);
+    assert_int_equal(vocab_read(&vocab, path), -1);
+    sentence_holds("v' line 1: the count 'count' is not a whole number");
+}
+
 /* Words are looked up while later ones are on their way: at every distance. */
 static void a_word_there_twice_is_found_at_any_distance(void **state) {
     static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
@@ -370,6 +401,8 @@ int main(void) {
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
         IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
         IN_SCRATCH(bad_vocabularies_name_their_line),
+        IN_SCRATCH(a_byte_order_mark_is_no_word_of_a_given_file),
+        IN_SCRATCH(what_is_no_vocabulary_is_not_read_to_its_end),
         IN_SCRATCH(a_word_there_twice_is_found_at_any_distance),
         IN_SCRATCH(the_fingerprint_knows_words_counts_and_order),
         IN_SCRATCH(a_near_word_is_suggested_among_the_frequent),

@@ -32,8 +32,14 @@ static void expect_row(const struct vectors_file *file, const char *word, float 
 }
 
 static void text_with_and_without_a_first_line(void **state) {
-    static const char *const texts[] = {"2 3\nthe 1 -2.5 3e-2\nof 4 5 6\n", "2 3\r\nthe 1 -2.5 3e-2\r\nof 4 5 6",
-                                        "the 1 -2.5 3e-2 \nof\t4 5 6\n", "2 3\nthe 1 -2.5 3e-2\nof 4 5 6\n\n \n"};
+    static const char *const texts[] = {"2 3\nthe 1 -2.5 3e-2\nof 4 5 6\n",
+                                        "2 3\r\nthe 1 -2.5 3e-2\r\nof 4 5 6",
+                                        "the 1 -2.5 3e-2 \nof\t4 5 6\n",
+                                        "\xEF\xBB\xBF"
+                                        "2 3\nthe 1 -2.5 3e-2\nof 4 5 6\n",
+                                        "\xEF\xBB\xBF"
+                                        "the 1 -2.5 3e-2\nof 4 5 6\n",
+                                        "2 3\nthe 1 -2.5 3e-2\nof 4 5 6\n\n \n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct vectors_file file = open_text(texts[i], VECTORS_TEXT);
         assert_true(file.rows == 2 && file.dim == 3);
@@ -93,12 +99,26 @@ static void rows_that_do_not_read(void **state) {
     }
 }
 
+/* Text of numbers ends where its bytes do: a NUL among them is no end. */
+static void a_nul_is_no_end_of_a_number(void **state) {
+    static const char text[] = "2 2\na 1 2\nb 1 2\0garbage\n";
+    struct vectors_file file;
+    float out[2];
+    assert_int_equal(vectors_file_open(&file, scratch_file("given", text, sizeof text - 1), NULL), 0);
+    assert_int_equal(vectors_file_row(&file, 0, 0, 2, out), 0);
+    assert_int_equal(vectors_file_row(&file, 1, 0, 2, out), -1);
+    assert_non_null(strstr(report_sentence(), "row 2 does not read as a word and 2 numbers, from column 2 on"));
+    report_clear();
+    vectors_file_close(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_with_and_without_a_first_line, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(binary_with_and_without_line_ends, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(counts_that_a_file_cannot_hold, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(rows_that_do_not_read, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_nul_is_no_end_of_a_number, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

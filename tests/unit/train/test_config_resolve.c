@@ -90,12 +90,23 @@ static void lists_that_have_no_rows(void **state) {
 
 /* By the file, or else by the corpus; never by what would lead out of runs/. */
 static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
-    static const char *const corpora[][2] = {
-        {"", "runs/run"},           {"books", "runs/books"},       {"a/b/books.csv.gz", "runs/books"},
-        {"x.txt y.txt", "runs/x"},  {"texts/", "runs/texts"},      {"\"my books.tsv\"", "runs/my books"},
-        {"a.b.txt.zst", "runs/a.b"}, {".", "runs/run"},             {"..", "runs/run"},
-        {"../..", "runs/run"},      {"/", "runs/run"},             {"...txt", "runs/run"},
-        {".gz", "runs/.gz"},        {"papers.ids", "runs/papers"}, {"...", "runs/..."}};
+    static const char *const corpora[][2] = {{"", "runs/run"},
+                                             {"books", "runs/books"},
+                                             {"a/b/books.csv.gz", "runs/books"},
+                                             {"x.txt y.txt", "runs/x"},
+                                             {"texts/", "runs/texts"},
+                                             {"\"my books.tsv\"", "runs/my books"},
+                                             {"a.b.txt.zst", "runs/a.b"},
+                                             {"a.b.txt.xz", "runs/a.b"},
+                                             {"a.bz2", "runs/a"},
+                                             {".", "runs/run"},
+                                             {"..", "runs/run"},
+                                             {"../..", "runs/run"},
+                                             {"/", "runs/run"},
+                                             {"...txt", "runs/run"},
+                                             {".gz", "runs/.gz"},
+                                             {"papers.ids", "runs/papers"},
+                                             {"...", "runs/..."}};
     static const char *const files[][2] = {{"one.ini", "runs/one"}, {"two", "runs/two"},      {"..ini", "runs/run"},
                                            {"...ini", "runs/run"},  {".ini", "runs/.ini"}};
     struct config c;

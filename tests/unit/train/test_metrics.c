@@ -64,6 +64,36 @@ static void time_beside_training_is_left_out(void **state) {
     assert_true(metrics.tally.began <= progress_now());
 }
 
+/* Whatever the numbers are: infinite ones are null, and a line is as long as they make it. */
+static void every_line_is_json(void **state) {
+    static const double seconds[] = {1, 1e308, INFINITY};
+    struct step_result step = {.loss = NAN, .examples = 10, .pairs = 100, .terms = 1000};
+    struct progress_state at = {.step = 1};
+    char *text, *end;
+    report_quiet(1);
+    for (int i = 0; i < 3; i++) {
+        struct standing now = {.state = &at, .done = 0.5, .seconds = seconds[i], .lr = INFINITY};
+        metrics_start(&metrics);
+        metrics_untrained(&metrics, &step, &now);
+        metrics_add_step(&metrics, &step);
+        metrics_report(&metrics, &now);
+        metrics_held_out(&metrics, &step, &now);
+    }
+    assert_non_null(text = file_read(metrics.path, NULL));
+    assert_non_null(strstr(text, "\"done\": 0.500000, \"loss\": null, \"loss_pair\": null"));
+    assert_non_null(strstr(text, "\"lr\": null"));
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "inf"));
+    int lines = 0;
+    for (char *line = text; (end = strchr(line, '\n')); line = end + 1, lines++) {
+        assert_memory_equal(line, "{\"step\": 1, ", 12);
+        assert_true(end[-1] == '}');
+        for (char *c = line; c < end; c++) assert_true(*c >= ' ' && *c < 127);
+    }
+    assert_int_equal(lines, 9);
+    free(text);
+}
+
 /* What takes the file's name meanwhile stands for a full disk: the run goes on, and its end says what is missing. */
 static void lines_that_cannot_be_written_are_counted(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
@@ -125,7 +155,7 @@ static void lines_after_a_checkpoint_are_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(a_loss_diverges_beyond_a_million_times_its_beginning),
-                                       TEST(time_beside_training_is_left_out),
+                                       TEST(time_beside_training_is_left_out), TEST(every_line_is_json),
                                        TEST(lines_that_cannot_be_written_are_counted),
                                        TEST(lines_after_a_checkpoint_are_cut)};
     return cmocka_run_group_tests(tests, NULL, NULL);

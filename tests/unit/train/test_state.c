@@ -96,6 +96,18 @@ static void damage_is_told_from_what_cannot_be_read(void **state) {
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(1, broken);
     sentence_holds("state.ini' line 2 is damaged");
+    for (int i = 0; i < 3; i++) { /* numbers that no clock gives */
+        static const char *const lines[] = {"seconds = inf\n", "seconds = nan\n", "seconds = -1\n"};
+        write_changed("seconds", lines[i]);
+        assert_int_equal(-1, state_read(scratch, &read, &broken));
+        assert_int_equal(1, broken);
+        sentence_holds("state.ini' line 1");
+    }
+    assert_int_equal(0, truncate(in_scratch("state.ini"), (off_t)3 << 30)); /* not read, let alone held in memory */
+    broken = 0;
+    assert_int_equal(-1, state_read(scratch, &read, &broken));
+    assert_int_equal(1, broken);
+    sentence_holds("state.ini' is damaged: it has more than 65536 bytes");
     assert_int_equal(0, file_remove(in_scratch("state.ini")));
     assert_int_equal(0, directory_make(in_scratch("state.ini")));
     assert_int_equal(-1, state_read(scratch, &read, &broken));

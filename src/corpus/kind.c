@@ -1,0 +1,151 @@
+#define _GNU_SOURCE
+#include "kind.h"
+
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- formats with a magic number ---- */
+
+static const char unpack[] = "unpack it first",
+                  as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
+                  wanted[] = "wanted a file with text in it";
+
+/* `letters`: the magic number is made of letters, which a text may begin with: a control character must follow soon. */
+static const struct kind {
+    const char *magic;
+    unsigned length, at, letters;
+    const char *what, *then;
+} kinds[] = {
+#define MAGIC(magic) magic, sizeof magic - 1
+    {MAGIC("\x1F\x8B\x08"), 0, 0, "a gzip file", unpack},
+    {MAGIC("\x28\xB5\x2F\xFD"), 0, 0, "a zstd file", unpack},
+    {MAGIC("\xFD\x37zXZ"), 0, 0, "an xz file", unpack},
+    {MAGIC("BZh91AY&SY"), 0, 0, "a bzip2 file", unpack},
+    {MAGIC("\x5D\0\0"), 0, 0, "an lzma file", unpack},
+    {MAGIC("LZIP\1"), 0, 0, "an lzip file", unpack},
+    {MAGIC("\x04\x22\x4D\x18"), 0, 0, "an lz4 file", unpack},
+    {MAGIC("\xFF\x06\0\0sNaPpY"), 0, 0, "a snappy file", unpack},
+    {MAGIC("\x1F\x9D"), 0, 0, "a file of compress (.Z)", unpack},
+    {MAGIC("PK\x03\x04"), 0, 0, "a zip archive (as documents, spreadsheets and .npz are)", unpack},
+    {MAGIC("PK\x05\x06"), 0, 0, "an empty zip archive", unpack},
+    {MAGIC("7z\xBC\xAF\x27\x1C"), 0, 0, "a 7z archive", unpack},
+    {MAGIC("Rar!\x1A\x07"), 0, 0, "a rar archive", unpack},
+    {MAGIC("ustar"), 257, 0, "a tar archive", unpack},
+    {MAGIC("!<arch>\n"), 0, 0, "an ar archive (.deb, .a)", unpack},
+    {MAGIC("PAR1"), 0, 1, "a Parquet file", as_lines},
+    {MAGIC("ARROW1"), 0, 1, "an Arrow file", as_lines},
+    {MAGIC("FEA1"), 0, 1, "a Feather file", as_lines},
+    {MAGIC("ORC"), 0, 1, "an ORC file", as_lines},
+    {MAGIC("Obj\x01"), 0, 0, "an Avro file", as_lines},
+    {MAGIC("\x89HDF\r\n\x1A\n"), 0, 0, "an HDF5 file", as_lines},
+    {MAGIC("SQLite format 3\0"), 0, 0, "an SQLite database", "write a table of it as lines first (sqlite3 -csv)"},
+    {MAGIC("\x93NUMPY"), 0, 0, "a NumPy array", "write it as lines of text first (in Python: numpy.savetxt)"},
+    {MAGIC("\x80\x02"), 0, 1, "a Python pickle", as_lines},
+    {MAGIC("\x80\x03"), 0, 1, "a Python pickle", as_lines},
+    {MAGIC("\x80\x04\x95"), 0, 0, "a Python pickle", as_lines},
+    {MAGIC("\x80\x05\x95"), 0, 0, "a Python pickle", as_lines},
+    {MAGIC("%PDF-"), 0, 0, "a PDF document", "write its text into a file first (pdftotext)"},
+    {MAGIC("\xD0\xCF\x11\xE0"), 0, 0, "an Office document", "save it as plain text first"},
+    {MAGIC("\x7F\x45LF"), 0, 0, "a program or a library", wanted},
+    {MAGIC("MZ"), 0, 1, "a program or a library", wanted},
+    {MAGIC("\xCF\xFA\xED\xFE"), 0, 0, "a program or a library", wanted},
+    {MAGIC("\xCA\xFE\xBA\xBE"), 0, 0, "a program or a library", wanted},
+    {MAGIC("\0asm"), 0, 0, "a program or a library", wanted},
+    {MAGIC("\x89PNG\r\n"), 0, 0, "a picture", wanted},
+    {MAGIC("\xFF\xD8\xFF"), 0, 0, "a picture", wanted},
+    {MAGIC("GIF8"), 0, 1, "a picture", wanted},
+    {MAGIC("RIFF"), 0, 1, "a picture, sound or film", wanted},
+    {MAGIC("OggS\0"), 0, 0, "sound", wanted},
+    {MAGIC("ID3"), 0, 1, "sound", wanted},
+    {MAGIC("SPTX-IDS"), 0, 1, "an encoded corpus", "unpack it first"},
+#undef MAGIC
+};
+
+enum { SOON = 64 };
+
+/* Control characters but for those of text: BEL to CR, SO and SI and ESC, by which old encodings change their alphabet.
+ */
+static int is_control(unsigned char byte) {
+    return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
+}
+
+static int has_control(const char *bytes, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++)
+        if (is_control((unsigned char)bytes[i])) return 1;
+    return 0;
+}
+
+static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
+    uint64_t end = kind->at + kind->length;
+    if (length < end || memcmp(bytes + kind->at, kind->magic, kind->length)) return 0;
+    return !kind->letters || has_control(bytes + end, length - end < SOON ? length - end : SOON);
+}
+
+/* ---- formats without ---- */
+
+/* How many of the bytes are control characters, how many kinds of them, and how many zeros stand at even and odd
+ * places. */
+struct controls {
+    uint64_t count, kinds, zeros[2];
+};
+
+static struct controls count_controls(const char *bytes, uint64_t length) {
+    struct controls controls = {.count = 0};
+    unsigned char seen[128] = {0};
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (!is_control(byte)) continue;
+        controls.count++;
+        controls.kinds += !seen[byte];
+        seen[byte] = 1;
+        if (!byte) controls.zeros[i & 1]++;
+    }
+    return controls;
+}
+
+/* Random bytes have 9 control characters in a hundred and all 24 kinds; arrays and programs have more. A text may have
+ * a few odd tokens, however often. */
+enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
+static int are_of_no_text(const struct controls *controls, uint64_t length) {
+    if (controls->kinds >= KINDS_LEAST) return controls->count >= length / KINDS_SHARE;
+    return controls->count >= FEW_LEAST && controls->count >= length / FEW_SHARE;
+}
+
+/* Tells UTF-16 among what is no text: it begins with its mark, or nearly each second byte is zero and hardly any of the
+ * others. A short file is asked as well where it has many zeros. */
+static int is_wide(const char *bytes, uint64_t length, const struct controls *controls) {
+    uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
+    if (length >= 2 && (!memcmp(bytes, "\xFF\xFE", 2) || !memcmp(bytes, "\xFE\xFF", 2))) return even + odd > 0;
+    return (odd > half / 4 * 3 && even < half / 16) || (even > half / 4 * 3 && odd < half / 16);
+}
+
+static int has_many_zeros(const struct controls *controls, uint64_t length) {
+    return controls->zeros[0] + controls->zeros[1] > length / 4;
+}
+
+static const char *verb_of(int holds) {
+    return holds ? "holds" : "is";
+}
+
+int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_of(&kinds[i], bytes, length))
+            return fail("'%s' %s %s and no text: %s", path, verb_of(holds), kinds[i].what, kinds[i].then);
+    return 0;
+}
+
+int kind_check(const char *path, const char *bytes, uint64_t length, int holds) {
+    if (kind_check_format(path, bytes, length, holds)) return -1;
+    struct controls controls = count_controls(bytes, length);
+    int no_text = are_of_no_text(&controls, length);
+    if ((no_text || has_many_zeros(&controls, length)) && is_wide(bytes, length, &controls))
+        return fail("'%s' %s text in UTF-16: write it in UTF-8 first (iconv -f UTF-16 -t UTF-8)", path, verb_of(holds));
+    if (!no_text) return 0;
+    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
+                " bytes are control characters; wanted lines of text, lists or "
+                "pairs",
+                path, verb_of(holds), controls.count, length);
+}

@@ -1,0 +1,70 @@
+#include "ratings.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Files of a corpus that are looked at. */
+enum { FILES_MOST = 16 };
+
+/* A rating to keep from is proposed where ratings are what people give, and as many as these in a hundred are kept:
+ * counts of plays and times have a long way to their highest. */
+enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
+static const double upper_part = 0.75; /* of the way from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
+
+struct ratings {
+    double *values, least, most;
+    uint64_t count, capacity;
+};
+
+static int take(void *user, const struct corpus_block *block) {
+    struct ratings *ratings = user;
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    int more;
+    corpus_cursor_start(&cursor, block);
+    while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0) {
+        if (isnan(pair.rating)) continue;
+        if (mem_grow(&ratings->values, &ratings->capacity, ratings->count + 1, sizeof *ratings->values, "ratings"))
+            return -1;
+        ratings->values[ratings->count++] = pair.rating;
+        ratings->least = fmin(ratings->least, pair.rating);
+        ratings->most = fmax(ratings->most, pair.rating);
+    }
+    return more;
+}
+
+/* The lowest rating of the upper part, and how many in a hundred are kept from it on. */
+static double propose(const struct ratings *ratings, double *kept) {
+    double from = ratings->least + upper_part * (ratings->most - ratings->least), lowest = ratings->most;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < ratings->count; i++) {
+        if (ratings->values[i] < from) continue;
+        lowest = fmin(lowest, ratings->values[i]);
+        count++;
+    }
+    *kept = 100.0 * (double)count / (double)ratings->count;
+    return lowest;
+}
+
+static void say(const struct ratings *ratings) {
+    char advice[128] = "corpus.min_rating leaves lower ones out";
+    double kept, from = propose(ratings, &kept);
+    if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
+        snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);
+    note("ratings %.10g to %.10g found: all count alike; %s", ratings->least, ratings->most, advice);
+}
+
+int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
+    struct ratings ratings = {.least = INFINITY, .most = -INFINITY};
+    if (options->format != FORMAT_PAIRS || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
+    int result = corpus_look(corpus, options, FILES_MOST, take, &ratings);
+    if (!result && ratings.count && ratings.least < ratings.most) say(&ratings);
+    free(ratings.values);
+    return result;
+}

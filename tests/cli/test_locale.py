@@ -1,0 +1,54 @@
+"""Numbers have a point, whatever the locale of the person or of the program that calls the library."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+
+@pytest.fixture
+def comma(tmp_path):
+    """The environment of a locale with a decimal comma, made in the test's own directory."""
+    try:
+        made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"], capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("localedef is not here")
+    if made.returncode:
+        pytest.skip("localedef cannot make de_DE here")
+    return {**os.environ, "LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
+
+
+def answers(sptx, env=None):
+    """What a run says and writes, without what depends on the clock."""
+    sptx("train", sptx.config(), "--overwrite", env=env)
+    sptx("export", "run", "--format=glove-text", "--out=vectors.txt", env=env)
+    written = [sptx.path("run", "config.ini").read_bytes(), sptx.path("vectors.txt").read_bytes(), *sptx.tables()]
+    said = [sptx(*words, env=env).stdout for words in (["nearest", "run", "t1w1"], ["config"], ["plan", "run/config.ini", "--json"])]
+    return written + [re.sub(r'"(host_)?(available|resident)[^,]*', "", text) for text in said]
+
+
+def test_a_decimal_comma_changes_nothing_of_the_program(sptx, comma):
+    assert answers(sptx, comma) == answers(sptx)
+
+
+# A text's number is read by base/numbers.c alone: what the C library has for it follows the locale of the caller.
+READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale)\s*\(")
+
+
+def test_numbers_are_read_in_one_place():
+    found = [f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for folder in ("src", "kernels")
+             for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".cu", ".cuh", ".def")
+             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+             if READERS.search(line) and "numbers" not in path.stem]
+    assert not found, "\n".join(found)
+
+
+# A thread that the program starts writes numbers, too: it takes the program's own locale before anything else.
+def test_threads_that_write_take_the_programs_locale():
+    silent = {"kernels/ranks/join.c", "kernels/cuda/heartbeat.cu"}  # they wait, and format nothing
+    for folder in ("src", "kernels"):
+        for path in (ROOT / folder).rglob("*.c*"):
+            text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
+            assert "pthread_create(" not in text or name in silent or "numbers_enter();" in text, name

@@ -1,0 +1,19 @@
+/* decimal_comma: a locale that writes 0.5 as "0,5", made in a directory of the test's own. */
+#ifndef SPTX_TESTS_DECIMAL_COMMA_H
+#define SPTX_TESTS_DECIMAL_COMMA_H
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sets it for the whole process, as a graphical toolkit does. 0, or -1 where this machine cannot make it. */
+static inline int decimal_comma_set(const char *directory) {
+    char command[512], text[8];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", directory);
+    if (system(command) || setenv("LOCPATH", directory, 1) || !setlocale(LC_ALL, "de_DE.UTF-8")) return -1;
+    snprintf(text, sizeof text, "%.1f", 0.5);
+    return strcmp(text, "0,5") ? -1 : 0;
+}
+
+#endif
