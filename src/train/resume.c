@@ -2,6 +2,7 @@
 
 #include "alike.h"
 #include "base/report.h"
+#include "schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,6 +40,14 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     free(path);
     config_release(&before);
     return result;
+}
+
+void resume_rates(const struct config *config, const char *checkpoint, const struct run_state *older) {
+    if (older->rate_law || !schedule_differs_from_earlier(config)) return;
+    warn("'%s' was written by an earlier version, whose learning rates were others (optimizer.min_lr_ratio was a floor, "
+         "optimizer.warmup multiplied a rate that was falling already): from here on they are those that 'sptx-w2v help keys' "
+         "describes",
+         checkpoint);
 }
 
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,

@@ -32,6 +32,7 @@ static const struct key {
     {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, NEEDED},
     {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, NEEDED},
     {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, MAY_LACK},
+    {"rate_law", offsetof(struct run_state, rate_law), DECIMAL, MAY_LACK},
     {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, OF_KNOWN},
     {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, OF_KNOWN},
 };
@@ -54,7 +55,7 @@ static int print_value(char *out, size_t capacity, const struct key *key, const 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 16 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* 17 lines of at most 40 bytes, and a comment */
     int n = snprintf(text, sizeof text, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == OF_KNOWN && !state->known.bytes) continue;

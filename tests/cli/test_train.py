@@ -280,9 +280,9 @@ def test_resume_refuses_the_same_words_in_another_order(killed, change):
     assert sptx.tables() == sptx.tables("whole")
 
 
-def forget_the_stream(checkpoint):
-    """state.ini as versions wrote it that did not note the id stream."""
-    kept = re.sub(rb"stream_xxh3 = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
+def forget(checkpoint, key):
+    """state.ini as versions wrote it that had no such key."""
+    kept = re.sub(key.encode() + rb" = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
     xxhash = ctypes.CDLL("libxxhash.so.0")
     xxhash.XXH64.restype = ctypes.c_uint64
     xxhash.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
@@ -292,12 +292,22 @@ def forget_the_stream(checkpoint):
 def test_a_checkpoint_of_an_earlier_version_is_resumed_with_a_warning(killed):
     sptx = killed
     for name in checkpoints(sptx):
-        forget_the_stream(sptx.path("run", name))
+        forget(sptx.path("run", name), "stream_xxh3")
     done = sptx("train", "run.ini", "--resume")
     assert "was written by an earlier version, which did not note the corpus' order" in done.stderr
     assert sptx.tables() == sptx.tables("whole")
     again = sptx("train", "run.ini", "--resume", "--train.epochs=9")
     assert "warning" not in again.stderr
+
+
+def test_a_run_of_an_earlier_version_is_told_of_other_learning_rates(sptx):
+    config = sptx.config(optimizer={"min_lr_ratio": "0.2"})
+    sptx("train", config, "--train.steps=20")
+    assert "rate_law = 2\n" in (sptx.checkpoint() / "state.ini").read_text()
+    assert "learning rates" not in sptx("train", config, "--resume", "--train.steps=40").stderr
+    forget(sptx.checkpoint(), "rate_law")
+    said = sptx("train", config, "--resume", "--train.steps=60").stderr
+    assert "was written by an earlier version, whose learning rates were others" in said
 
 
 def test_a_place_behind_the_epoch_is_refused(sptx):
@@ -307,7 +317,7 @@ def test_a_place_behind_the_epoch_is_refused(sptx):
     config = sptx.config(corpus={"format": "lists"}, examples={"targets": "one"},
                          train={"batch": "50", "epochs": "2", "steps": "31"})  # 15 x 50 examples into the second epoch
     sptx("train", config)
-    forget_the_stream(sptx.checkpoint())
+    forget(sptx.checkpoint(), "stream_xxh3")
     sptx.path("corpus.txt").write_text("".join(
         f"u{i} {' '.join(words[2 * i] + words[2 * i + 1])}\n" for i in range(400)))
     said = sptx.refuses("train", config, "--resume", "--train.steps=32", timeout=60)
