@@ -286,6 +286,17 @@ def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, s
     assert f"update = {'batch' if first else 'hogwild'}" in small.path("run", "config.ini").read_text()
 
 
+def test_text_with_its_usual_rate_trains_over_ranks_as_well_as_by_one_process(small):
+    """Batches of plain sgd on text diverge without optimizer.clip, which auto sets."""
+    losses = []
+    for ranks, run in ((0, "one"), (3, "three")):
+        train(small, ranks, "--corpus.path=corpus.txt", "--corpus.min_count=1", "--model.dim=32", "--optimizer.lr=0.05",
+              "--train.epochs=8", "--train.held_out=0.05", f"--run.dir={run}", "--device.backend=cpu")
+        losses.append(held_out(small, run)[-1] / held_out(small, run)[0])
+    assert "clip = 30\n" in small.path("three", "config.ini").read_text()
+    assert losses[0] < 0.8 and losses[1] < 0.8, losses
+
+
 def test_another_key_is_what_resume_speaks_of(small):
     """And not train.update, which none has set."""
     train(small, 0, small.config(**AUTO))
