@@ -65,6 +65,7 @@ static int look_for_header(struct front *front, const struct piece *piece, enum 
 static int look(struct front *front, struct piece *piece, const char *path, enum corpus_header header) {
     if (fill(piece) || look_at_ends(front, piece)) return -1;
     if (piece->length >= 3 && !memcmp(piece->bytes, "\xEF\xBB\xBF", 3)) front->skip = 3;
+    front->like_pairs = pairs_likely(piece->bytes + front->skip, piece->length - front->skip, piece->whole);
     return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
 }
 

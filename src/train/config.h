@@ -111,6 +111,9 @@ const char *config_difference(const struct config *a, const struct config *b);
 /* The name of choice `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
 const char *config_choice_name(const char *section, const char *key, int value);
 
+/* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
+const char *config_full_name(const char *key, int nth);
+
 /* All keys with default, range and help, for `sptx-w2v help keys`, on stdout. */
 void config_print_help(void);
 
