@@ -114,7 +114,7 @@ const char *config_choice_name(const char *section, const char *key, int value);
 /* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
 const char *config_full_name(const char *key, int nth);
 
-/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout. */
+/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout: the ten that matter most, then the sections. */
 void config_print_help(void);
 
 /* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or

@@ -75,8 +75,8 @@ static void print_step(const struct plan *plan, const struct config *config, int
          plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
          plan->gpu_available ? " over the link, both ways" : "");
     if (plan->floor_pairs > 0)
-        line(to_stdout, "  at most", "%s pairs/s, where %s is full", text_of_rate(d, plan->floor_pairs),
-             plan->floor_link ? "the link" : "the GPU's memory");
+        line(to_stdout, "  at most", "%s pairs/s (a target with one positive is a pair): then %s is busy all the time",
+             text_of_rate(d, plan->floor_pairs), plan->floor_link ? "the link" : "the GPU's memory");
     else if (plan->gpu_available)
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }

@@ -1,6 +1,7 @@
 """What goes wrong is said in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
 import gzip
 import os
+import re
 import resource
 import shutil
 
@@ -27,6 +28,13 @@ def test_help_keys_lists_every_key(sptx):
     for key in ("corpus.path", "examples.window", "negatives.law", "model.dim", "optimizer.rule", "train.seed",
                 "device.threads", "memory.gpu_budget", "run.checkpoint_every"):
         assert key in said or key.split(".")[1] in said, key
+
+
+def test_help_keys_begins_with_the_ten_that_matter(sptx):
+    first, rest = sptx("help", "keys").stdout.split("\n[corpus]", 1)
+    assert re.findall(r"^  (\S+) = ", first, re.M)[:2] == ["corpus.path", "corpus.format"]
+    assert len(re.findall(r"^  \S+ = ", first, re.M)) == 10
+    assert "\n  corpus.path: above\n" in rest and "\n  train.seed = 1\n" in rest
 
 
 def test_version(sptx):

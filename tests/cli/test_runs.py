@@ -96,7 +96,7 @@ def test_the_notebooks_places_can_be_switched_on(sptx, name):
 # ---- what they train ----
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_term(sptx, name):
+def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_dot_product(sptx, name):
     _, positives, negatives = RUNS[name]
     done = train(sptx, name, corpus(sptx, name), "--train.epochs=0", "--train.steps=4", "--train.report_seconds=0.01")
     first = metrics(sptx)[0]
@@ -104,9 +104,9 @@ def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_term(sptx, name):
     assert first["step"] == 0 and first["done"] == 0
     assert round(first["loss"] / first["loss_term"], 3) == terms  # P and N, for every example
     assert abs(first["loss"] - terms * LN2) < 5e-4 * terms * LN2
-    assert f"{terms}.0 terms of ln 2 are {terms * LN2:.4f}" in done.stderr
+    assert f"{terms}.0 dot products of ln 2 each are {terms * LN2:.4f}" in done.stderr
     last = metrics(sptx)[-1]
-    said = re.search(r"^loss       (\S+) \((\S+) a pair, (\S+) a term\); untrained (\S+)$", done.stderr, re.M).groups()
+    said = re.search(r"^loss       (\S+) \((\S+) a pair, (\S+) a dot product\); untrained (\S+)$", done.stderr, re.M).groups()
     wanted = (last["loss"], last["loss_pair"], last["loss_term"], first["loss"])
     assert [float(number) for number in said] == pytest.approx(wanted, rel=1e-5, abs=1e-4)
     assert round(last["loss"] / last["loss_pair"], 3) == positives

@@ -338,7 +338,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx,
                          train={"update": update, "epochs": "200", "batch": "64"},
                          run={"checkpoint_every": "1 steps", "keep": "3"})
     done = sptx("train", config, expect=1)
-    assert re.search(r"^sptx-w2v: the loss is (not a number|infinite|\S+ a term \(it began at \S+\)) at step \d+: the weights have diverged; lower "
+    assert re.search(r"^sptx-w2v: the loss is (not a number|infinite|\S+ a dot product \(it began at \S+\)) at step \d+: the weights have diverged; lower "
                      r"optimizer\.lr \(now 1e\+06\)", done.stderr, re.M), done.stderr[-300:]
     assert done.stdout == ""
     if update == "batch" or sptx.path("run", "latest").exists():
@@ -362,7 +362,7 @@ def test_diverging_windows_of_lists_stop_early_and_hear_of_all_ways_out(sptx):
     sptx("generate", "books", "--rows=2000", "--lists=3000", "--out=books.txt")
     said = sptx.refuses("train", sptx.config(corpus={"path": "books.txt", "format": "lists"}, examples={"mode": "window"},
                                              optimizer={"rule": "sgd", "lr": "0.05"}, train={"batch": "8192"}))
-    found = re.match(r"the loss is (\S+) a term \(it began at 0\.693\) at step \d+: the weights have diverged; lower "
+    found = re.match(r"the loss is (\S+) a dot product \(it began at 0\.693\) at step \d+: the weights have diverged; lower "
                      r"optimizer\.lr \(now 0\.05\) or train\.batch, whose gradients are summed, or set optimizer\.clip .*, or "
                      r"train\.update = hogwild, which adds them one by one; no checkpoint had been written$", said)
     assert found, said
