@@ -132,7 +132,7 @@ def trained(trained_once, tmp_path):
 
 
 # A run of a second or two with a handful of checkpoints, to be stopped in the middle.
-STOP_KEYS = {"train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
+STOP_KEYS = {"negatives": {"per": "pair"}, "train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
              "run": {"checkpoint_every": "2000 steps"}}
 
 
