@@ -311,3 +311,33 @@ def test_the_comparison_with_speedtorch(sptx):
     done = subprocess.run([ROOT / "scripts/compare_speedtorch.sh", "text8"], capture_output=True, text=True,
                           env={**os.environ, "SPTX_BIN": PROGRAM, "SPTX_WORK": str(sptx.path("work"))})
     assert done.returncode == 2 and "'text8'" in done.stderr
+
+
+# ---- real data, where it lies beside the clone ----
+
+def hold_out(lists, train, test, seed=31):
+    """A tenth of each list of ten items or more goes to `test`: what keys are chosen by, and never by test lists."""
+    rng = random.Random(seed)
+    with open(train, "w") as kept, open(test, "w") as held:
+        for line in lists.read_text().splitlines():
+            name, *items = line.split()
+            out = set(rng.sample(range(len(items)), len(items) // 10))
+            kept.write(" ".join([name] + [item for i, item in enumerate(items) if i not in out]) + "\n")
+            if out:
+                held.write(" ".join([name] + [item for i, item in enumerate(items) if i in out]) + "\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name, lists, form, score", [("goodbooks", "items/goodbooks.train.txt", "lists", "user-cosine"),
+                                                      ("hep-th", "papers/hep-th.train.txt", "adjacency", "sum")])
+def test_a_config_is_no_worse_than_no_keys(sptx, name, lists, form, score):
+    path = ROOT.parent / "shared" / "data" / lists
+    if not path.exists():
+        pytest.skip(f"there is no {path}: corpora/README.md says where such lists come from")
+    hold_out(path, sptx.path("train"), sptx.path("test"))
+    recall = {}
+    for run, keys in (("config", [config_of(name)]), ("none", [f"--corpus.format={form}"])):
+        sptx("train", *keys, "--corpus.path=train", f"--run.dir={run}", *ON_CPU, timeout=590)
+        said = sptx("evaluate", run, "--train=train", "--held-out=test", f"--score={score}").stdout
+        recall[run] = float(re.search(r"recall@20\s+(\S+)", said).group(1))
+    assert recall["config"] >= recall["none"], recall
