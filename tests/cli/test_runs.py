@@ -67,6 +67,11 @@ def test_a_config_parses_and_says_the_same_again(sptx, name):
     assert sptx("config", "again.ini").stdout == once
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_trains_over_ranks_as_it_stands(sptx, name):
+    assert "\nupdate = batch\n" in sptx("config", ROOT / "configs" / name, "--device.ranks=3").stdout
+
+
 def test_every_run_has_a_config():
     assert set(RUNS) | {"text8"} <= {name[:-len(".ini")] for name in CONFIGS}
 
@@ -260,7 +265,7 @@ def test_a_plan_for_a_gpu_that_is_not_here(sptx):
 def test_a_plan_tells_what_lock_free_training_fetches(sptx):
     plan = ["plan", sptx.config(train={"update": "hogwild", "batch": None}, optimizer={"rule": "sgd"}),
             "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--memory.hot_rows=0", "--memory.context=gpu"]
-    told = "  over the link  100.0% of target touches, one by one; "
+    told = "  over the link  100.0% of the target rows that it reads, one by one; "
     assert told in sptx(*plan, "--memory.target=pinned").stdout
     for settings in (["--memory.target=gpu"], ["--memory.target=pinned", "--memory.hot_rows=100000"],
                      ["--memory.target=pinned", "--train.update=batch"]):
