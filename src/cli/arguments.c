@@ -17,7 +17,7 @@ static const struct option *find_option(const struct option *options, const char
     return NULL;
 }
 
-/* Whether "section.key" is of one of `sections`. */
+/* 1 where the key "section.key" stands in one of `sections`. */
 static int section_among(const char *name, const char *sections) {
     size_t length = strcspn(name, ".");
     const char *at = sections;
@@ -94,9 +94,11 @@ static int take_argument(struct arguments *a, const char *command, const char *a
 
 /* "--model.dim 100": the value stands where a file would. */
 static int check_blank(const char *command, const char *argument, const char *next) {
-    if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next || !strncmp(next, "--", 2)) return 0;
-    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument, next, argument,
-                      next);
+    if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next ||
+        !strncmp(next, "--", 2))
+        return 0;
+    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument,
+                      next, argument, next);
 }
 
 int arguments_read(struct arguments *a, const char *command, int argc, char **argv, const struct option *options,
@@ -110,7 +112,8 @@ int arguments_read(struct arguments *a, const char *command, int argc, char **ar
             a->given[a->count++] = argv[i];
         else if (!argv[i][2])
             only_given = 1;
-        else if (check_blank(command, argv[i], i + 1 < argc ? argv[i + 1] : NULL) || take_argument(a, command, argv[i], options, sections))
+        else if (check_blank(command, argv[i], i + 1 < argc ? argv[i + 1] : NULL) ||
+                 take_argument(a, command, argv[i], options, sections))
             return -1;
     }
     return 0;

@@ -26,8 +26,8 @@ struct pairs_front {
 /* whole: 1 where the file has no more than these bytes. */
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
 
-/* Whether the first lines of a file are all list, item, rating with commas or tabs between: the first one, which may name the
- * columns, left out. */
+/* 1 where the first lines of a file are all list, item, rating with commas or tabs between. The very first line may name the
+ * columns and does not count. */
 int pairs_likely(const char *bytes, uint64_t length, int whole);
 
 #endif

@@ -143,7 +143,7 @@ static int is_key_line(const char *line, size_t length) {
     return name > 0;
 }
 
-/* Whether the first line that says anything, if it stands among these bytes, is one of an INI file. */
+/* 1 where the first line that is neither empty nor a comment could be one of an INI file, or none such is among these bytes. */
 static int begins_as_ini(const char *head) {
     if (!strncmp(head, "\xEF\xBB\xBF", 3)) head += 3;
     for (;;) {

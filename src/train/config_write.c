@@ -139,7 +139,7 @@ char *config_value(const struct config *config, const char *section, const char 
     return mem_text(value, strlen(value), "the configuration");
 }
 
-/* What nearly every run sets, in the order in which one comes to ask for it. */
+/* Nearly every run sets some of these keys. They stand in the order in which a newcomer asks for them. */
 static const char *const matter_most[] = {"corpus.path",      "corpus.format",    "run.dir",         "model.dim",
                                           "train.epochs",     "optimizer.lr",     "examples.window", "negatives.count",
                                           "corpus.min_count", "memory.gpu_budget"};

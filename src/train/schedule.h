@@ -12,7 +12,7 @@ double schedule_rate(const struct config *config, double done);
 /* The number of that law, which state.ini holds. Checkpoints without one are of earlier versions: there the ratio was a
  * floor under lr (1 - done), and the warm-up multiplied a rate that was falling already. */
 enum { SCHEDULE_LAW = 2 };
-/* Whether the law of those versions has noticeably other rates: by more than a thousandth of lr. */
+/* 1 where the rates of those versions differ from these by more than a thousandth of lr. */
 int schedule_differs_from_earlier(const struct config *config);
 
 /* How many examples a run has: epochs and steps, whichever ends first. An epoch's last batch may be short. -1 after

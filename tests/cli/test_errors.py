@@ -86,7 +86,8 @@ def test_wrong_call(sptx, arguments, sentence):
 
 def test_a_text_in_the_place_of_the_config(sptx):
     """However it is packed, and however long."""
-    for name, data in (("t.txt", b"some words\nand more\n"), ("t.gz", gzip.compress(b"some words")), ("long.txt", b"word " * (4 << 20))):
+    corpora = {"t.txt": b"some words\nand more\n", "t.gz": gzip.compress(b"some words"), "long.txt": b"word " * (4 << 20)}
+    for name, data in corpora.items():
         sptx.path(name).write_bytes(data)
         assert sptx.refuses("train", name, "--model.dim=8") == (
             f"'{name}' is no configuration: it does not begin with [section]; if it is what is to be trained, write "

@@ -42,10 +42,12 @@ def reason(line):
 
 
 def clone(directory):
-    """The files that git would give, as they stand here, and the program."""
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                           capture_output=True, text=True).stdout.split("\0")
-    for name in filter(None, names):
+    """The files that git would give, as they stand here."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True,
+                            text=True)
+    if listed.returncode:
+        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
+    for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).is_file():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, directory / name)
@@ -55,8 +57,6 @@ def clone(directory):
 
 @pytest.fixture
 def fresh(tmp_path):
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no clone: git does not say which files are the project's")
     directory = clone(tmp_path)
     os.symlink(os.path.abspath(PROGRAM), directory / "build" / "sptx-w2v")
     return directory
