@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, ROOT
+from conftest import PROGRAM, ROOT, SLOWER
 
 README = (ROOT / "README.md").read_text()
 TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|scripts/\S+|build/sptx-w2v) [^`\n]+")
@@ -64,7 +64,7 @@ def fresh(tmp_path):
 
 def typed(line, directory, **environment):
     done = subprocess.run(["bash", "-c", line], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=590, env={**os.environ, "HOME": str(directory), **environment})
+                          timeout=590 * SLOWER, env={**os.environ, "HOME": str(directory), **environment})
     assert done.returncode == 0, f"$ {line}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
     return done
 
