@@ -14,8 +14,8 @@ echo "== the corpus: the headers under /usr/include, a line a header, as $corpus
 scripts/headers.sh "$corpus"
 wc -lw "$corpus" | awk '{ print $1 " lines, " $2 " words" }'
 
-echo "== $program train configs/quickstart.ini"
-"$program" train configs/quickstart.ini --overwrite
+echo "== $program train configs/quickstart.ini --run.dir=$run"
+"$program" train configs/quickstart.ini --run.dir="$run" --overwrite
 echo "   The loss is of the headers being read, and rises and falls with them; held out are windows that are never trained: theirs tells"
 echo "   how good the model is, and falls with every epoch."
 

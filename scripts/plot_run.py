@@ -3,7 +3,7 @@
 
   scripts/plot_run.py RUN [--out=FILE]      FILE: RUN/metrics.png; .svg and .pdf work too
 
-The dashed line is the loss of an untrained model, ln 2 a term: a curve that stays there is not learning. Needs
+The dashed line is the loss of an untrained model, ln 2 a dot product: a curve that stays there is not learning. Needs
 matplotlib; build/venv/bin/python has it after `make check`.
 """
 import argparse

@@ -17,7 +17,26 @@ static const struct option *find_option(const struct option *options, const char
     return NULL;
 }
 
-static int refuse_option(const char *command, const struct option *options, const char *argument) {
+/* 1 where the key "section.key" stands in one of `sections`. */
+static int section_among(const char *name, const char *sections) {
+    size_t length = strcspn(name, ".");
+    const char *at = sections;
+    while (at && (strncmp(at, name, length) || (at[length] && at[length] != ','))) {
+        at = strstr(at, ", ");
+        if (at) at += 2;
+    }
+    return at != NULL;
+}
+
+/* The first key "section.name" of these sections, or NULL: what "--dim=100" leaves the section out of. */
+static const char *full_name(const char *name, const char *sections) {
+    const char *full = NULL;
+    for (int i = 0; sections && (full = config_full_name(name, i)); i++)
+        if (!*sections || section_among(full, sections)) break;
+    return full;
+}
+
+static int refuse_option(const char *command, const struct option *options, const char *argument, const char *sections) {
     const char *names[NAMES_MOST];
     char name[64];
     size_t count = 0;
@@ -25,6 +44,9 @@ static int refuse_option(const char *command, const struct option *options, cons
     strncpy(name, argument + 2, sizeof name - 1);
     name[sizeof name - 1] = 0;
     name[strcspn(name, "=")] = 0;
+    const char *value = strchr(argument, '='), *full = full_name(name, sections);
+    if (full)
+        return fail_usage("%s has no option '--%s'; the key is --%s%.100s", command, name, full, value ? value : "=...");
     const char *near = text_nearest(name, names, count);
     if (near) return fail_usage("%s has no option '--%s'; did you mean '--%s'?", command, name, near);
     return fail_usage("%s has no option '--%s'; see 'sptx-w2v help %.*s'", command, name, (int)strcspn(command, " "), command);
@@ -55,13 +77,7 @@ static int is_setting(const char *argument) {
 
 /* Whether a key's section is one of `sections`: what a command would not look at is not taken. */
 static int check_section(const char *command, const char *setting, const char *sections) {
-    const char *section = setting + 2, *at = sections;
-    size_t length = strcspn(section, ".");
-    while (at && (strncmp(at, section, length) || (at[length] && at[length] != ','))) {
-        at = strstr(at, ", ");
-        if (at) at += 2;
-    }
-    if (at) return 0;
+    if (section_among(setting + 2, sections)) return 0;
     return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command,
                       setting, sections, (int)strcspn(command, " "), command);
 }
@@ -71,9 +87,18 @@ static int take_argument(struct arguments *a, const char *command, const char *a
     size_t length = strcspn(argument + 2, "=");
     const struct option *option = find_option(options, argument + 2, length);
     if (option) return take_option(command, option, argument[2 + length] ? argument + 3 + length : NULL);
-    if (!sections || !is_setting(argument)) return refuse_option(command, options, argument);
+    if (!sections || !is_setting(argument)) return refuse_option(command, options, argument, sections);
     a->settings[a->setting_count++] = argument;
     return *sections ? check_section(command, argument, sections) : 0;
+}
+
+/* "--model.dim 100": the value stands where a file would. */
+static int check_blank(const char *command, const char *argument, const char *next) {
+    if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next ||
+        !strncmp(next, "--", 2))
+        return 0;
+    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument,
+                      next, argument, next);
 }
 
 int arguments_read(struct arguments *a, const char *command, int argc, char **argv, const struct option *options,
@@ -87,7 +112,8 @@ int arguments_read(struct arguments *a, const char *command, int argc, char **ar
             a->given[a->count++] = argv[i];
         else if (!argv[i][2])
             only_given = 1;
-        else if (take_argument(a, command, argv[i], options, sections))
+        else if (check_blank(command, argv[i], i + 1 < argc ? argv[i + 1] : NULL) ||
+                 take_argument(a, command, argv[i], options, sections))
             return -1;
     }
     return 0;

@@ -76,7 +76,8 @@ static void print_train(const struct bench_training *t) {
                text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
         printf("link       %s a step, %.1f%% of what copies reach both ways\n",
                text_of_bytes(a, (uint64_t)per_step(t, t->link_bytes)), 100 * link_share(t));
-        printf("floor      %s pairs/s, %.1f%% of it reached\n", text_of_rate(a, t->plan.floor_pairs),
+        printf("at most    %s pairs/s where moving rows took all the time; %.1f%% of that reached\n",
+               text_of_rate(a, t->plan.floor_pairs),
                t->plan.floor_pairs > 0 ? 100 * (double)t->pairs / t->seconds / t->plan.floor_pairs : 0);
     }
     if (t->phase_steps) print_phases(t);

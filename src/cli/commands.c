@@ -39,6 +39,10 @@ const struct command commands[] = {
      "                new run has its first checkpoint; --overwrite=now removes it before training, for disks without\n"
      "                space for both\n"
      "\n" KEYS_HELP "\n"
+     "\n"
+     "Losses are those of an example, of a pair (a target with one positive) and of a dot product (a target with a positive or\n"
+     "a negative). An untrained model has ln 2 = 0.693 for each dot product with train.loss = logistic.\n"
+     "\n"
      "Ctrl-C, SIGTERM and SIGHUP write a checkpoint first; the exit code is then 1, and --resume goes on from there.\n"
      "\n"
      "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several; device.gpus = G begins them:\n"
@@ -47,12 +51,14 @@ const struct command commands[] = {
      "Lock-free (train.update = hogwild) two processes at most train together, each with all columns and half of the\n"
      "examples."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
-     "bytes by place, traffic and the floor in pairs/s, before anything is allocated",
-     "Prints what train would take: bytes on the GPU, pinned, in files; rows hot and cold; the expected hit rate, link\n"
-     "and memory traffic a step, and the pairs/s at which the GPU's copies would be full. Those are measured once, in a\n"
-     "second, and kept in $XDG_CACHE_HOME/sptx-w2v or ~/.cache/sptx-w2v; bench measures them again. Memory is what the\n"
-     "machine has or, in a container, what its limit leaves. Where a run does not fit, says what to change and exits with\n"
-     "1. The corpus is counted and encoded into the run directory (or corpus.cache), where train finds it again.\n"
+     "bytes by place, what a step moves, the most pairs a second; before anything is allocated",
+     "Prints what train would take: bytes on the GPU, pinned (in memory of the host that the GPU reads), in files; the\n"
+     "frequent rows that lie on the GPU instead of the host (hot), and what share of reads they answer; what a step moves\n"
+     "over the link and in memory, and how many pairs a second that allows at most (a pair is a target with one positive).\n"
+     "How fast copies are is measured once, in a second, and kept in $XDG_CACHE_HOME/sptx-w2v or ~/.cache/sptx-w2v; bench\n"
+     "measures it again. Memory is what the machine has or, in a container, what its limit leaves. Where a run does not\n"
+     "fit, says what to change and exits with 1. The corpus is counted and encoded into the run directory (or\n"
+     "corpus.cache), where train finds it again.\n"
      "\n"
      "  --json        the same numbers as one line of JSON\n"
      "\n"

@@ -44,6 +44,7 @@ struct corpus {
     uint64_t next;        /* file to open when this one ends */
     uint64_t skip;        /* bytes to come of the file's front that are no data */
     int said_header;      /* of the first file that has one */
+    int said_pairs;       /* of the first file that looks like them and is read as something else */
     char *carry;          /* read already, for the next block */
     uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* of the next block */
@@ -329,6 +330,8 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     if (front_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
+    if (file->front.like_pairs && !corpus->whole_lines && !corpus->said_pairs++)
+        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,
              file->front.header);

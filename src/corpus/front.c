@@ -67,6 +67,7 @@ static int look_for_header(struct front *front, const struct piece *piece, enum 
 static int look(struct front *front, struct piece *piece, const char *path, enum corpus_header header) {
     if (look_at_ends(front, piece)) return -1;
     front->skip = text_mark(piece->bytes, piece->length);
+    front->like_pairs = pairs_likely(piece->bytes + front->skip, piece->length - front->skip, piece->whole);
     return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
 }
 

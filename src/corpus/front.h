@@ -15,6 +15,7 @@ enum { FRONT_BYTES = KIND_BYTES };
 struct front {
     uint64_t skip; /* bytes before the data: a byte order mark of UTF-8, a header */
     int cr_ends;   /* 1: CR alone ends a line, as on old Macs: the file has no LF */
+    int like_pairs;  /* 1: its lines look like those of pairs with ratings */
     char header[64]; /* what is left out, as it begins; "" where nothing is */
 };
 

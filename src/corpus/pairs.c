@@ -144,6 +144,25 @@ static int names_columns(struct line first_line, struct line second_line) {
            is_number(second.name[0]) && is_number(second.name[1]);
 }
 
+/* list, item, rating[, anything] with commas or tabs between, without blanks in a field. */
+static int is_rated(struct line line) {
+    struct columns columns = columns_of(line);
+    for (uint64_t i = 0; i < line.length; i++)
+        if (line.at[i] == ' ') return 0;
+    return !columns.hole && columns.count >= 3 && columns.count <= PAIR_FIELDS && is_number(columns.name[2]);
+}
+
+int pairs_likely(const char *bytes, uint64_t length, int whole) {
+    enum { LEAST = 3, MOST = 50 };
+    const char *at = bytes, *end = bytes + length;
+    struct line line = next_line(&at, end, whole); /* it may name the columns */
+    int rated = 0;
+    while (line.length && rated < MOST && (line = next_line(&at, end, whole)).length)
+        if (!is_rated(line)) return 0;
+        else rated++;
+    return rated >= LEAST;
+}
+
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole) {
     const char *at = bytes, *end = bytes + length;
     struct line first = next_line(&at, end, whole);

@@ -27,4 +27,8 @@ struct pairs_front {
 /* whole: 1 where the file has no more than these bytes. */
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
 
+/* 1 where the first lines of a file are all list, item, rating with commas or tabs between. The very first line may name the
+ * columns and does not count. */
+int pairs_likely(const char *bytes, uint64_t length, int whole);
+
 #endif

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "checkpoints.h"
 #include "replacement.h"
+#include "schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -288,7 +289,8 @@ static void remove_begun(const struct writing *w) {
 }
 
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep) {
-    struct writing w = {.run = run, .what = what, .keep = keep, .state = {.progress = what->progress, .corpus = what->corpus}};
+    struct run_state state = {.progress = what->progress, .corpus = what->corpus, .rate_law = SCHEDULE_LAW};
+    struct writing w = {.run = run, .what = what, .keep = keep, .state = state};
     struct ranks *ranks = what->target->ranks;
     int first = ranks_first(ranks), begun = 0;
     int result = ranks_do(ranks, first ? begin_directory : NULL, &w);

@@ -25,7 +25,7 @@ enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW,
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
-enum config_per { PER_AUTO, PER_PAIR, PER_EXAMPLE };
+enum config_per { PER_PAIR, PER_EXAMPLE };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
@@ -42,7 +42,7 @@ struct config {
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
-    int update_auto; /* 1: train.update was "auto" before config_resolve() */
+    int update_auto, clip_auto; /* 1: train.update, optimizer.clip was "auto" before config_resolve() */
     unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
@@ -111,7 +111,10 @@ const char *config_difference(const struct config *a, const struct config *b);
 /* The name of choice `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
 const char *config_choice_name(const char *section, const char *key, int value);
 
-/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout. */
+/* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
+const char *config_full_name(const char *key, int nth);
+
+/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout: the ten that matter most, then the sections. */
 void config_print_help(void);
 
 /* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or

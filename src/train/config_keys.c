@@ -69,6 +69,12 @@ const struct config_key *config_find_key(const char *section, const char *key) {
     return NULL;
 }
 
+const char *config_full_name(const char *key, int nth) {
+    for (int i = 0; i < CONFIG_KEYS; i++)
+        if (!strcmp(config_keys[i].key, key) && nth-- == 0) return config_keys[i].name;
+    return NULL;
+}
+
 int config_is_section(const char *name) {
     for (int i = 0; i < CONFIG_SECTIONS; i++)
         if (!strcmp(name, config_sections[i].name)) return 1;

@@ -133,8 +133,41 @@ static int take_lines(struct ini_source *source) {
     return 0;
 }
 
+/* A line with a key has one word before its '=' or ':'. */
+static int is_key_line(const char *line, size_t length) {
+    size_t name = strcspn(line, "=:");
+    if (name >= length) return 0;
+    while (name && isspace((unsigned char)line[name - 1])) name--;
+    for (size_t i = 0; i < name; i++)
+        if (isspace((unsigned char)line[i]) || iscntrl((unsigned char)line[i])) return 0;
+    return name > 0;
+}
+
+/* 1 where the first line that is neither empty nor a comment could be one of an INI file, or none such is among these bytes. */
+static int begins_as_ini(const char *head) {
+    if (!strncmp(head, "\xEF\xBB\xBF", 3)) head += 3;
+    for (;;) {
+        head += strspn(head, " \t\v\f\r\n");
+        size_t length = strcspn(head, "\r\n");
+        if (!*head || *head == '[') return 1;
+        if (!is_comment(head)) return is_key_line(head, length);
+        head += length;
+    }
+}
+
+/* A corpus in the place of the configuration is the likeliest slip; it may be long, and packed. */
+static int check_head(const char *path) {
+    char head[4096] = "";
+    int kind = file_head(path, head, sizeof head);
+    if (kind != 1 || begins_as_ini(head)) return kind < 0 ? -1 : 0;
+    return fail("'%s' is no configuration: it does not begin with [section]; if it is what is to be trained, write "
+                "--corpus.path=%s",
+                path, path);
+}
+
 char *config_file(const char *path) {
     uint64_t length;
+    if (check_head(path)) return NULL;
     char *text = file_read_given(path, LONGEST_FILE, &length);
     if (!text || strlen(text) == length) return text;
     fail("'%s' holds a NUL byte at %" PRIu64 ": it is not an INI file", path, (uint64_t)strlen(text));

@@ -56,7 +56,6 @@ static void resolve_examples(struct config *c) {
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
     choose_count(&c->negatives_count, user ? 1000 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
-    choose(&c->negatives_per, PER_AUTO, c->examples_mode == MODE_WINDOW ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
 }
 
@@ -83,14 +82,23 @@ static void resolve_optimizer(struct config *c) {
     config_choose_real(&c->optimizer_alpha, usual.alpha);
 }
 
+enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
+
+/* Text is trained lock-free where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
+static void resolve_update(struct config *c) {
+    const struct loss_options loss = config_loss(c);
+    int plain = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
+                c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM;
+    int bounded = c->optimizer_clip > 0, many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO;
+    c->update_auto |= automatic;
+    c->clip_auto |= isnan(c->optimizer_clip);
+    choose(&c->train_update, UPDATE_AUTO, plain && !bounded && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
+    config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
+}
+
 static int resolve_run(struct config *c) {
     struct config_times times;
-    const struct loss_options loss = config_loss(c);
-    int lock_free = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
-                    c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM && c->optimizer_clip == 0 &&
-                    config_ranks(c) == 1;
-    c->update_auto |= c->train_update == UPDATE_AUTO;
-    choose(&c->train_update, UPDATE_AUTO, lock_free ? UPDATE_HOGWILD : UPDATE_BATCH);
+    resolve_update(c);
     if (config_read_times(c->run_checkpoint_every, &times))
         return fail(
             "run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",

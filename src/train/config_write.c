@@ -140,22 +140,52 @@ char *config_value(const struct config *config, const char *section, const char 
     return mem_text(value, strlen(value), "the configuration");
 }
 
+/* Nearly every run sets some of these keys. They stand in the order in which a newcomer asks for them. */
+static const char *const matter_most[] = {"corpus.path",      "corpus.format",    "run.dir",         "model.dim",
+                                          "train.epochs",     "optimizer.lr",     "examples.window", "negatives.count",
+                                          "corpus.min_count", "memory.gpu_budget"};
+enum { MATTER_MOST = sizeof matter_most / sizeof *matter_most };
+
+static int matters_most(const struct config_key *key) {
+    for (int i = 0; i < MATTER_MOST; i++)
+        if (!strcmp(key->name, matter_most[i])) return 1;
+    return 0;
+}
+
+static int put_key(struct writing *writing, const struct config_key *key) {
+    const char *fallback = *key->fallback ? key->fallback : "\"\"";
+    return put(writing, "\n  %s = %s\n", key->name, fallback) || put_key_help(writing, key, "      ", 118) ? -1 : 0;
+}
+
+static int put_matter_most(struct writing *writing) {
+    if (put(writing, "\nThe ten that matter most\n")) return -1;
+    for (int i = 0; i < MATTER_MOST; i++)
+        for (int k = 0; k < CONFIG_KEYS; k++)
+            if (!strcmp(config_keys[k].name, matter_most[i]) && put_key(writing, &config_keys[k])) return -1;
+    return 0;
+}
+
+static int put_group(struct writing *writing, const struct config_section *section) {
+    if (put(writing, "\n[%s]  %s\n", section->name, section->help)) return -1;
+    for (int k = 0; k < CONFIG_KEYS; k++) {
+        const struct config_key *key = &config_keys[k];
+        if (strcmp(key->section, section->name)) continue;
+        if (matters_most(key) ? put(writing, "\n  %s: above\n", key->name) : put_key(writing, key)) return -1;
+    }
+    return 0;
+}
+
 void config_print_help(void) {
     struct writing writing = {0};
     int result = put_wrapped(
         &writing, "", 118,
         "Keys of a configuration file, INI: [section], then key = value; '#' or ';' begins a comment. On the "
         "command line --section.key=value sets one. Numbers may be written 1e6 or 2_000_000, sizes 11GiB or "
-        "512MB, yes and no also true, false, on, off.");
-    for (int i = 0; !result && i < CONFIG_SECTIONS; i++) {
-        result = put(&writing, "\n[%s]  %s\n", config_sections[i].name, config_sections[i].help);
-        for (int k = 0; !result && k < CONFIG_KEYS; k++) {
-            if (strcmp(config_keys[k].section, config_sections[i].name)) continue;
-            result = put(&writing, "\n  %s = %s\n", config_keys[k].name,
-                         *config_keys[k].fallback ? config_keys[k].fallback : "\"\"") ||
-                     put_key_help(&writing, &config_keys[k], "      ", 118);
-        }
-    }
+        "512MB, yes and no also true, false, on, off. What stands behind '=' here is the default; auto is chosen by "
+        "the other keys "
+        "or by the machine. The ten that matter most come first, then all others by section.");
+    if (!result) result = put_matter_most(&writing);
+    for (int i = 0; !result && i < CONFIG_SECTIONS; i++) result = put_group(&writing, &config_sections[i]);
     if (!result) fputs(writing.text, stdout);
     free(writing.text);
 }

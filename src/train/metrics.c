@@ -127,8 +127,8 @@ void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
     if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
-    note("loss       %.4f (%.4f a pair, %.4f a term)%s", metrics->last.example, metrics->last.pair, metrics->last.term,
-         from);
+    note("loss       %.4f (%.4f a pair, %.4f a dot product)%s", metrics->last.example, metrics->last.pair,
+         metrics->last.term, from);
     if (metrics->held_out_times > 1)
         note("held out   %.4f (%.4f a pair); %.4f (%.4f) when first measured", metrics->held_out.example,
              metrics->held_out.pair, metrics->held_out_first.example, metrics->held_out_first.pair);
@@ -143,7 +143,7 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
     if (!terms) return NULL;
     if (!(metrics->began_term > 0)) metrics->began_term = term;
     if (term <= METRICS_DIVERGED * fmax(1, metrics->began_term)) return NULL;
-    snprintf(out, METRICS_BYTES, "the loss is %.3g a term (it began at %.3g)", term, metrics->began_term);
+    snprintf(out, METRICS_BYTES, "the loss is %.3g a dot product (it began at %.3g)", term, metrics->began_term);
     return out;
 }
 
@@ -223,8 +223,8 @@ void metrics_untrained(struct metrics *metrics, const struct step_result *r, con
     char terms[64] = "";
     double untrained = untrained_loss(metrics, first);
     if (begins_at_ln2(metrics->config))
-        snprintf(terms, sizeof terms, "; %.1f terms of ln 2 are %.4f", untrained / ln2, untrained);
-    note("untrained  loss %.4f (%.4f a pair, %.4f a term)%s", first->example, first->pair, first->term, terms);
+        snprintf(terms, sizeof terms, "; %.1f dot products of ln 2 each are %.4f", untrained / ln2, untrained);
+    note("untrained  loss %.4f (%.4f a pair, %.4f a dot product)%s", first->example, first->pair, first->term, terms);
     write_line(metrics, at, first, &(struct json){.used = 0});
 }
 

@@ -61,7 +61,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
         if (cold_targets(plan))
             line(to_stdout, "  over the link",
-                 "%.1f%% of target touches, one by one; for text, train.update = batch with train.batch = 65536 and "
+                 "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 and "
                  "optimizer.clip = 30 moves a row once a batch and is no worse",
                  100 * (1 - plan->hot_hits));
         return;
@@ -75,8 +75,8 @@ static void print_step(const struct plan *plan, const struct config *config, int
          plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
          plan->gpu_available ? " over the link, both ways" : "");
     if (plan->floor_pairs > 0)
-        line(to_stdout, "  at most", "%s pairs/s, where %s is full", text_of_rate(d, plan->floor_pairs),
-             plan->floor_link ? "the link" : "the GPU's memory");
+        line(to_stdout, "  at most", "%s pairs/s (a target with one positive is a pair): then %s is busy all the time",
+             text_of_rate(d, plan->floor_pairs), plan->floor_link ? "the link" : "the GPU's memory");
     else if (plan->gpu_available)
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }
@@ -107,7 +107,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
                 plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
                                     : "a mapped file, given back where memory is short");
     if (plan->gpu_available) {
-        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of target touches",
+        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of the target rows that a step reads",
              text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
              100 * plan->hot_hits);
         line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed),

@@ -2,6 +2,7 @@
 
 #include "alike.h"
 #include "base/report.h"
+#include "schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,12 +34,21 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     if (!result) config_settle(config, &before);
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
+    if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     if (!result && config->train_update != chosen) result = check_update(config, run);
     free(path);
     config_release(&before);
     return result;
+}
+
+void resume_rates(const struct config *config, const char *checkpoint, const struct run_state *older) {
+    if (older->rate_law || !schedule_differs_from_earlier(config)) return;
+    warn("'%s' was written by an earlier version, whose learning rates were others (optimizer.min_lr_ratio was a floor, "
+         "optimizer.warmup multiplied a rate that was falling already): from here on they are those that 'sptx-w2v help keys' "
+         "describes",
+         checkpoint);
 }
 
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,

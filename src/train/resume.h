@@ -12,6 +12,9 @@
  * the first one reads the file; each gets 0, or -1 after fail(), for the caller to agree on. */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks);
 
+/* Warns where the checkpoint's version computed other learning rates than this one does: the run goes on by this one's law. */
+void resume_rates(const struct config *config, const char *checkpoint, const struct run_state *older);
+
 /* Holds the corpus against the one that the checkpoint's place counts examples of. 0, or -1 after fail(). */
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch);

@@ -5,22 +5,25 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* 1 at the start, 0 at the end. */
-static double falling(int schedule, double done) {
-    if (schedule == SCHEDULE_LINEAR) return 1 - done;
-    if (schedule == SCHEDULE_COSINE) return 0.5 * (1 + cos(acos(-1.0) * done));
-    return 1;
+/* How far the rate has come from lr to lr x min_lr_ratio: 0 at the start of the fall, 1 at its end. */
+static double fallen(int schedule, double done) {
+    if (schedule == SCHEDULE_LINEAR) return done;
+    if (schedule == SCHEDULE_COSINE) return 0.5 * (1 - cos(acos(-1.0) * done));
+    return 0;
 }
 
 double schedule_rate(const struct config *config, double done) {
-    double at = done < 0   ? 0
-                : done > 1 ? 1
-                           : done,
-           lr = config->optimizer_lr, least = lr * config->optimizer_min_lr_ratio;
-    double rate = lr * falling(config->optimizer_schedule, at);
-    if (config->optimizer_schedule == SCHEDULE_COSINE) rate = least + (lr - least) * falling(SCHEDULE_COSINE, at);
-    if (rate < least) rate = least;
-    return at < config->optimizer_warmup ? rate * at / config->optimizer_warmup : rate;
+    double lr = config->optimizer_lr, warmup = config->optimizer_warmup;
+    done = fmin(fmax(done, 0), 1);
+    if (done < warmup) return lr * done / warmup;
+    double after = warmup < 1 ? (done - warmup) / (1 - warmup) : 0;
+    return lr - lr * (1 - config->optimizer_min_lr_ratio) * fallen(config->optimizer_schedule, after);
+}
+
+int schedule_differs_from_earlier(const struct config *config) {
+    int falls = config->optimizer_schedule != SCHEDULE_CONSTANT;
+    int has_floor = config->optimizer_schedule == SCHEDULE_LINEAR && config->optimizer_min_lr_ratio > 1e-3;
+    return has_floor || (falls && config->optimizer_warmup > 0);
 }
 
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total) {

@@ -17,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("SPTX_BIN") or str(ROOT / os.environ.get("BUILD", "build") / "sptx-w2v")
 FAULTS = ROOT / os.environ.get("BUILD", "build") / "faults.so"  # what tests/faults has for LD_PRELOAD
 
+# How many times as long as on two free cores everything may take: scripts/check measures it.
+SLOWER = int(os.environ.get("SPTX_SLOWER", "1"))
+
 # Small, exact, and as good on one core as on many.
 KEYS = {
     "corpus": {"path": "corpus.txt", "min_count": "1"},
@@ -35,7 +38,7 @@ class Program:
         self.directory = pathlib.Path(directory)
 
     def __call__(self, *arguments, expect=0, **options):
-        options.setdefault("timeout", 120)
+        options["timeout"] = SLOWER * options.get("timeout", 120)
         done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.directory, stdin=subprocess.DEVNULL,
                               capture_output=True, encoding="utf-8", errors="surrogateescape", **options)
         if expect is not None:
@@ -88,7 +91,7 @@ def sentences(count, seed=1, words=300, length=12):
 
 def wait_for(condition, process, seconds=60):
     """Until the condition holds; False where the process ended, or the time did, before that."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWER
     while time.monotonic() < end:
         if condition():
             return True
@@ -101,7 +104,7 @@ def wait_for(condition, process, seconds=60):
 def end(process):
     """Waits for a process that was told to stop; kills it where it does not."""
     try:
-        return process.communicate(timeout=60)
+        return process.communicate(timeout=60 * SLOWER)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -132,7 +135,7 @@ def trained(trained_once, tmp_path):
 
 
 # A run of a second or two with a handful of checkpoints, to be stopped in the middle.
-STOP_KEYS = {"train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
+STOP_KEYS = {"negatives": {"per": "pair"}, "train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
              "run": {"checkpoint_every": "2000 steps"}}
 
 

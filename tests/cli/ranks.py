@@ -7,7 +7,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import PROGRAM, ROOT
+from conftest import PROGRAM, ROOT, SLOWER
 
 BUILT = ROOT / os.environ.get("BUILD", "build")
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -22,7 +22,7 @@ def command(ranks, *arguments):
 def mpi():
     if not shutil.which("mpirun"):
         pytest.skip("there is no mpirun here")
-    done = subprocess.run(command(2, PROGRAM, "train"), env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(2, PROGRAM, "train"), env=ENVIRONMENT, capture_output=True, text=True, timeout=60 * SLOWER)
     if "without MPI" in done.stderr:
         pytest.skip("the program is built without MPI")
 
@@ -31,7 +31,7 @@ def train(sptx, ranks, *arguments, expect=0):
     """Trains with so many ranks; 0 is the program without mpirun. expect: 0, or 1 where it must fail; None: whatever comes."""
     words = [PROGRAM, "train", *arguments]
     done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
     assert expect is None or (done.returncode != 0) == (expect != 0), done.stderr[-3000:]
     return done
 
@@ -41,13 +41,13 @@ def refuses(sptx, ranks, *arguments):
     return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
 
 
-def begin(sptx, *ranks, timeout=60):
+def begin(sptx, *ranks, timeout=60 * SLOWER):
     """mpirun with a program and arguments of its own for each rank; what came of it."""
     words = ["mpirun", "--oversubscribe"]
     for number, rank in enumerate(ranks):
         words += [":"] * (number > 0) + ["-n", "1", *map(str, rank)]
     return subprocess.run(words, cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
-                          encoding="utf-8", timeout=timeout)
+                          encoding="utf-8", timeout=timeout * SLOWER)
 
 
 def refuses_unlike(sptx, first, second, limits=("true", "true")):
@@ -101,4 +101,4 @@ def built(name):
 
 def together(ranks, what):
     return subprocess.run(command(ranks, built("test_together"), what), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=60 * SLOWER)

@@ -4,14 +4,14 @@ import pathlib
 import subprocess
 import sys
 
-from conftest import PROGRAM, ROOT, sentences
+from conftest import PROGRAM, ROOT, SLOWER, sentences
 
 SCRIPT = ROOT / "scripts" / "compare_gensim.py"
 
 
 def compare(directory, *arguments):
     return subprocess.run([sys.executable, SCRIPT, "--program", os.path.abspath(PROGRAM), *map(str, arguments)], cwd=directory,
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=300 * SLOWER)
 
 
 def test_missing_data_is_named(tmp_path):
@@ -34,5 +34,5 @@ def test_a_table_of_lists(tmp_path):
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if line.startswith("|")]
     assert rows[0] == ["program", "recall@20", "ndcg@20", "hit@20", "training", "ratio"]
     assert [row[0].split(" ")[0] for row in rows[2:]] == ["gensim", "this,", "this,"]
-    assert all(0 <= float(row[1]) <= 1 and float(row[5]) > 0 for row in rows[2:])
+    assert all(0 <= float(row[1]) <= 1 and float(row[5]) >= 0 for row in rows[2:])
     assert float(rows[4][1]) > 0.5  # the defaults find a topic's words: 20 of 300 by chance are 0.07

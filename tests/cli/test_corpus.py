@@ -8,7 +8,7 @@ import signal
 import numpy
 import pytest
 
-from conftest import STOP_KEYS, checkpoints, end, sentences, wait_for
+from conftest import SLOWER, STOP_KEYS, checkpoints, end, sentences, wait_for
 
 
 def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
@@ -122,7 +122,7 @@ def sweep(sptx, count, **sections):
     """As many trainings at once, each with a seed of its own, over one cache; their outputs."""
     config = sptx.config(train={"epochs": "0", "steps": "3"}, device={"threads": "1"}, **sections)
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--train.seed={i}") for i in range(count)]
-    said = [process.communicate(timeout=600)[1] for process in started]
+    said = [process.communicate(timeout=600 * SLOWER)[1] for process in started]
     assert [process.returncode for process in started] == [0] * count, said
     return said
 
@@ -151,7 +151,7 @@ def test_runs_of_other_keys_share_a_cache_in_turn(sptx):
     """Each makes its own streams where it finds the other's: slow, and right."""
     config = sptx.config(corpus={"cache": "cache", "min_count": None}, train={"epochs": "0", "steps": "3"}, device={"threads": "1"})
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--corpus.min_count={1 + 60 * (i % 2)}") for i in range(8)]
-    assert [(process.communicate(timeout=120), process.returncode)[1] for process in started] == [0] * 8
+    assert [(process.communicate(timeout=120 * SLOWER), process.returncode)[1] for process in started] == [0] * 8
     for i in range(2):
         sptx("train", config, f"--run.dir=alone{i}", f"--corpus.min_count={1 + 60 * i}", f"--corpus.cache=own{i}")
         for run in range(i, 8, 2):
@@ -173,7 +173,7 @@ def test_a_builder_that_is_killed_is_followed_by_one_that_waits(sptx):
     assert not sptx.path("cache", "corpus.ids").exists()
     builder.kill()
     end(builder)
-    said = [process.communicate(timeout=120)[1] for process in waiting]
+    said = [process.communicate(timeout=120 * SLOWER)[1] for process in waiting]
     assert [process.returncode for process in waiting] == [0, 0]
     assert sorted("(encoded before)" in text for text in said) == [False, True]
     assert sorted(os.listdir(sptx.path("cache"))) == ["corpus.ids", "corpus.vocab.tsv"]

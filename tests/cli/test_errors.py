@@ -1,5 +1,7 @@
 """What goes wrong is said in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
+import gzip
 import os
+import re
 import resource
 import shutil
 
@@ -28,6 +30,13 @@ def test_help_keys_lists_every_key(sptx):
         assert key in said or key.split(".")[1] in said, key
 
 
+def test_help_keys_begins_with_the_ten_that_matter(sptx):
+    first, rest = sptx("help", "keys").stdout.split("\n[corpus]", 1)
+    assert re.findall(r"^  (\S+) = ", first, re.M)[:2] == ["corpus.path", "corpus.format"]
+    assert len(re.findall(r"^  \S+ = ", first, re.M)) == 10
+    assert "\n  corpus.path: above\n" in rest and "\n  train.seed = 1\n" in rest
+
+
 def test_version(sptx):
     done = sptx("--version")
     assert done.stdout.startswith("sptx-w2v ")
@@ -51,6 +60,9 @@ def test_no_command_shows_all(sptx):
     (["train", "run.ini", "--optimizer.rule=adagard"],
      "command line: optimizer.rule = 'adagard' is not sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse-adam, adamax, "
      "asgd, rprop or auto; did you mean 'adagrad'?"),
+    (["train", "run.ini", "--model.dim", "100"],
+     "train: '--model.dim 100' has a blank between key and value; write --model.dim=100"),
+    (["train", "run.ini", "--dim=100"], "train has no option '--dim'; the key is --model.dim=100"),
     (["train"], "train wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help train'"),
     (["plan"], "plan wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help plan'"),
     (["train", "run.ini", "two.ini"], "train wants one configuration file, 2 given; see 'sptx-w2v help train'"),
@@ -70,6 +82,25 @@ def test_wrong_call(sptx, arguments, sentence):
     sptx.config()
     assert sptx.refuses(*arguments, code=2) == sentence
     assert not sptx.path("run").exists()
+
+
+def test_a_text_in_the_place_of_the_config(sptx):
+    """However it is packed, and however long."""
+    corpora = {"t.txt": b"some words\nand more\n", "t.gz": gzip.compress(b"some words"), "long.txt": b"word " * (4 << 20)}
+    for name, data in corpora.items():
+        sptx.path(name).write_bytes(data)
+        assert sptx.refuses("train", name, "--model.dim=8") == (
+            f"'{name}' is no configuration: it does not begin with [section]; if it is what is to be trained, write "
+            f"--corpus.path={name}")
+
+
+@pytest.mark.parametrize("format, warned", [("text", True), ("lists", True), ("pairs", False)])
+def test_ratings_that_are_read_as_something_else(sptx, format, warned):
+    sptx.path("ratings.csv").write_text("user,book,rating\n" + "".join(f"u{i % 7},b{i % 11},{i % 5 + 1}\n" for i in range(300)))
+    said = sptx("train", "--corpus.path=ratings.csv", f"--corpus.format={format}", "--train.epochs=1", "--model.dim=4",
+                "--corpus.min_count=1", "--run.dir=run", expect=None).stderr
+    sentence = "the lines of 'ratings.csv' look like ratings (list, item, rating): corpus.format = pairs reads them as such"
+    assert said.count(sentence) == warned
 
 
 @pytest.mark.parametrize("line, sentence", [

@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 import numpy
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, SLOWER
 
 image = pytest.importorskip("matplotlib.image")
 pytest.importorskip("sklearn", reason="scikit-learn is missing; scripts/setup.sh --tests installs it")
@@ -16,7 +16,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is missing; scripts/setup.sh
 
 def script(program, name, *arguments, expect=0):
     done = subprocess.run([sys.executable, ROOT / "scripts" / name, *map(str, arguments)], cwd=program.directory,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120 * SLOWER)
     assert done.returncode == expect, done.stdout + done.stderr
     return done
 

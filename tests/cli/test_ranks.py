@@ -13,7 +13,7 @@ import time
 import numpy
 import pytest
 
-from conftest import PROGRAM, ROOT, checkpoints, end, wait_for
+from conftest import PROGRAM, ROOT, SLOWER, checkpoints, end, wait_for
 from ranks import (ENVIRONMENT, arrays, begin, built, command, difference, held_out, mpi, only_sentence, refuses,  # noqa: F401
                    refuses_unlike, small, together, train)
 
@@ -286,6 +286,17 @@ def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, s
     assert f"update = {'batch' if first else 'hogwild'}" in small.path("run", "config.ini").read_text()
 
 
+def test_text_with_its_usual_rate_trains_over_ranks_as_well_as_by_one_process(small):
+    """Batches of plain sgd on text diverge without optimizer.clip, which auto sets."""
+    losses = []
+    for ranks, run in ((0, "one"), (3, "three")):
+        train(small, ranks, "--corpus.path=corpus.txt", "--corpus.min_count=1", "--model.dim=32", "--optimizer.lr=0.05",
+              "--train.epochs=8", "--train.held_out=0.05", f"--run.dir={run}", "--device.backend=cpu")
+        losses.append(held_out(small, run)[-1] / held_out(small, run)[0])
+    assert "clip = 30\n" in small.path("three", "config.ini").read_text()
+    assert losses[0] < 0.8 and losses[1] < 0.8, losses
+
+
 def test_another_key_is_what_resume_speaks_of(small):
     """And not train.update, which none has set."""
     train(small, 0, small.config(**AUTO))
@@ -371,17 +382,17 @@ def test_gpus_without_mpirun_say_what_is_missing(small):
 def test_steps_over_ranks_are_measured(small):
     config = small.config(model={"dim": 50})
     done = subprocess.run(command(2, PROGRAM, "bench", "ranks", config, "--steps=20", "--json"), cwd=small.directory,
-                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["ranks"], told["steps"], [rank["columns"] for rank in told["by_rank"]]) == (2, 20, [28, 22])
     assert all(rank[key] > 0 for rank in told["by_rank"] for key in ("seconds", "step_seconds", "step_apart_seconds"))
     assert told["pairs_per_second"] > 0
     table = subprocess.run(command(2, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
-                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120).stdout
+                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER).stdout
     assert table.count("\n   ") == 2 and "exchange" in table
     alone = subprocess.run(command(1, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
-                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120).stdout
+                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER).stdout
     assert " 0.0%" in alone.split("\n")[-2]  # nobody is waited for
 
 
@@ -389,7 +400,7 @@ def test_steps_over_ranks_are_measured(small):
 def test_lock_free_calls_over_ranks_are_measured(small, ranks):
     config = small.config(model={"dim": 50}, train={"update": "hogwild"})
     said = [subprocess.run(command(ranks, PROGRAM, "bench", "ranks", config, "--steps=40", *more), cwd=small.directory,
-                           env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120)
+                           env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
             for more in (["--json"], [])]
     assert [done.returncode for done in said] == [0, 0], said[0].stderr + said[1].stderr
     told = json.loads(said[0].stdout)
@@ -404,7 +415,7 @@ def test_the_largest_model_is_planned_and_trained(small):
     tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 3,
              "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
     done = subprocess.run([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100)
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100 * SLOWER)
     assert "3000 rows x 24 columns over 2 ranks, 12 columns on the widest" in done.stdout, done.stderr
     assert "; 3 steps in " in done.stdout and "\nrank 1, host, at its peak " in done.stdout
     assert done.returncode == ("more than 5% beside the plan" in done.stdout)
@@ -432,7 +443,7 @@ def test_the_largest_model_takes_its_ranks_along(small):
 @pytest.mark.parametrize("arguments", [["0"], ["-1"], ["two"], ["1.5"], ["1025"], ["2", "3"]])
 def test_the_largest_model_wants_a_number_of_gpus(small, arguments):
     done = subprocess.run([ROOT / "scripts/largest_model.sh", *arguments], env={**ENVIRONMENT, "SPTX_WORK": str(small.path("work"))},
-                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100)
+                          stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=100 * SLOWER)
     said = f"largest_model.sh: '{' '.join(arguments)}' is not one whole number of GPUs from 1 to 1024\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
     assert not small.path("work").exists()
@@ -529,6 +540,6 @@ def test_a_rank_that_fails_ends_all_wherever_they_are(what):
 def test_known_answers_of_every_rule_and_loss(ranks):
     files = sorted(map(str, (ROOT / "tests/reference").glob("data/*.txt" if ON_GPU else "*/*.txt")))
     done = subprocess.run(command(ranks, built("test_reference"), *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"),
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120 * SLOWER)
     assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(files), done.stdout + done.stderr
     assert f"{len(files)} passed, 0 failed" in done.stdout

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import FAULTS, PROGRAM
+from conftest import FAULTS, PROGRAM, SLOWER
 from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noqa: F401
 
 # Each rank writes a number and its rows to each of two files a checkpoint, in this order; of the second checkpoint, and for the
@@ -13,7 +13,7 @@ from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noq
 NUMBER, ROWS, ROWS_OF_FIRST = 5, 6, 7
 
 
-def with_fault(sptx, rank, function, number, error, *arguments, kind="write", timeout=60):
+def with_fault(sptx, rank, function, number, error, *arguments, kind="write", timeout=60 * SLOWER):
     """Three ranks, one of which fails the call of this number of a function, over a corpus that is encoded already."""
     sptx("plan", *arguments)
     fault = ["env", f"LD_PRELOAD={FAULTS}", f"FAULT_KIND={kind}", f"FAULT_FUNCTION={function}", f"FAULT_NUMBER={number}",
@@ -22,7 +22,7 @@ def with_fault(sptx, rank, function, number, error, *arguments, kind="write", ti
     for r in range(3):
         words += [":"] * (r > 0) + ["-n", "1", *(fault if r == rank else []), PROGRAM, "train", *arguments]
     return subprocess.run(list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-                          capture_output=True, encoding="utf-8", timeout=timeout)
+                          capture_output=True, encoding="utf-8", timeout=timeout * SLOWER)
 
 
 BRIEF = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 30, "batch": 128}, "optimizer": {"rule": "adam"},
@@ -97,7 +97,7 @@ def test_a_slow_disk_is_no_rank_that_hangs(faulty):
     slow = ["env", f"LD_PRELOAD={FAULTS}", "FAULT_SLEEP=2", *words]
     done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *slow])),
                           cwd=faulty.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
-                          encoding="utf-8", timeout=60)
+                          encoding="utf-8", timeout=60 * SLOWER)
     assert done.returncode == 0, done.stderr
 
 
@@ -135,7 +135,7 @@ def test_ranks_that_do_not_see_one_file_system(small, grown):
         words = [PROGRAM, "train", small.path(config), f"--run.dir={there / 'run'}", *more, *steps]
         done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *own, *words])),
                               cwd=there, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
-                              timeout=60)
+                              timeout=60 * SLOWER)
         assert done.returncode == 0, done.stderr
     assert small.tables("there/run") == small.tables("grown" if grown else "whole")
 

@@ -5,7 +5,7 @@ import subprocess
 
 import numpy
 import pytest
-from conftest import PROGRAM, Program
+from conftest import PROGRAM, SLOWER, Program
 
 ITEMS, DIM = 240, 8
 
@@ -295,7 +295,7 @@ def test_ties_by_row(sptx):
 def test_a_reader_that_goes_away(shop):
     command = '"$0" recommend run --lists=lists.txt --k=200 2>"$1" | head -1; echo "${PIPESTATUS[0]}"'
     done = subprocess.run(["bash", "-c", command, PROGRAM, shop.own / "err"], cwd=shop.directory, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=60 * SLOWER)
     first, code = done.stdout.splitlines()
     assert first.startswith("u0\t") and code == "1"
     assert "cannot write the results to stdout: Broken pipe" in (shop.own / "err").read_text()
@@ -305,7 +305,7 @@ def test_a_reader_that_goes_away(shop):
 def test_a_full_disk(shop, options):
     with open("/dev/full", "w") as full:
         done = subprocess.run([PROGRAM, "recommend", "run", "--lists=lists.txt", *options], cwd=shop.directory, stdout=full,
-                              stderr=subprocess.PIPE, text=True, timeout=60)
+                              stderr=subprocess.PIPE, text=True, timeout=60 * SLOWER)
     assert done.returncode == 1 and "cannot write the results to stdout: No space left on device" in done.stderr
 
 

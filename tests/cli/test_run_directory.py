@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAM, STOP_KEYS, Program, end, lines_of_metrics, sentences, wait_for
+from conftest import PROGRAM, SLOWER, STOP_KEYS, Program, end, lines_of_metrics, sentences, wait_for
 
 MISSING = "--corpus.path=nowhere.txt"
 OTHER = "--train.seed=7"  # another run than the one that is there
@@ -322,7 +322,7 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(trained_once):
         readers = [subprocess.Popen(["./program", *call], cwd=directory, user=65534, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True) for call in calls * 2]
         for reader in readers:
-            out, err = reader.communicate(timeout=60)
+            out, err = reader.communicate(timeout=60 * SLOWER)
             assert reader.returncode == 0, err
         assert snapshot(directory) == before
 

@@ -67,6 +67,11 @@ def test_a_config_parses_and_says_the_same_again(sptx, name):
     assert sptx("config", "again.ini").stdout == once
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_trains_over_ranks_as_it_stands(sptx, name):
+    assert "\nupdate = batch\n" in sptx("config", ROOT / "configs" / name, "--device.ranks=3").stdout
+
+
 def test_every_run_has_a_config():
     assert set(RUNS) | {"text8"} <= {name[:-len(".ini")] for name in CONFIGS}
 
@@ -96,7 +101,7 @@ def test_the_notebooks_places_can_be_switched_on(sptx, name):
 # ---- what they train ----
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_term(sptx, name):
+def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_dot_product(sptx, name):
     _, positives, negatives = RUNS[name]
     done = train(sptx, name, corpus(sptx, name), "--train.epochs=0", "--train.steps=4", "--train.report_seconds=0.01")
     first = metrics(sptx)[0]
@@ -104,9 +109,9 @@ def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_term(sptx, name):
     assert first["step"] == 0 and first["done"] == 0
     assert round(first["loss"] / first["loss_term"], 3) == terms  # P and N, for every example
     assert abs(first["loss"] - terms * LN2) < 5e-4 * terms * LN2
-    assert f"{terms}.0 terms of ln 2 are {terms * LN2:.4f}" in done.stderr
+    assert f"{terms}.0 dot products of ln 2 each are {terms * LN2:.4f}" in done.stderr
     last = metrics(sptx)[-1]
-    said = re.search(r"^loss       (\S+) \((\S+) a pair, (\S+) a term\); untrained (\S+)$", done.stderr, re.M).groups()
+    said = re.search(r"^loss       (\S+) \((\S+) a pair, (\S+) a dot product\); untrained (\S+)$", done.stderr, re.M).groups()
     wanted = (last["loss"], last["loss_pair"], last["loss_term"], first["loss"])
     assert [float(number) for number in said] == pytest.approx(wanted, rel=1e-5, abs=1e-4)
     assert round(last["loss"] / last["loss_pair"], 3) == positives
@@ -260,7 +265,7 @@ def test_a_plan_for_a_gpu_that_is_not_here(sptx):
 def test_a_plan_tells_what_lock_free_training_fetches(sptx):
     plan = ["plan", sptx.config(train={"update": "hogwild", "batch": None}, optimizer={"rule": "sgd"}),
             "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--memory.hot_rows=0", "--memory.context=gpu"]
-    told = "  over the link  100.0% of target touches, one by one; "
+    told = "  over the link  100.0% of the target rows that it reads, one by one; "
     assert told in sptx(*plan, "--memory.target=pinned").stdout
     for settings in (["--memory.target=gpu"], ["--memory.target=pinned", "--memory.hot_rows=100000"],
                      ["--memory.target=pinned", "--train.update=batch"]):
@@ -311,3 +316,33 @@ def test_the_comparison_with_speedtorch(sptx):
     done = subprocess.run([ROOT / "scripts/compare_speedtorch.sh", "text8"], capture_output=True, text=True,
                           env={**os.environ, "SPTX_BIN": PROGRAM, "SPTX_WORK": str(sptx.path("work"))})
     assert done.returncode == 2 and "'text8'" in done.stderr
+
+
+# ---- real data, where it lies beside the clone ----
+
+def hold_out(lists, train, test, seed=31):
+    """A tenth of each list of ten items or more goes to `test`: what keys are chosen by, and never by test lists."""
+    rng = random.Random(seed)
+    with open(train, "w") as kept, open(test, "w") as held:
+        for line in lists.read_text().splitlines():
+            name, *items = line.split()
+            out = set(rng.sample(range(len(items)), len(items) // 10))
+            kept.write(" ".join([name] + [item for i, item in enumerate(items) if i not in out]) + "\n")
+            if out:
+                held.write(" ".join([name] + [item for i, item in enumerate(items) if i in out]) + "\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name, lists, form, score", [("goodbooks", "items/goodbooks.train.txt", "lists", "user-cosine"),
+                                                      ("hep-th", "papers/hep-th.train.txt", "adjacency", "sum")])
+def test_a_config_is_no_worse_than_no_keys(sptx, name, lists, form, score):
+    path = ROOT.parent / "shared" / "data" / lists
+    if not path.exists():
+        pytest.skip(f"there is no {path}: corpora/README.md says where such lists come from")
+    hold_out(path, sptx.path("train"), sptx.path("test"))
+    recall = {}
+    for run, keys in (("config", [config_of(name)]), ("none", [f"--corpus.format={form}"])):
+        sptx("train", *keys, "--corpus.path=train", f"--run.dir={run}", *ON_CPU, timeout=590)
+        said = sptx("evaluate", run, "--train=train", "--held-out=test", f"--score={score}").stdout
+        recall[run] = float(re.search(r"recall@20\s+(\S+)", said).group(1))
+    assert recall["config"] >= recall["none"], recall

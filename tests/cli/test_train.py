@@ -294,21 +294,31 @@ def write_state(checkpoint, text):
     (checkpoint / "state.ini").write_bytes(text + b"state_xxh64 = %016x\n" % xxhash.XXH64(text, len(text), 0))
 
 
-def forget_the_stream(checkpoint):
-    """state.ini as versions wrote it that did not note the id stream."""
-    kept = re.sub(rb"stream_xxh3 = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
+def forget(checkpoint, key):
+    """state.ini as versions wrote it that had no such key."""
+    kept = re.sub(key.encode() + rb" = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
     write_state(checkpoint, kept)
 
 
 def test_a_checkpoint_of_an_earlier_version_is_resumed_with_a_warning(killed):
     sptx = killed
     for name in checkpoints(sptx):
-        forget_the_stream(sptx.path("run", name))
+        forget(sptx.path("run", name), "stream_xxh3")
     done = sptx("train", "run.ini", "--resume")
     assert "was written by an earlier version, which did not note the corpus' order" in done.stderr
     assert sptx.tables() == sptx.tables("whole")
     again = sptx("train", "run.ini", "--resume", "--train.epochs=9")
     assert "warning" not in again.stderr
+
+
+def test_a_run_of_an_earlier_version_is_told_of_other_learning_rates(sptx):
+    config = sptx.config(optimizer={"min_lr_ratio": "0.2"})
+    sptx("train", config, "--train.steps=20")
+    assert "rate_law = 2\n" in (sptx.checkpoint() / "state.ini").read_text()
+    assert "learning rates" not in sptx("train", config, "--resume", "--train.steps=40").stderr
+    forget(sptx.checkpoint(), "rate_law")
+    said = sptx("train", config, "--resume", "--train.steps=60").stderr
+    assert "was written by an earlier version, whose learning rates were others" in said
 
 
 def test_a_place_behind_the_epoch_is_refused(sptx):
@@ -318,7 +328,7 @@ def test_a_place_behind_the_epoch_is_refused(sptx):
     config = sptx.config(corpus={"format": "lists"}, examples={"targets": "one"},
                          train={"batch": "50", "epochs": "2", "steps": "31"})  # 15 x 50 examples into the second epoch
     sptx("train", config)
-    forget_the_stream(sptx.checkpoint())
+    forget(sptx.checkpoint(), "stream_xxh3")
     sptx.path("corpus.txt").write_text("".join(
         f"u{i} {' '.join(words[2 * i] + words[2 * i + 1])}\n" for i in range(400)))
     said = sptx.refuses("train", config, "--resume", "--train.steps=32", timeout=60)
@@ -339,7 +349,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx,
                          train={"update": update, "epochs": "200", "batch": "64"},
                          run={"checkpoint_every": "1 steps", "keep": "3"})
     done = sptx("train", config, expect=1)
-    assert re.search(r"^sptx-w2v: the loss is (not a number|infinite|\S+ a term \(it began at \S+\)) at step \d+: the weights have diverged; lower "
+    assert re.search(r"^sptx-w2v: the loss is (not a number|infinite|\S+ a dot product \(it began at \S+\)) at step \d+: the weights have diverged; lower "
                      r"optimizer\.lr \(now 1e\+06\)", done.stderr, re.M), done.stderr[-300:]
     assert done.stdout == ""
     if update == "batch" or sptx.path("run", "latest").exists():
@@ -385,7 +395,7 @@ def test_diverging_windows_of_lists_stop_early_and_hear_of_all_ways_out(sptx):
     sptx("generate", "books", "--rows=2000", "--lists=3000", "--out=books.txt")
     said = sptx.refuses("train", sptx.config(corpus={"path": "books.txt", "format": "lists"}, examples={"mode": "window"},
                                              optimizer={"rule": "sgd", "lr": "0.05"}, train={"batch": "8192"}))
-    found = re.match(r"the loss is (\S+) a term \(it began at 0\.693\) at step \d+: the weights have diverged; lower "
+    found = re.match(r"the loss is (\S+) a dot product \(it began at 0\.693\) at step \d+: the weights have diverged; lower "
                      r"optimizer\.lr \(now 0\.05\) or train\.batch, whose gradients are summed, or set optimizer\.clip .*, or "
                      r"train\.update = hogwild, which adds them one by one; no checkpoint had been written$", said)
     assert found, said

@@ -49,7 +49,7 @@ checkpoint_every = 5 steps
 CORPUS = b"the cat sat on the mat\na dog and a cat\n\nthe red ball, 5\r\nuser9,book4,3.5\n" * 4
 TOKENS = [b"", b"\x00", b"\n", b"\r\n", b" ", b"\t", b"=", b"[", b"]", b"\"", b"%s%n", b"-1", b"0", b"1e999", b"nan",
           b"18446744073709551616", b"4294967296", b"\xff\xfe", b"\xf0\x9f", b"A" * 5000, b"[" * 300, b"'", b"(", b")", b","]
-SECONDS = 60
+SECONDS = 60 * int(os.environ.get("SPTX_SLOWER", "1"))  # times what scripts/check measures
 
 
 def harm(data, rng):

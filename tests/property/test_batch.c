@@ -175,9 +175,10 @@ static void windows_are_word2vecs(void **state) {
     backend_cpu.close(backend);
 }
 
-static void lists_exclude_and_do_not_repeat(void **state) {
+/* distinct holds for the whole of a list's example, whoever its negatives are drawn for. */
+static void check_lists_repeat_nothing(int per_pair) {
     struct example_source s = corpus();
-    s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1;
+    s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1, s.per_pair = per_pair;
     for (int i = 0; i < TOKENS; i++) ids[i] = (uint32_t)i % ROWS; /* no item twice in a list shorter than ROWS */
     struct backend *backend = open_cpu(2);
     backend_cpu.source(backend, &s);
@@ -187,13 +188,16 @@ static void lists_exclude_and_do_not_repeat(void **state) {
         const uint32_t *c = v.context_ids + v.context_starts[b];
         uint64_t n = v.context_starts[b + 1] - v.context_starts[b];
         assert_int_equal(v.positives[b], 3);
-        assert_int_equal(n, 3 + NEGATIVES);
+        assert_int_equal(n, 3 + (per_pair ? 3 : 1) * NEGATIVES);
         for (uint64_t i = 0; i < n; i++) {
             assert_int_not_equal(c[i], v.target_ids[v.target_starts[b]]);
             for (uint64_t j = 0; j < i; j++) assert_int_not_equal(c[i], c[j]);
         }
     }
     backend_cpu.close(backend);
+}
+static void lists_exclude_and_do_not_repeat(void **state) {
+    for (int per_pair = 0; per_pair < 2; per_pair++) check_lists_repeat_nothing(per_pair);
 }
 
 /* Held-out examples and the others are a partition, and stay one in every epoch. */

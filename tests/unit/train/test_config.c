@@ -174,8 +174,12 @@ static void refuses_what_is_no_ini(void **state) {
     REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
     /* no value goes on in the next line */
     REFUSES("[corpus]\npath = a.txt\n    b.txt\n", "line 3: ", "b.txt' is neither");
+    REFUSES("the quick brown fox\njumps\n", "some run.ini' is no configuration", "write --corpus.path=/");
+    REFUSES("# a comment\n\nthe quick = brown\n", "is no configuration");
     struct config c;
     assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_read(&c, scratch_file("packed.gz", "\x1f\x8b\x08\0\0=\0", 7)), -1);
+    assert_sentence("packed", "packed.gz' is no configuration", "write --corpus.path=/", NULL);
     assert_int_equal(config_read(&c, scratch_file("nul.ini", "[model]\n\0dim = 3\n", 17)), -1);
     assert_sentence("nul", "nul.ini", "NUL byte at 8", NULL);
     assert_int_equal(config_read(&c, in_scratch("absent.ini")), -1);

@@ -8,7 +8,7 @@ static void auto_on_text(void **state) {
     assert_true(config.examples_subsample == 1e-4);
     assert_int_equal(config.examples_shuffle, 0);
     assert_int_equal(config.examples_shuffle_items, 0);
-    assert_int_equal(config.negatives_per, PER_PAIR);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
     assert_int_equal(config.optimizer_rule, RULE_SGD);
     assert_true(config.optimizer_lr == 0.025);
     assert_int_equal(config.train_epochs, 5);
@@ -69,7 +69,7 @@ static void auto_on_lists(void **state) {
     RESOLVES("[corpus]\nformat = lists\n[examples]\nmode = window\n");
     assert_int_equal(config.examples_shuffle, 0);
     assert_int_equal(config.examples_shuffle_items, 1);
-    assert_int_equal(config.negatives_per, PER_PAIR);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
     config_release(&config);
 }
 
@@ -174,14 +174,14 @@ static void a_rate_that_is_set_stays_with_any_rule(void **state) {
 static void what_is_set_is_kept(void **state) {
     RESOLVES("[optimizer]\nrule = adam\nlr = 0.5\neps = 0.25\nweight_decay = 0.125\nschedule = "
              "cosine\n[corpus]\nmin_count = 2\n"
-             "[examples]\nsubsample = 0\nshuffle = yes\n[negatives]\nper = example\n[run]\ndir = here\n[train]\nupdate "
+             "[examples]\nsubsample = 0\nshuffle = yes\n[negatives]\nper = pair\n[run]\ndir = here\n[train]\nupdate "
              "= batch\n");
     assert_true(config.optimizer_lr == 0.5 && config.optimizer_eps == 0.25 && config.optimizer_weight_decay == 0.125);
     assert_int_equal(config.optimizer_schedule, SCHEDULE_COSINE);
     assert_int_equal(config.corpus_min_count, 2);
     assert_true(config.examples_subsample == 0);
     assert_int_equal(config.examples_shuffle, 1);
-    assert_int_equal(config.negatives_per, PER_EXAMPLE);
+    assert_int_equal(config.negatives_per, PER_PAIR);
     assert_string_equal(config.run_dir, "here");
     config_release(&config);
 }
@@ -209,6 +209,29 @@ static void auto_of_the_losses(void **state) {
         assert_true(config.train_margin == all[i].margin);
         assert_true(config.train_negative_weight == all[i].weight);
         assert_string_equal(config.model_context_init, all[i].init);
+        config_release(&config);
+    }
+}
+
+/* Ranks share out exact steps, which on text need a bound; what is asked for by name stays. */
+static void text_over_several_ranks(void **state) {
+    static const struct {
+        const char *keys;
+        int update;
+        double clip;
+    } all[] = {{"[device]\nranks = 1\n", UPDATE_HOGWILD, 0},
+               {"[device]\nranks = 3\n", UPDATE_BATCH, 30},
+               {"[device]\nranks = 3\n[optimizer]\nclip = 5\n", UPDATE_BATCH, 5},
+               {"[device]\nranks = 3\n[optimizer]\nclip = 0\n", UPDATE_BATCH, 0},
+               {"[device]\nranks = 3\n[optimizer]\nrule = adagrad\n", UPDATE_BATCH, 0},
+               {"[device]\nranks = 3\n[corpus]\nformat = lists\n", UPDATE_BATCH, 0},
+               {"[device]\nranks = 3\n[train]\nupdate = batch\n", UPDATE_BATCH, 0},
+               {"[device]\nranks = 2\n[train]\nupdate = hogwild\n", UPDATE_HOGWILD, 0},
+               {"[optimizer]\nclip = 5\n", UPDATE_BATCH, 5}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        RESOLVES(all[i].keys);
+        assert_int_equal(config.train_update, all[i].update);
+        assert_true(config.optimizer_clip == all[i].clip);
         config_release(&config);
     }
 }
@@ -374,6 +397,7 @@ int main(void) {
                                        TEST(a_rate_that_is_set_stays_with_any_rule),
                                        TEST(what_is_set_is_kept),
                                        TEST(auto_of_the_losses),
+                                       TEST(text_over_several_ranks),
                                        TEST(auto_of_means_and_cosines_of_text),
                                        TEST(the_gradient_and_rate_of_means),
                                        TEST(what_the_cpu_alone_trains),

@@ -21,7 +21,9 @@ static int tear_down(void **state) {
 }
 
 static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
-    static const struct { double first, most; /* a term */ } runs[] = {{0.7, 1e6}, {1, 1e6}, {3, 3e6}, {2e5, 2e11}};
+    static const struct {
+        double first, most; /* a dot product */
+    } runs[] = {{0.7, 1e6}, {1, 1e6}, {3, 3e6}, {2e5, 2e11}};
     char text[METRICS_BYTES];
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         metrics.began_term = 0;
@@ -33,7 +35,7 @@ static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
         assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text)); /* the beginning is kept */
     }
     metrics.began_term = 0.7;
-    assert_string_equal(metrics_diverged(&metrics, 4e7, 10, text), "the loss is 4e+06 a term (it began at 0.7)");
+    assert_string_equal(metrics_diverged(&metrics, 4e7, 10, text), "the loss is 4e+06 a dot product (it began at 0.7)");
     assert_string_equal(metrics_diverged(&metrics, NAN, 10, text), "the loss is not a number");
     assert_string_equal(metrics_diverged(&metrics, INFINITY, 10, text), "the loss is infinite");
     assert_string_equal(metrics_diverged(&metrics, NAN, 0, text), "the loss is not a number");

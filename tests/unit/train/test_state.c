@@ -18,6 +18,7 @@ static const struct run_state example = {
     .corpus = {.vocab = 0xFEDCBA9876543210, .stream = 0x0123456789ABCDEF},
     .target = {.bytes = 1ull << 60, .xxh64 = 1},
     .context = {.bytes = 5, .xxh64 = UINT64_MAX},
+    .rate_law = 2,
 };
 
 static void assert_same(const struct run_state *a, const struct run_state *b) {
@@ -31,6 +32,7 @@ static void assert_same(const struct run_state *a, const struct run_state *b) {
     assert_memory_equal(&a->corpus, &b->corpus, sizeof a->corpus);
     assert_memory_equal(&a->target, &b->target, sizeof a->target);
     assert_memory_equal(&a->context, &b->context, sizeof a->context);
+    assert_int_equal(a->rate_law, b->rate_law);
 }
 
 /* state.ini of the example without the line that holds `without`, with `more` behind it, under a checksum that is right. */
@@ -66,7 +68,15 @@ static void keys_may_be_more(void **state) {
     assert_same(&example, &read);
 }
 
-static void only_the_stream_may_lack(void **state) {
+static void an_earlier_version_has_no_rate_law(void **state) {
+    struct run_state read;
+    int broken;
+    write_changed("rate_law", "");
+    assert_int_equal(0, state_read(scratch, &read, &broken));
+    assert_int_equal(0, read.rate_law);
+}
+
+static void of_the_other_keys_only_the_stream_may_lack(void **state) {
     static const char *const keys[] = {"step", "epoch", "position", "words", "pairs", "seconds", "finished", "target_bytes",
                                        "target_xxh64", "context_bytes", "context_xxh64", "vocab_xxh64"};
     struct run_state read;
@@ -120,7 +130,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(what_is_written_is_read),
         IN_SCRATCH(keys_may_be_more),
-        IN_SCRATCH(only_the_stream_may_lack),
+        IN_SCRATCH(an_earlier_version_has_no_rate_law),
+        IN_SCRATCH(of_the_other_keys_only_the_stream_may_lack),
         IN_SCRATCH(damage_is_told_from_what_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,125 @@
+"""README.md, typed: every line that can be typed here, in order, in a fresh clone with the program built in it."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, ROOT, SLOWER
+
+README = (ROOT / "README.md").read_text()
+TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|scripts/\S+|build/sptx-w2v) [^`\n]+")
+
+# What is not typed, by how it begins, and why.
+LEFT_OUT = {
+    "make demo": "builds everything and trains for minutes: typed by the long test",
+    "make check": "is what runs this test; with -long and -gpu likewise",
+    "make sanitize": "builds everything anew and takes minutes",
+    "make thread-sanitize": "builds everything anew and takes minutes",
+    "make fuzz": "builds everything anew with clang and takes minutes",
+    "make libsptx": "builds everything: typed by the long test",
+    "make install": "builds everything: typed by the long test",
+    "make V=1": "builds everything",
+    "pip install": "installs into the Python that runs this; tests/python has the wheel in an environment of its own",
+    "build/sptx-w2v train my.ini --overwrite --device.gpus=2": "needs two GPUs",
+}
+
+
+def lines():
+    """What README shows to be typed: lines of its blocks, and code in its sentences and tables, in order."""
+    found = []
+    for code, block in re.findall(r"^```\w*\n(.*?)^```|`([^`\n]+)`", README, re.S | re.M):
+        for line in (code or block).splitlines():
+            match = TYPED.match(line)
+            if match:
+                found.append(re.sub(r"\s{2,}(#.*|[a-z].*)?$", "", match.group()))
+    return found
+
+
+def reason(line):
+    return next((why for beginning, why in LEFT_OUT.items() if line.startswith(beginning)), None)
+
+
+def clone(directory):
+    """The files that git would give, as they stand here."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True,
+                            text=True)
+    if listed.returncode:
+        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, directory / name)
+    (directory / "build").mkdir()
+    return directory
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    directory = clone(tmp_path)
+    os.symlink(os.path.abspath(PROGRAM), directory / "build" / "sptx-w2v")
+    return directory
+
+
+def typed(line, directory, **environment):
+    done = subprocess.run(["bash", "-c", line], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=590 * SLOWER, env={**os.environ, "HOME": str(directory), **environment})
+    assert done.returncode == 0, f"$ {line}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
+    return done
+
+
+def shorten(text, words):
+    """The corpus that README makes is that of a whole machine: what holds the words that README asks for is enough."""
+    lines = text.read_text().splitlines(True)
+    asked = [line for line in lines if any(f" {word} " in line for word in words)]
+    text.write_text("".join((asked + lines)[:60]))
+
+
+def test_every_line_that_can_be_typed_works(fresh):
+    todo = [line for line in lines() if not reason(line)]
+    assert sum(line.startswith("build/sptx-w2v train") for line in todo) >= 7
+    assert any(line.startswith("mpirun") for line in todo)
+    words = re.search(r"nearest runs/my (.*?) --", "\n".join(todo)).group(1).split()
+    for line in todo:
+        if line.startswith("mpirun") and not shutil.which("mpirun"):
+            continue
+        typed(line, fresh)
+        if line.startswith("scripts/headers.sh"):
+            shorten(fresh / line.split()[1], words)
+    for file in ("runs/my/config.ini", "runs/wide/config.ini", "my.bin"):
+        assert (fresh / file).exists(), file
+    assert "update = batch\n" in (fresh / "runs/my/config.ini").read_text()  # the last that wrote it was mpirun's
+
+
+def test_what_is_left_out_stands_in_the_readme():
+    for beginning in LEFT_OUT:
+        assert any(line.startswith(beginning) for line in lines()), beginning
+
+
+def test_every_file_that_the_readme_names_is_there():
+    for name in re.findall(r"`((?:configs|corpora|scripts|src|tests|kernels|\.ci)/[\w./-]*)`", README):
+        assert (ROOT / name).exists(), name
+
+
+def test_a_copy_of_the_quickstart_is_a_run_of_its_own_name(fresh):
+    """And trains over ranks, as any config of text does."""
+    typed("cp configs/quickstart.ini my.ini && mkdir -p build/demo && scripts/headers.sh build/demo/headers.txt", fresh)
+    shorten(fresh / "build/demo/headers.txt", ["sin"])
+    typed("build/sptx-w2v train my.ini", fresh)
+    assert (fresh / "runs/my/latest").exists()
+
+
+def test_the_readme_is_short():
+    assert README.count("\n") <= 250
+
+
+@pytest.mark.long
+def test_what_builds_works_too(fresh):
+    """With the objects that stand here, and whether there is a GPU or not."""
+    (fresh / "build" / "sptx-w2v").unlink()
+    shutil.copytree(ROOT / "build", fresh / "build", dirs_exist_ok=True, symlinks=True,
+                    ignore=shutil.ignore_patterns("venv*", "check", "asan", "tsan", "fuzz", "demo"))
+    typed("make demo", fresh, CUDA="no")
+    assert (fresh / "build/demo/report.html").stat().st_size > 1 << 20
+    typed("make libsptx && make install PREFIX=~/installed && installed/bin/sptx-w2v --version", fresh, CUDA="no")
