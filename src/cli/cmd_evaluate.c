@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "vectors/answers.h"
 #include "vectors/evaluate.h"
 #include "base/report.h"
 
@@ -65,7 +66,7 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     int result = arguments_config_of_run(&run, model->directory, &sets->arguments);
     if (!result) {
         request.reading = config_corpus(&run);
-        request.score = sets->score < 0 ? score_of_run(&run) : (enum list_score)sets->score;
+        request.score = sets->score < 0 ? answers_score(model) : (enum list_score)sets->score;
         result = evaluate_lists(&score, model, &request, config);
     }
     config_release(&run);
@@ -119,8 +120,8 @@ static int check_sets(const struct sets *sets, const char *score) {
 }
 
 /* Which table is judged, and how lists are scored: by --score, or among the rows of --table, or as suits the run. */
-static int choose_rows(struct sets *sets, const char *table, const char *score) {
-    int view = table ? model_view_named(table) : VIEW_TARGET;
+static int choose_rows(struct sets *sets, const struct model *model, const char *table, const char *score) {
+    int view = answers_view_named(model, table);
     if (view < 0) return -1;
     sets->view = (enum model_view)view;
     sets->score = table ? (int)list_score_of_view(sets->view) : -1;
@@ -151,12 +152,13 @@ int cmd_evaluate(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_sets(&sets, score)) goto out;
-    if (choose_rows(&sets, table, score)) goto out;
     if (arguments_number("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
+    if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
+    if (choose_rows(&sets, &model, table, score)) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

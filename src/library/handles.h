@@ -12,7 +12,7 @@
 #include "base/report.h"
 #include "rows/table.h"
 #include "sptx.h"
-#include "vectors/list_scores.h"
+#include "vectors/answers.h"
 
 struct sptx_context {
     struct report *report;    /* sentences of this context's calls */
@@ -39,7 +39,8 @@ struct sptx_table {
 struct sptx_run {
     struct sptx_context *context;
     struct model model;
-    struct search search; /* opened by the first question */
+    struct search search; /* of the table and rows asked last */
+    enum model_view searched;
     int searching;
     struct list_scores lists; /* of the score asked last */
     int recommending;

@@ -50,18 +50,10 @@ enum list_score list_score_of_view(enum model_view view) {
     return score;
 }
 
-/* Rows trained by cosines lie near rows of the other table and, unlike those trained by dot products, hardly near rows of
- * their own (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine). */
-enum list_score score_of_run(const struct config *run) {
-    int cosine = run->train_score == SCORE_COSINE;
-    if (run->examples_mode == MODE_USER) return cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
-    return cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
-}
-
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score};
-    uint64_t items = model->rows - model->vocab.lists; /* no list suits a list */
+    uint64_t items = model_items(model); /* no list suits a list */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among && among < items ? among : items,
                        config);
 }

@@ -38,8 +38,6 @@ const char *list_score_name(enum list_score score);
 int list_score_named(const char *name); /* -1 after fail_usage() where it is none */
 /* The score by cosine among the rows of one table. */
 enum list_score list_score_of_view(enum model_view view);
-/* The score that suits what a run was trained for. run: its config.ini. */
-enum list_score score_of_run(const struct config *run);
 
 struct list_scores {
     const struct model *model;

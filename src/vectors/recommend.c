@@ -75,7 +75,7 @@ static int tell_unknown(const struct recommending *r, const struct given *item, 
         warn("'%.100s' is not in the vocabulary of '%s' and is left out%s%s%s", name, r->model->directory,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     } else {
-        model_find(r->model, name);
+        model_find(r->model, VIEW_SUM, name);
     }
     free(name);
     return go_on ? 0 : -1;
@@ -85,7 +85,7 @@ static int check_given(const struct recommending *r, const struct all_given *all
     if (!all->count) return fail_usage("--items = '%.100s' names no item", r->request->items[0]);
     for (uint64_t i = 0; i < all->count; i++)
         if (all->item[i].row < 0 ? tell_unknown(r, &all->item[i], all->known > 0)
-                                 : model_check_row(r->model, (uint64_t)all->item[i].row))
+                                 : model_check_list(r->model, (uint64_t)all->item[i].row))
             return -1;
     return 0;
 }
