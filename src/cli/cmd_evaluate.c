@@ -66,7 +66,7 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     int result = arguments_config_of_run(&run, model->directory, &sets->arguments);
     if (!result) {
         request.reading = config_corpus(&run);
-        request.score = sets->score < 0 ? answers_score(model) : (enum list_score)sets->score;
+        request.score = sets->score < 0 ? answers_score(model, 1) : (enum list_score)sets->score;
         result = evaluate_lists(&score, model, &request, config);
     }
     config_release(&run);

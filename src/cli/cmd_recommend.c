@@ -97,7 +97,7 @@ static int check_asked(const struct asked *asked, int given) {
 static int read_run(struct asked *asked, struct config *run, const struct arguments *arguments) {
     int score = asked->score ? list_score_named(asked->score) : 0;
     if (score < 0 || arguments_config_of_run(run, asked->model.directory, arguments)) return -1;
-    asked->request.score = asked->score ? (enum list_score)score : answers_score(&asked->model);
+    asked->request.score = asked->score ? (enum list_score)score : answers_score(&asked->model, asked->lists != NULL);
     asked->request.reading = config_corpus(run);
     return 0;
 }

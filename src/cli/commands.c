@@ -14,10 +14,10 @@
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 #define TABLES_HELP                                                                                                    \
-    "Which table answers where none is named follows what the run was trained for: words and items of lists (examples.mode =\n" \
-    "window, cbow, list) target; items whose lists have rows of their own (user) context, where they were trained; citations and\n" \
-    "links (adjacency) sum, to which a row that was never trained in one of the tables adds nothing. Rows of lists are words,\n" \
-    "list:NAME, but answer only with --lists.\n"
+    "Which table answers where none is named follows what the run was trained for: words and items of lists\n" \
+    "(examples.mode = window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context;\n" \
+    "citations and links (adjacency) by sum, to which a vector that was never trained adds nothing. Rows of lists are words\n" \
+    "of the run, list:NAME, but answer only with --lists.\n"
 
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \
@@ -28,9 +28,11 @@
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
     "                      context-context  as target, of the context rows\n"                                            \
-    "                      user             its own row (examples.mode = user) against context rows, by dot product\n"   \
-    "                      user-cosine      the same by cosine; with examples.own below 1 the row and the mean of its target\n" \
-    "                                       rows, as they were trained\n"
+    "                      user             its own row (examples.mode = user), or that of the paper which begins the line\n" \
+    "                                       (adjacency), against context rows, by dot product: by itself for both; items by\n" \
+    "                                       hand are scored by sum where the run is of citations\n" \
+    "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
+    "                                       and the mean of its target rows, as they were trained\n"
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
@@ -66,7 +68,7 @@ const struct command commands[] = {
      "device.ranks = G for one of G processes that share out the columns, each on a machine of its own, and with\n"
      "device.gpus = G or under mpirun for one of those that are begun so.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -106,8 +108,8 @@ const struct command commands[] = {
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"
-              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out, in the table that nearest asks by\n"
-              "itself.\n"
+              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out, in the table that\n"
+              "nearest asks by itself.\n"
               "\n"
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},

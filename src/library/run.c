@@ -185,7 +185,7 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 static int open_lists(struct sptx_run *run, const char *name) {
     struct config config;
-    int score = name ? list_score_named(name) : (int)answers_score(&run->model);
+    int score = name ? list_score_named(name) : (int)answers_score(&run->model, 0);
     if (score < 0) return -1;
     if (run->recommending && run->lists.score == (enum list_score)score) return 0;
     if (run->recommending) list_scores_close(&run->lists);

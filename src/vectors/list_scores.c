@@ -96,7 +96,8 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     float *query = block->queries + place * model->dim;
     uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
              own = block->banned_starts[place];
-    /* One more than there are: an address is computed of where the first would stand. */
+    int64_t named = question->rows ? question->rows[list] : -1;
+    /* One more than there are: the list itself, where its name is an item, too. */
     if (mem_grow(&block->banned, &block->banned_capacity, own + (end - at) + 1, sizeof *block->banned, "queries"))
         return -1;
     memset(query, 0, model->dim * sizeof *query);
@@ -108,9 +109,8 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
         block->banned[own + known++] = (uint32_t)row;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
-    if (question->rows && question->rows[list] >= 0 && list_score_of_users(asking->scores->score) &&
-        add_own_row(asking, (uint64_t)question->rows[list], known, query))
-        return -1;
+    if (named >= 0 && list_score_of_users(asking->scores->score) && add_own_row(asking, (uint64_t)named, known, query)) return -1;
+    if (named >= 0 && (uint64_t)named < model_items(model)) block->banned[own + known++] = (uint32_t)named;
     block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
     return 0;
 }

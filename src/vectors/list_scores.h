@@ -10,7 +10,8 @@
  *   user              the list's own row        context row          dot product  what training itself compared
  *   user-cosine       the list's own row        context row          cosine       the same, of cosines
  *
- * A list that has no row of its own is the mean of its items' context rows to the last two. In a run with examples.own below
+ * A list that has no row of its own is the mean of its items' context rows to the last two; a line of citations has the target
+ * row of the paper that it begins with. In a run with examples.own below
  * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
  * or whichever of the two it has.
  *

@@ -64,14 +64,15 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
 }
 
-/* What was never trained adds nothing. */
+/* Whether a vector of a row adds to its sums: a paper that has no line, or that no line names, has one vector alone. */
+static int adds(const struct model *model, enum table_side side, uint64_t row) {
+    return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
+}
+
 static void add_vectors(const struct model *model, struct vectors of, uint64_t row, int unit, float *out) {
-    int one = of.target == of.context; /* whose other row never counts */
     memset(out, 0, model->dim * sizeof *out);
-    if (one || model_is_trained(model, TABLE_TARGET, row))
-        add(out, of.target, unit ? length_of(of.target, model->dim) : 1, model->dim);
-    if (one || model_is_trained(model, TABLE_CONTEXT, row))
-        add(out, of.context, unit ? length_of(of.context, model->dim) : 1, model->dim);
+    if (adds(model, TABLE_TARGET, row)) add(out, of.target, unit ? length_of(of.target, model->dim) : 1, model->dim);
+    if (adds(model, TABLE_CONTEXT, row)) add(out, of.context, unit ? length_of(of.context, model->dim) : 1, model->dim);
 }
 
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {

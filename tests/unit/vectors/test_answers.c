@@ -59,7 +59,9 @@ static void tables_and_scores(void **state) {
             assert_int_equal(answers_view(&model), runs[i].view);
             assert_int_equal(answers_view_named(&model, NULL), runs[i].view);
             assert_int_equal(answers_view_named(&model, "normsum"), VIEW_NORMSUM);
-            assert_int_equal(answers_score(&model), cosine ? runs[i].cosine : runs[i].dot);
+            assert_int_equal(answers_score(&model, 0), cosine ? runs[i].cosine : runs[i].dot);
+            int adjacency = runs[i].view == VIEW_SUM;
+            assert_int_equal(answers_score(&model, 1), adjacency ? LIST_SCORE_USER : answers_score(&model, 0));
             tear_down(state);
         }
     open_run(words, "");

@@ -1,0 +1,58 @@
+"""What a finished run is asked by where no table is named: citations by both tables, items never among lists' rows."""
+import random
+
+import pytest
+
+
+def citations(papers=300, topics=6, seed=3):
+    """{paper: cited}: papers cite within their topic; the last third of each topic is cited and has no line."""
+    rng = random.Random(seed)
+    lines = {}
+    for paper in range(papers * 2 // 3):
+        cited = [other for other in range(papers) if other % topics == paper % topics and other != paper]
+        lines[str(paper)] = [str(other) for other in rng.sample(cited, 8)]
+    return lines
+
+
+@pytest.fixture
+def papers(sptx):
+    lines = citations()
+    sptx.path("train.txt").write_text("".join(f"{name} {' '.join(cited[:-2])}\n" for name, cited in lines.items()))
+    sptx.path("held.txt").write_text("".join(f"{name} {' '.join(cited[-2:])}\n" for name, cited in lines.items()))
+    sptx("train", "--corpus.path=train.txt", "--corpus.format=adjacency", "--model.dim=16", "--run.dir=run")
+    return lines
+
+
+def near(sptx, *arguments):
+    return [line.split("\t")[0] for line in sptx("nearest", "run", *arguments).stdout.splitlines()]
+
+
+def test_a_paper_without_a_line_has_neighbours(sptx, papers):
+    found = near(sptx, "290", "--k=10")
+    assert sum(int(paper) % 6 == 290 % 6 for paper in found) >= 9
+    assert found == near(sptx, "290", "--k=10", "--query=sum", "--among=sum")
+    assert near(sptx, "290", "--query=context", "--among=context") != found
+    said = sptx.refuses("nearest", "run", "290", "--query=target")
+    assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, or sum")
+    assert len(near(sptx, "290", "--query=context")) == 10  # among targets, as it always was
+    labels = "".join(f"{paper} topic{paper % 6}\n" for paper in range(300))
+    sptx.path("topics.tsv").write_text(labels)
+    groups = ["evaluate", "run", "--groups=topics.tsv", "--met=0", "--k=10"]
+    assert sptx(*groups).stdout == sptx(*groups, "--table=sum").stdout != sptx(*groups, "--table=target").stdout
+    for table in ("sum", "target"):
+        sptx("export", "run", "--format=npy", f"--table={table}", f"--out={table}.npy")
+    sptx("export", "run", "--format=npy", "--out=itself.npy")
+    assert sptx.path("itself.npy").read_bytes() == sptx.path("sum.npy").read_bytes() != sptx.path("target.npy").read_bytes()
+
+
+def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
+    files = ["--train=train.txt", "--held-out=held.txt"]
+    said = sptx("evaluate", "run", *files).stdout
+    assert " score user lists 200 unknown" in said
+    recall = float(said.split()[1])
+    assert recall > float(sptx("evaluate", "run", *files, "--score=target").stdout.split()[1])
+    found = [line.split("\t") for line in sptx("recommend", "run", "--lists=train.txt", "--name=7", "--k=300").stdout.splitlines()]
+    assert "7" not in {item for _, item, _ in found} and len(found) == 300 - 6 - 1
+    assert sum(int(item) % 6 == 1 for _, item, _ in found[:10]) >= 9
+    by_hand = sptx("recommend", "run", "--items=290,296", "--json").stdout
+    assert '"score": "sum"' in by_hand
