@@ -1,6 +1,7 @@
 """What a finished run is asked by where no table is named: citations by both tables, items never among lists' rows."""
 import random
 
+import numpy
 import pytest
 
 
@@ -49,10 +50,13 @@ def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
     files = ["--train=train.txt", "--held-out=held.txt"]
     said = sptx("evaluate", "run", *files).stdout
     assert " score user lists 200 unknown" in said
-    recall = float(said.split()[1])
-    assert recall > float(sptx("evaluate", "run", *files, "--score=target").stdout.split()[1])
+    assert said == sptx("evaluate", "run", *files, "--score=user").stdout and float(said.split()[1]) > 4 * 20 / 300
     found = [line.split("\t") for line in sptx("recommend", "run", "--lists=train.txt", "--name=7", "--k=300").stdout.splitlines()]
     assert "7" not in {item for _, item, _ in found} and len(found) == 300 - 6 - 1
     assert sum(int(item) % 6 == 1 for _, item, _ in found[:10]) >= 9
+    words = [line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()]
+    target, context = (numpy.load(sptx.checkpoint("run") / f"{name}.npy")["weights"] for name in ("target", "context"))
+    own = context @ target[words.index("7")]
+    assert all(abs(own[words.index(item)] - float(score)) < 1e-4 for _, item, score in found)
     by_hand = sptx("recommend", "run", "--items=290,296", "--json").stdout
     assert '"score": "sum"' in by_hand
