@@ -13,7 +13,7 @@ enum { MOST_PLACES = 1000000 };
 struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
-    const char *train, *held_out, *groups;
+    const char *train, *held_out, *groups, *format;
     enum model_view view;
     int score; /* of lists: enum list_score, or -1: what suits the run */
     uint64_t restrict_rows, k, met, sample;
@@ -63,9 +63,8 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     struct lists_score score;
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
-    int result = arguments_config_of_run(&run, model->directory, &sets->arguments);
+    int result = arguments_reading(&request.reading, &request.look, &run, model->directory, sets->format, &sets->arguments);
     if (!result) {
-        request.reading = config_corpus(&run);
         request.score = sets->score < 0 ? answers_score(model, 1) : (enum list_score)sets->score;
         result = evaluate_lists(&score, model, &request, config);
     }
@@ -113,6 +112,8 @@ static int check_sets(const struct sets *sets, const char *score) {
     if (score && !sets->train)
         return fail_usage(
             "evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
+    if (sets->format && !sets->train)
+        return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
         return fail_usage(
             "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
@@ -131,7 +132,7 @@ static int choose_rows(struct sets *sets, const struct model *model, const char 
 }
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
+ * [--format=F] [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
     const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL;
@@ -140,6 +141,7 @@ int cmd_evaluate(int argc, char **argv) {
                                      {.name = "restrict", .text = &restrict_text},
                                      {.name = "train", .text = &sets.train},
                                      {.name = "held-out", .text = &sets.held_out},
+                                     {.name = "format", .text = &sets.format},
                                      {.name = "groups", .text = &sets.groups},
                                      {.name = "met", .text = &met},
                                      {.name = "sample", .text = &sample},

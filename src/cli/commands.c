@@ -115,6 +115,7 @@ const struct command commands[] = {
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
+     "[--format=F] "
      "[--groups=FILE --met=5 --sample=2000] [--k=20] "
      "[--table=target|context|sum|normsum] [--score=SCORE]",
      "similarity, analogies, held-out items, groups, each with its coverage",
@@ -126,8 +127,9 @@ const struct command commands[] = {
      "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate of the lists' held-out items at k. Both are read as the run's corpus\n"
-     "                    was (corpus.format, corpus.min_rating, corpus.header of its config.ini), text as lists; keys of\n"
-     "                    the command line come first: --corpus.format=lists\n"
+     "                    was (corpus.min_rating, corpus.header of its config.ini; keys of the command line come first),\n"
+     "                    each as lists or as pairs, whichever it looks like\n"
+     "  --format=F        reads both as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
      "each\n"
      "                    column of groups, how many of a row's k nearest rows by cosine are of its own group, as a "
@@ -144,7 +146,7 @@ const struct command commands[] = {
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE] [--among=N] "
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE] [--among=N] "
      "[--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
      RUN_HELP
@@ -153,8 +155,9 @@ const struct command commands[] = {
      "For each list the items that suit it best, but for its own. What the run does not know of a list is left out, with a\n"
      "warning that counts it; a list of which it knows nothing gets no line.\n"
      "\n"
-     "  --lists=FILE      lists, read as the run's corpus was (corpus.format, corpus.min_rating, corpus.header of its\n"
-     "                    config.ini), text as lists; keys of the command line come first: --corpus.format=lists\n"
+     "  --lists=FILE      lists, read as the run's corpus was (corpus.min_rating, corpus.header of its config.ini; keys of\n"
+     "                    the command line come first), as lists or as pairs, whichever it looks like\n"
+     "  --format=F        reads it as F: lists, pairs, adjacency\n"
      "  --name=LIST       of these only this one; may be given several times\n"
      "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
      "in\n"

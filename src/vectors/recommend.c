@@ -1,5 +1,6 @@
 #include "recommend.h"
 
+#include "list_form.h"
 #include "list_items.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -173,7 +174,9 @@ static int check_lists(const struct recommending *r) {
 
 static int take_lists(struct recommending *r) {
     const struct recommend_request *request = r->request;
-    return list_items_read(&r->items, request->lists, &request->reading, r->model, &r->lists, NULL);
+    struct corpus_options reading = request->reading;
+    if (request->look && list_form_look(&reading, request->lists)) return -1;
+    return list_items_read(&r->items, request->lists, &reading, r->model, &r->lists, NULL);
 }
 
 /* ---- answers ---- */

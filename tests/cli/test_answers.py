@@ -52,11 +52,52 @@ def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
     assert " score user lists 200 unknown" in said
     assert said == sptx("evaluate", "run", *files, "--score=user").stdout and float(said.split()[1]) > 4 * 20 / 300
     found = [line.split("\t") for line in sptx("recommend", "run", "--lists=train.txt", "--name=7", "--k=300").stdout.splitlines()]
-    assert "7" not in {item for _, item, _ in found} and len(found) == 300 - 6 - 1
     assert sum(int(item) % 6 == 1 for _, item, _ in found[:10]) >= 9
     words = [line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()]
     target, context = (numpy.load(sptx.checkpoint("run") / f"{name}.npy")["weights"] for name in ("target", "context"))
+    assert "7" not in {item for _, item, _ in found} and len(found) == len(words) - 6 - 1
     own = context @ target[words.index("7")]
     assert all(abs(own[words.index(item)] - float(score)) < 1e-4 for _, item, score in found)
     by_hand = sptx("recommend", "run", "--items=290,296", "--json").stdout
     assert '"score": "sum"' in by_hand
+
+
+# ---- files of another form than the run's corpus ----
+
+
+@pytest.fixture
+def readers(sptx):
+    """The same lists as lines of lists, and as ratings by blanks, tabs and commas, of which a header names the columns."""
+    lists = {f"reader{name}": items for name, items in citations().items()}
+    for name, part in (("train", slice(None, -2)), ("held", slice(-2, None))):
+        sptx.path(f"{name}.lists").write_text("".join(f"{key} {' '.join(items[part])}\n" for key, items in lists.items()))
+        for form, between in (("blanks", " "), ("tabs", "\t"), ("commas", ",")):
+            rows = [between.join([key, item, str(1 + int(item) % 5)]) for key, items in lists.items() for item in items[part]]
+            sptx.path(f"{name}.{form}").write_text("\n".join(rows) + "\n")
+        header = "user,item,rating\n" + sptx.path(f"{name}.commas").read_text()
+        sptx.path(f"{name}.header").write_text(header)
+    return lists
+
+
+@pytest.mark.parametrize("trained", ["lists", "commas"])
+def test_each_file_is_read_as_it_looks(sptx, readers, trained):
+    format = "lists" if trained == "lists" else "pairs"
+    sptx("train", f"--corpus.path=train.{trained}", f"--corpus.format={format}", "--model.dim=8", "--train.epochs=2",
+         "--negatives.count=20", "--run.dir=run")
+    wanted = sptx("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lists").stdout
+    names = sptx("recommend", "run", "--lists=train.lists", "--format=lists").stdout
+    for train in ("lists", "blanks", "tabs", "commas", "header"):
+        held = "tabs" if train == "lists" else "lists" if train == "tabs" else train
+        done = sptx("evaluate", "run", f"--train=train.{train}", f"--held-out=held.{held}")
+        assert done.stdout == wanted
+        assert ("'train.%s' as pairs" % train in done.stderr) == (trained == "lists" and train != "lists")
+        assert ("'train.%s' as lists" % train in done.stderr) == (trained != "lists" and train == "lists")
+        assert sptx("recommend", "run", f"--lists=train.{train}").stdout == names
+    named = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--format=lists")
+    assert named.stdout != wanted and " as pairs" not in named.stderr  # ratings are items then: it is what was asked for
+    key = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--corpus.format=lists")
+    assert key.stdout == named.stdout
+    said = sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=pairs")
+    assert said.startswith("'held.lists' line 1: ") or said.startswith("'train.lists' line 1: ")
+    assert "--format" in sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lines")
+    assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--items=1", "--format=lists", code=2)
