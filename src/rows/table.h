@@ -53,6 +53,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
+    uint64_t older_rows; /* a file may have so many, too: those behind the table's own are left out. 0: no file may */
     char *file_path; /* owned, or NULL */
 };
 

@@ -189,7 +189,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
-    if (from == WORDS_ABSENT) return 0;
+    if (from == WORDS_ABSENT || from >= filling->npy->rows) return 0; /* a list of the older run is no context there */
     if (filling->state)
         record_split(&table->whole, &table->spec.layout, table->own.first, 1,
                      npy_row(filling->npy, &filling->npy->field[0], from), record);

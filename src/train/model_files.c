@@ -9,13 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Maps DIRECTORY/NAME and checks it against what is known of the model. */
-static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name) {
+/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `items`, and checks it against what is known of the model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t items) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
-    if (!result && npy->rows != model->rows)
+    if (!result && npy->rows != model->rows && npy->rows != items)
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
     if (!result && model->dim && weights->columns != model->dim)
@@ -68,9 +68,9 @@ int model_open(struct model *model, const char *run) {
     int result = -1;
     *model = (struct model){.rows = 0};
     if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
-    if (open_table(&model->target, model, checkpoint, "target.npy")) goto out;
+    if (open_table(&model->target, model, checkpoint, "target.npy", model->rows)) goto out;
     model->dim = npy_find(&model->target, "weights")->columns;
-    if (open_table(&model->context, model, checkpoint, "context.npy") || verify(model, checkpoint)) goto out;
+    if (open_table(&model->context, model, checkpoint, "context.npy", model->rows - model->vocab.lists) || verify(model, checkpoint)) goto out;
     result = 0;
 out:
     free(checkpoint);

@@ -9,7 +9,7 @@
 
 struct model {
     struct vocab vocab;
-    struct npy target, context;
+    struct npy target, context; /* contexts are items: a context table ends where the lists begin (older ones do not) */
     uint64_t rows;
     uint32_t dim;
     int mode;   /* enum config_mode: what the run made its examples of; MODE_AUTO where it has lost its config.ini */

@@ -30,6 +30,7 @@ enum { FIRST_COLUMNS = 4 }; /* compared at once: as many come of one draw */
 
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
     const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
+    if (row >= table->rows) return 0;
     const float *weights = npy_row(table, npy_find(table, "weights"), row);
     float first[FIRST_COLUMNS];
     if (model->mode == MODE_AUTO) return 1;
@@ -51,13 +52,10 @@ static int is_list(const struct model *model, uint64_t row) {
 }
 
 static struct vectors vectors_of(const struct model *model, uint64_t row) {
-    struct vectors of = {npy_row(&model->target, npy_find(&model->target, "weights"), row),
-                         npy_row(&model->context, npy_find(&model->context, "weights"), row)};
-    if (is_list(model, row))
-        of.context = of.target;
-    else if (model->vocab.lists && model->own == 1)
-        of.target = of.context;
-    return of;
+    const float *target = npy_row(&model->target, npy_find(&model->target, "weights"), row);
+    if (is_list(model, row)) return (struct vectors){target, target};
+    const float *context = npy_row(&model->context, npy_find(&model->context, "weights"), row);
+    return (struct vectors){model->vocab.lists && model->own == 1 ? context : target, context};
 }
 
 static void add(float *out, const float *row, float length, uint32_t dim) {

@@ -59,8 +59,29 @@ def test_lists_are_never_negatives(sptx, law):
     rows = rows_of(sptx)
     lists = sum(not int(count) for _, count in rows)
     context, target = table(sptx, "context.npy"), table(sptx, "target.npy")
-    assert not context[-lists:].any() and context[:-lists].any(axis=1).all()
+    assert len(context) == len(target) - lists and context.any(axis=1).all()  # no list is a context, and has no row there
     assert numpy.abs(target[:-lists]).max() <= 0.5 / 16 < numpy.abs(target[-lists:]).max()  # items are no targets
+
+
+def test_the_context_table_ends_where_lists_begin(sptx):
+    """In memory, in the plan and in files; a run that goes on and one that begins from it have the same."""
+    write(sptx, baskets())
+    plan = json.loads(sptx("plan", config(sptx), "--json").stdout)
+    assert plan["rows"] == 480 and plan["context_bytes"] * 480 == plan["target_bytes"] * 180
+    sptx("train", config(sptx))
+    sptx("train", config(sptx), "--train.epochs=20", "--optimizer.schedule=constant", "--run.dir=half")
+    sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=half", "--resume")
+    sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=whole")
+    assert sptx.tables("half") == sptx.tables("whole")
+    for run in ("run", "half"):
+        assert len(table(sptx, "target.npy", run)) == 480 and len(table(sptx, "context.npy", run)) == 180
+    lists = baskets(310)
+    write(sptx, lists, "more.txt")
+    sptx("train", config(sptx), "--corpus.path=more.txt", "--train.from=run", "--optimizer.lr=0", "--run.dir=grown")
+    words, grown = ([word for word, _ in rows_of(sptx, run)] for run in ("run", "grown"))
+    old, new = (table(sptx, "context.npy", run) for run in ("run", "grown"))
+    assert len(grown) == 490 and len(new) == 180
+    assert all((new[grown.index(word)] == old[row]).all() for row, word in enumerate(words[:180]))
 
 
 def test_pairs_make_the_same_model(sptx):

@@ -128,7 +128,7 @@ class Run:
 
     @property
     def context(self) -> Rows:
-        """The context vectors in place, [words and lists x dim]. Read-only."""
+        """The context vectors in place, [words x dim]: no list is a context, but runs of version 1.0 have rows for lists, too."""
         return self._view("context")
 
     def __contains__(self, word: Any) -> bool:
