@@ -24,7 +24,7 @@
     "                                       itself for words and items of lists trained by dot products\n"                         \
     "                      context          mean of its target rows against context rows, by dot product\n"               \
     "                      context-cosine   mean of its unit target rows against context rows, by cosine: by itself for\n" \
-    "                                       those trained by cosines (train.score)\n"                                                   \
+    "                                       those trained by cosines (train.score)\n" \
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
     "                      context-context  as target, of the context rows\n"                                            \
@@ -146,8 +146,8 @@ const struct command commands[] = {
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE] [--among=N] "
-     "[--seen] [--json]",
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] "
+     "[--titles=FILE] [--among=N] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
      RUN_HELP
      "\n"

@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `items`, and checks it against what is known of the model. */
+/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `items`, and checks it against what is known of the
+ * model. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t items) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
@@ -70,7 +71,8 @@ int model_open(struct model *model, const char *run) {
     if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
     if (open_table(&model->target, model, checkpoint, "target.npy", model->rows)) goto out;
     model->dim = npy_find(&model->target, "weights")->columns;
-    if (open_table(&model->context, model, checkpoint, "context.npy", model->rows - model->vocab.lists) || verify(model, checkpoint)) goto out;
+    uint64_t items = model->rows - model->vocab.lists;
+    if (open_table(&model->context, model, checkpoint, "context.npy", items) || verify(model, checkpoint)) goto out;
     result = 0;
 out:
     free(checkpoint);

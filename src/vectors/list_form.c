@@ -60,15 +60,14 @@ static enum corpus_format judge(const struct looks *looks, enum corpus_format ot
     return lines > 4 * FEW_NUMBERS ? FORMAT_LISTS : otherwise;
 }
 
+/* What may name the columns decides nothing: the lines behind it do. */
 static int look_at_block(const struct corpus_block *block, enum corpus_format otherwise, enum corpus_format *format) {
     struct looks looks = {.lines = 0};
     struct corpus_cursor cursor;
     int more = 1;
-    if (pairs_front(block->bytes + block->skip, block->length - block->skip, !block->line_open).is_header) {
-        *format = FORMAT_PAIRS;
-        return 0;
-    }
     corpus_cursor_start(&cursor, block);
+    struct pairs_front front = pairs_front(cursor.at, (uint64_t)(cursor.end - cursor.at), 1);
+    if (front.is_header) cursor.at += front.data;
     while (more > 0 && looks.lines < LOOKED_AT) more = take_line(&looks, &cursor);
     *format = judge(&looks, otherwise);
     words_release(&looks.names);
@@ -100,6 +99,7 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     if (format == FORMAT_PAIRS)
         note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);
     else
-        note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]", path);
+        note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]",
+             path);
     return 0;
 }

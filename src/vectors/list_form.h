@@ -1,13 +1,15 @@
 /* list_form: whether a file holds lists (a line: a list's name, its items) or pairs (a line: list, item[, rating[, anything]]),
  * as its first lines look. A run of the one is often asked with files of the other.
  *
- *   a header that names columns, or no blank but one comma or more in every line           pairs
+ *   no blank but one comma or more in every line                                            pairs
  *   not the same number of fields in every line, or more than four, or one                 lists
  *   two fields with blanks between                                                          the same either way
  *   three or four, of which the third is not always a number                                lists
  *   three or four, the third a number, and names that come again or few different numbers  pairs
  *   three or four, all numbers, of more lines than there would be different ratings         lists
  *   a few such lines                                                                        as the run's corpus was read
+ *
+ * A first line that may name the columns is left out of this.
  */
 #ifndef SPTX_LIST_FORM_H
 #define SPTX_LIST_FORM_H

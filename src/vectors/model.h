@@ -15,8 +15,8 @@ int model_is_trained(const struct model *model, enum table_side side, uint64_t r
 uint64_t model_items(const struct model *model);
 
 /* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. With examples.mode = adjacency a vector
- * that was never trained adds nothing to sums. Where lists have rows, a list is trained as a target alone and, unless lists are means of items, too
- * (model.own), an item as a context alone: either is the one row that it has in every view. */
+ * that was never trained adds nothing to sums. Where lists have rows, a list is trained as a target alone and, unless lists are
+ * means of items, too (model.own), an item as a context alone: either is the one row that it has in every view. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
 /* One row of a view, of unit length if asked (a row of zeros stays zeros). -1 after fail(), which names the word, where it
  * holds NaN or infinity. */

@@ -34,7 +34,8 @@ def test_a_paper_without_a_line_has_neighbours(sptx, papers):
     assert found == near(sptx, "290", "--k=10", "--query=sum", "--among=sum")
     assert near(sptx, "290", "--query=context", "--among=context") != found
     said = sptx.refuses("nearest", "run", "290", "--query=target")
-    assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, or sum")
+    assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, "
+                    "or sum")
     assert len(near(sptx, "290", "--query=context")) == 10  # among targets, as it always was
     labels = "".join(f"{paper} topic{paper % 6}\n" for paper in range(300))
     sptx.path("topics.tsv").write_text(labels)

@@ -123,7 +123,8 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     topic = {str(30 + item) for item in range(30)}
     assert len(found) == 5 and {line.split("\t")[1] for line in found} <= topic - set(lists["7"][:-2])
     def near(*options):
-        return {line.split("\t")[0] for line in sptx("nearest", "run", "30", "list:7", *options).stdout.splitlines() if "\t" in line}
+        lines = sptx("nearest", "run", "30", "list:7", *options).stdout.splitlines()
+        return {line.split("\t")[0] for line in lines if "\t" in line}
 
     assert near("--k=5") <= topic  # items alone, where lists are not asked for
     of_topic = {f"list:{name}" for name in lists if int(name) % 6 == 1}

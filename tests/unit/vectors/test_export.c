@@ -27,6 +27,10 @@ static int tear_down(void **state) {
     return 0;
 }
 
+static int write_targets(enum export_format format, const char *path) {
+    return export_write(&(struct export){&model, VIEW_TARGET, model.rows}, format, path);
+}
+
 static char *exported(enum model_view view, enum export_format format, uint64_t *length) {
     assert_int_equal(export_write(&(struct export){&model, view, model.rows}, format, out), 0);
     char *bytes = file_read(out, length);
@@ -135,10 +139,10 @@ static int names_with_out(void) {
 static void projector_is_atomic(void **state) {
     char *beside = small_path(run.directory, "out.metadata.tsv");
     assert_int_equal(mkdir(beside, 0777), 0);
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_PROJECTOR, out), "out.metadata.tsv': it is no plain file");
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "out.metadata.tsv': it is no plain file");
     assert_int_equal(rmdir(beside), 0);
     assert_int_equal(mkdir(out, 0777), 0);
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_PROJECTOR, out), "/out': it is no plain file");
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "/out': it is no plain file");
     assert_int_equal(rmdir(out), 0);
     assert_int_equal(names_with_out(), 0);
     free(beside);
@@ -212,7 +216,7 @@ static void atomic(void **state) {
     getrlimit(RLIMIT_FSIZE, &whole);
     limit = (struct rlimit){16, whole.rlim_max}; /* a disk that is full after as many bytes */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    int result = export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, out);
+    int result = write_targets(EXPORT_NPY, out);
     setrlimit(RLIMIT_FSIZE, &whole);
     assert_failed_with(result, "cannot write");
     char *bytes = file_read(out, &length);
@@ -231,7 +235,7 @@ static void interrupted(void **state) {
     small_write(run.directory, "out", "before", 6);
     interrupt_watch(&watch);
     raise(SIGINT);
-    int result = export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, out);
+    int result = write_targets(EXPORT_NPY, out);
     interrupt_end(&watch);
     assert_failed_with(result, "stopped by a signal");
     assert_int_equal(names_with_out(), 1);
@@ -241,11 +245,11 @@ static void interrupted(void **state) {
 }
 
 static void places(void **state) {
-    assert_int_equal(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, "/dev/null"), 0);
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_PROJECTOR, "/dev/null"), "no plain file but a device");
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, "/dev/full"), "No space left");
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, run.directory), "no plain file but a directory");
-    assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_NPY, "/nonexistent/out"), "/nonexistent/out");
+    assert_int_equal(write_targets(EXPORT_NPY, "/dev/null"), 0);
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, "/dev/null"), "no plain file but a device");
+    assert_failed_with(write_targets(EXPORT_NPY, "/dev/full"), "No space left");
+    assert_failed_with(write_targets(EXPORT_NPY, run.directory), "no plain file but a directory");
+    assert_failed_with(write_targets(EXPORT_NPY, "/nonexistent/out"), "/nonexistent/out");
     assert_failed_with(export_format_named("glove"), "'glove' is not a format");
     assert_int_equal(export_format_named("npy"), EXPORT_NPY);
     assert_int_equal(export_format_named("projector"), EXPORT_PROJECTOR);
@@ -261,18 +265,18 @@ static void words_refused(void **state) {
     for (size_t i = 0; i < sizeof bad - 1; i++) {
         word[2] = bad[i];
         for (int j = 0; j < 3; j++) {
-            assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, lines[j], out), "holds white space");
+            assert_failed_with(write_targets(lines[j], out), "holds white space");
             assert_false(file_exists(out));
         }
         for (int j = 0; j < 4; j++) {
-            assert_int_equal(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, wordless[j], out), 0);
+            assert_int_equal(write_targets(wordless[j], out), 0);
             assert_int_equal(file_remove(out), 0);
         }
         if (bad[i] == ' ') {
-            assert_int_equal(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_PROJECTOR, out), 0);
+            assert_int_equal(write_targets(EXPORT_PROJECTOR, out), 0);
             assert_int_equal(file_remove(out), 0);
         } else {
-            assert_failed_with(export_write(&(struct export){&model, VIEW_TARGET, model.rows}, EXPORT_PROJECTOR, out), "holds a TAB or a line end");
+            assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "holds a TAB or a line end");
             assert_false(file_exists(out));
         }
     }
