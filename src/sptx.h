@@ -252,7 +252,8 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
 /* Rows that are words or items: all but those of lists, which come last. */
 uint64_t sptx_run_items(const struct sptx_run *run);
-/* SPTX_FAILED, with a sentence, for a row that was never trained in a table: it is what it began as. */
+/* Says of a row that was never trained in a table, and is what it began as, that it is so: SPTX_FAILED where the run is of
+ * citations or links, which another table answers; a warning otherwise. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
 /* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);

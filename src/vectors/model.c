@@ -119,9 +119,14 @@ int model_check_list(const struct model *model, uint64_t row) {
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-/* The one table that has trained a row, where a view of the other was asked for. */
+/* `trained`: the one table that has trained the row, or NULL. Citations are asked another way; a run of anything else has hardly
+ * trained, and answers as it is. */
 static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
     const char *word = vocab_word(&model->vocab, row, NULL);
+    if (model->mode != MODE_ADJACENCY) {
+        warn("'%.100s' was never trained in '%s': its row is what it began as", word, model->directory);
+        return 0;
+    }
     if (!trained) return fail("'%.100s' was never trained in '%s': no example that was trained has it", word, model->directory);
     return fail("'%.100s' was never trained as a %s in '%s': its row there is what it began as; ask the table %s, or sum", word,
                 model_view_name(view), model->directory, trained);

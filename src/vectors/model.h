@@ -28,7 +28,7 @@ float *model_matrix_of(const struct model *model, enum model_view view, const ui
 
 /* -1 after fail() for a list that is the mean of its items alone, and has no row. */
 int model_check_list(const struct model *model, uint64_t row);
-/* The same, and -1 for a row that was never trained in a view. */
+/* The same, and of a row that was never trained in a view -1 where the run is of citations, or else a warning. */
 int model_check_row(const struct model *model, enum model_view view, uint64_t row);
 /* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none in the view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);

@@ -125,7 +125,7 @@ static void lists_and_items(void **state) {
     for (enum model_view view = VIEW_TARGET; view <= VIEW_NORMSUM; view++) {
         assert_int_equal(model_find(&model, view, "b"), 1);
         assert_int_equal(model_find(&model, view, "list:x"), 2);
-        assert_failed_with((int)model_find(&model, view, "list:y"), "was never trained");
+        assert_int_equal(model_find(&model, view, "list:y"), 3); /* with a warning alone */
     }
 }
 
