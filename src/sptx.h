@@ -251,17 +251,29 @@ const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *le
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has it; 0 past the rows */
 /* The row of a word; SPTX_USAGE where it is none, naming the nearest. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
-/* Vectors as `sptx-w2v export` writes them, copied: of rows[count] (NULL: the first `count`) in the table "target", "context",
- * "sum" or "normsum", to out [count x dim]. Where lists have rows of their own (examples.mode = user), a list is trained as a
- * target alone and an item, but with examples.own below 1, as a context alone: that vector stands for it in every table.
- * SPTX_FAILED for a vector of NaN or infinity, and for a list that is the mean of its items alone (examples.own = 0). Those
- * are the last rows; sptx_run_vector_rows() counts the others. */
+/* A table is "target", "context", "sum" or "normsum" (each of unit length first), or NULL: what suits what the run was trained
+ * for. Words and items of lists are asked by target; items whose lists have rows of their own (examples.mode = user) by context,
+ * citations and links (examples.mode = adjacency) by sum, as `sptx-w2v help nearest` tells. */
+/* Vectors as `sptx-w2v export` writes them, copied: of rows[count] (NULL: the first `count`) in a table, to out [count x dim].
+ * Where lists have rows of their own, a list is trained as a target alone and an item, but with examples.own below 1, as a
+ * context alone: that vector stands for it in every table. A vector that was never trained adds nothing to a sum. SPTX_FAILED for
+ * a vector of NaN or infinity, and for a list that is the mean of its items alone (examples.own = 0). Those are the last rows;
+ * sptx_run_vector_rows() counts the others. */
 enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out);
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
+/* Rows that are words or items: all but those of lists, which come last. */
+uint64_t sptx_run_items(const struct sptx_run *run);
+/* Says of a row that was never trained in a table, and is what it began as, that it is so: SPTX_FAILED where the run is of
+ * citations or links, which another table answers; a warning otherwise. */
+enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
 /* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
-/* The k rows most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
- * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. */
+/* The k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
+ * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. lists: 1 looks among
+ * the rows of lists, too. */
+enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
+                                 const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores);
+/* The same in the table that suits the run, among words or items. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
                                   uint32_t k, uint32_t *rows, float *scores);
 /* What suits lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]] (starts: [count + 1], not

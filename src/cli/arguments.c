@@ -172,3 +172,19 @@ int arguments_config_of_run(struct config *config, const char *run_directory, co
     free(path);
     return result;
 }
+
+static int names_format(const struct arguments *a) {
+    static const char key[] = "--corpus.format=";
+    for (int i = 0; i < a->setting_count; i++)
+        if (!strncmp(a->settings[i], key, sizeof key - 1)) return 1;
+    return 0;
+}
+
+int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
+                      const char *format, const struct arguments *a) {
+    if (arguments_config_of_run(run, run_directory, a)) return -1;
+    if (format && config_set(run, "corpus", "format", format, "--format")) return -1;
+    *reading = config_corpus(run);
+    *look = !format && !names_format(a);
+    return 0;
+}

@@ -46,4 +46,10 @@ int arguments_config_wanted(struct config *config, unsigned ranks, const char *c
  * resolved anew. */
 int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *arguments);
 
+/* How files of lists are read that a finished run is asked with: as its corpus was, in the format that --format=F (NULL: not
+ * given) or --corpus.format names. *look: 1 where neither does, and a file may have another form than the corpus. `run` is the
+ * configuration of the run, whose texts the options are, for the caller to release always. 0, or -1 after fail(). */
+int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
+                      const char *format, const struct arguments *arguments);
+
 #endif

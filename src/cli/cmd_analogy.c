@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/terminal.h"
-#include "vectors/search.h"
+#include "vectors/answers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { MOST_ANSWERS = 1000000000 };
 
 static int find_words(const struct model *model, const char *const *words, uint32_t rows[3]) {
     for (int i = 0; i < 3; i++) {
-        int64_t row = model_find(model, words[i]);
+        int64_t row = model_find(model, answers_view(model), words[i]);
         if (row < 0) return -1;
         rows[i] = (uint32_t)row;
     }
@@ -34,7 +34,9 @@ static int answer(const struct model *model, const uint32_t rows[3], uint32_t k,
     float *query = mem_alloc(model->dim, sizeof *query, "a query"), *scores = mem_alloc(k, sizeof *scores, "answers");
     uint32_t *ids = mem_alloc(k, sizeof *ids, "answers");
     int result = -1;
-    if (!query || !scores || !ids || search_open(&search, model, VIEW_TARGET, METRIC_COSINE, 0, config)) goto out;
+    if (!query || !scores || !ids ||
+        search_open(&search, model, answers_view(model), METRIC_COSINE, answers_rows(model, 0), config))
+        goto out;
     starts[1] = search_analogy(&search, rows, query, banned);
     result = search_top(&search, query, 1, k, starts, banned, ids, scores);
     if (!result) print_answers(model, ids, scores, k);

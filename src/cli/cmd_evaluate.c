@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "vectors/answers.h"
 #include "vectors/evaluate.h"
 #include "base/report.h"
 #include "base/terminal.h"
@@ -13,7 +14,7 @@ enum { MOST_PLACES = 1000000 };
 struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
-    const char *train, *held_out, *groups;
+    const char *train, *held_out, *groups, *format;
     enum model_view view;
     int score; /* of lists: enum list_score, or -1: what suits the run */
     uint64_t restrict_rows, k, met, sample;
@@ -63,10 +64,9 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     struct lists_score score;
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
-    int result = arguments_config_of_run(&run, model->directory, &sets->arguments);
+    int result = arguments_reading(&request.reading, &request.look, &run, model->directory, sets->format, &sets->arguments);
     if (!result) {
-        request.reading = config_corpus(&run);
-        request.score = sets->score < 0 ? score_of_run(&run) : (enum list_score)sets->score;
+        request.score = sets->score < 0 ? answers_score(model, 1) : (enum list_score)sets->score;
         result = evaluate_lists(&score, model, &request, config);
     }
     config_release(&run);
@@ -113,6 +113,8 @@ static int check_sets(const struct sets *sets, const char *score) {
     if (score && !sets->train)
         return fail_usage(
             "evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
+    if (sets->format && !sets->train)
+        return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
         return fail_usage(
             "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
@@ -120,8 +122,8 @@ static int check_sets(const struct sets *sets, const char *score) {
 }
 
 /* Which table is judged, and how lists are scored: by --score, or among the rows of --table, or as suits the run. */
-static int choose_rows(struct sets *sets, const char *table, const char *score) {
-    int view = table ? model_view_named(table) : VIEW_TARGET;
+static int choose_rows(struct sets *sets, const struct model *model, const char *table, const char *score) {
+    int view = answers_view_named(model, table);
     if (view < 0) return -1;
     sets->view = (enum model_view)view;
     sets->score = table ? (int)list_score_of_view(sets->view) : -1;
@@ -131,7 +133,7 @@ static int choose_rows(struct sets *sets, const char *table, const char *score) 
 }
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
+ * [--format=F] [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
     const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL;
@@ -140,6 +142,7 @@ int cmd_evaluate(int argc, char **argv) {
                                      {.name = "restrict", .text = &restrict_text},
                                      {.name = "train", .text = &sets.train},
                                      {.name = "held-out", .text = &sets.held_out},
+                                     {.name = "format", .text = &sets.format},
                                      {.name = "groups", .text = &sets.groups},
                                      {.name = "met", .text = &met},
                                      {.name = "sample", .text = &sample},
@@ -152,12 +155,13 @@ int cmd_evaluate(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_sets(&sets, score)) goto out;
-    if (choose_rows(&sets, table, score)) goto out;
     if (arguments_number("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
+    if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
+    if (choose_rows(&sets, &model, table, score)) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

@@ -1,20 +1,34 @@
 #include "commands.h"
+#include "vectors/answers.h"
 #include "vectors/export.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
 
-/* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] */
+static int write_rows(struct export *export, enum export_format format, const char *path, int lists) {
+    struct interrupt watch;
+    char count[TEXT_BYTES];
+    if (!(export->rows = answers_rows(export->model, lists))) return -1;
+    interrupt_watch(&watch);
+    int result = export_write(export, format, path);
+    interrupt_end(&watch);
+    if (!result)
+        note("wrote '%s': %s rows of %u columns, table %s", path, text_of_count(count, export->rows), export->model->dim,
+             model_view_name(export->view));
+    return result;
+}
+
+/* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] [--lists] */
 int cmd_export(int argc, char **argv) {
-    const char *format_name = NULL, *path = NULL, *table = "target";
+    const char *format_name = NULL, *path = NULL, *table = NULL;
+    int lists = 0;
     const struct option options[] = {{.name = "format", .text = &format_name},
                                      {.name = "out", .text = &path},
                                      {.name = "table", .text = &table},
+                                     {.name = "lists", .flag = &lists},
                                      {0}};
     struct arguments arguments;
     struct model model = {.rows = 0};
-    struct interrupt watch;
-    char count[TEXT_BYTES];
     int result = -1;
     if (arguments_read(&arguments, "export", argc, argv, options, NULL)) goto out;
     if (arguments.count != 1) {
@@ -25,13 +39,10 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
         goto out;
     }
-    int format = export_format_named(format_name), view = model_view_named(table);
-    if (format < 0 || view < 0 || model_open(&model, arguments.given[0])) goto out;
-    interrupt_watch(&watch);
-    result = export_write(&model, (enum model_view)view, (enum export_format)format, path);
-    interrupt_end(&watch);
-    if (result) goto out;
-    note("wrote '%s': %s rows of %u columns", path, text_of_count(count, model.rows), model.dim);
+    int format = export_format_named(format_name);
+    if (format < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
+    struct export export = {.model = &model, .view = (enum model_view)answers_view_named(&model, table)};
+    result = write_rows(&export, (enum export_format)format, path, lists);
 out:
     model_close(&model);
     arguments_release(&arguments);

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/terminal.h"
-#include "vectors/search.h"
+#include "vectors/answers.h"
 #include "vectors/titles.h"
 
 #include <stdio.h>
@@ -17,6 +17,7 @@ struct asking {
     enum model_view query, among;
     enum search_metric metric;
     uint32_t k;
+    uint64_t searched; /* rows: the first ones */
     const char *const *words;
     uint64_t count;
     uint32_t *rows; /* [count] of the words */
@@ -30,8 +31,8 @@ static int find_words(struct asking *asking) {
         const char *word = asking->words[i];
         int64_t row = vocab_find(&asking->model.vocab, word, strlen(word));
         if (row < 0) row = titles_find(&asking->titles, &asking->model, word);
-        if (row < 0) row = model_find(&asking->model, word);
-        if (row < 0 || model_check_row(&asking->model, (uint64_t)row)) return -1;
+        if (row < 0) row = model_find(&asking->model, asking->query, word);
+        if (row < 0 || model_check_row(&asking->model, asking->query, (uint64_t)row)) return -1;
         asking->rows[i] = (uint32_t)row;
     }
     return 0;
@@ -67,7 +68,7 @@ static int answer(const struct asking *asking, const struct config *config) {
     for (uint64_t i = 0; i <= asking->count; i++) starts[i] = i;
     for (uint64_t i = 0; i < asking->count; i++)
         model_rows(&asking->model, asking->query, asking->rows[i], 1, queries + i * dim);
-    if (search_open(&search, &asking->model, asking->among, asking->metric, 0, config)) goto out;
+    if (search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config)) goto out;
     result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL,
                         asking->rows, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
@@ -89,12 +90,24 @@ static int metric_named(const char *name) {
     return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
 }
 
-/* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--titles=FILE] */
+/* Where one of --query and --among is given, the other one is target, as words have it. */
+static int choose_tables(struct asking *asking, const char *query, const char *among) {
+    const char *other = query || among ? "target" : NULL;
+    int query_view = answers_view_named(&asking->model, query ? query : other);
+    int among_view = answers_view_named(&asking->model, among ? among : other);
+    if (query_view < 0 || among_view < 0) return -1;
+    asking->query = (enum model_view)query_view;
+    asking->among = (enum model_view)among_view;
+    return 0;
+}
+
+/* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--lists] [--titles=FILE] */
 int cmd_nearest(int argc, char **argv) {
-    const char *k_text = NULL, *metric_name = "cosine", *query = "target", *among = "target", *titles = NULL;
+    const char *k_text = NULL, *metric_name = "cosine", *query = NULL, *among = NULL, *titles = NULL;
+    int lists = 0;
     const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "metric", .text = &metric_name},
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
-                                     {.name = "titles", .text = &titles}, {0}};
+                                     {.name = "titles", .text = &titles}, {.name = "lists", .flag = &lists}, {0}};
     struct arguments arguments;
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
@@ -106,13 +119,12 @@ int cmd_nearest(int argc, char **argv) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;
     }
-    int metric = metric_named(metric_name), query_view = model_view_named(query), among_view = model_view_named(among);
-    if (metric < 0 || query_view < 0 || among_view < 0) goto out;
+    int metric = metric_named(metric_name);
+    if (metric < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
     asking.metric = (enum search_metric)metric;
-    asking.query = (enum model_view)query_view;
-    asking.among = (enum model_view)among_view;
-    asking.k = (uint32_t)(k < asking.model.rows ? k : asking.model.rows);
+    if (choose_tables(&asking, query, among) || !(asking.searched = answers_rows(&asking.model, lists))) goto out;
+    asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;
     if (titles && titles_read(&asking.titles, &asking.model, titles)) goto out;

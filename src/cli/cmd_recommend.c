@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/terminal.h"
+#include "vectors/answers.h"
 #include "vectors/recommend.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ struct asked {
     struct recommend_request request;
     const char *items[OPTION_TIMES], *names[OPTION_TIMES];
     int items_count, names_count, seen, json;
-    const char *lists, *k, *score, *titles_path, *among;
+    const char *lists, *format, *k, *score, *titles_path, *among;
     struct json text; /* of the answer being printed */
 };
 
@@ -90,15 +91,17 @@ static int check_asked(const struct asked *asked, int given) {
     if (asked->names_count && !asked->lists)
         return fail_usage("recommend: --name = '%.100s' is a list of a file; wanted --lists=FILE, too",
                           asked->names[0]);
+    if (asked->format && !asked->lists) return fail_usage("recommend: --format is how a file is read; wanted --lists=FILE, too");
     return 0;
 }
 
 /* How lists are read and, unless --score says it, scored: as suits the run. */
 static int read_run(struct asked *asked, struct config *run, const struct arguments *arguments) {
     int score = asked->score ? list_score_named(asked->score) : 0;
-    if (score < 0 || arguments_config_of_run(run, asked->model.directory, arguments)) return -1;
-    asked->request.score = asked->score ? (enum list_score)score : score_of_run(run);
-    asked->request.reading = config_corpus(run);
+    if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
+                                       arguments))
+        return -1;
+    asked->request.score = asked->score ? (enum list_score)score : answers_score(&asked->model, asked->lists != NULL);
     return 0;
 }
 
@@ -129,11 +132,12 @@ static int ask(struct asked *asked, const struct config *config) {
     return result;
 }
 
-/* sptx-w2v recommend RUN --lists=FILE [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE]
+/* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE]
  * [--among=N] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = NULL};
     const struct option options[] = {{.name = "lists", .text = &asked.lists},
+                                     {.name = "format", .text = &asked.format},
                                      {.name = "name", .texts = asked.names, .count = &asked.names_count},
                                      {.name = "items", .texts = asked.items, .count = &asked.items_count},
                                      {.name = "k", .text = &asked.k},

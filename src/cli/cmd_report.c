@@ -2,15 +2,11 @@
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "vectors/answers.h"
 #include "vectors/map.h"
 #include "vectors/page.h"
 
 enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
-
-/* Items whose lists have rows of their own are contexts; their target rows were trained as parts of lists' means, or never. */
-static int view_of_run(const struct model *model) {
-    return model->vocab.lists ? VIEW_CONTEXT : VIEW_TARGET;
-}
 
 static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
                         const struct config *config, const char *out) {
@@ -30,16 +26,18 @@ static int write_report(const struct model *model, struct page_request *request,
     return 0;
 }
 
-/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE]
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
  * [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
     const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
     struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
+    int lists = 0;
     const struct option options[] = {{.name = "out", .text = &out},
                                      {.name = "titles", .text = &titles},
                                      {.name = "top", .text = &top},
                                      {.name = "search", .text = &listed},
                                      {.name = "table", .text = &table},
+                                     {.name = "lists", .flag = &lists},
                                      {.name = "evaluation", .texts = evaluations, .count = &request.evaluation_count},
                                      {0}};
     struct arguments arguments;
@@ -60,8 +58,8 @@ int cmd_report(int argc, char **argv) {
         arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
         arguments_config(&config, 0, NULL, &arguments) || model_open(&model, request.run))
         goto out;
-    int view = table ? model_view_named(table) : view_of_run(&model);
-    if (view < 0) goto out;
+    int view = answers_view_named(&model, table);
+    if (view < 0 || !(request.rows = answers_rows(&model, lists))) goto out;
     request.view = (enum model_view)view;
     result = write_report(&model, &request, titles, &config, out);
 out:

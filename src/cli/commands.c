@@ -13,18 +13,26 @@
 #define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
+#define TABLES_HELP                                                                                                    \
+    "Which table answers where none is named follows what the run was trained for: words and items of lists\n" \
+    "(examples.mode = window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context;\n" \
+    "citations and links (adjacency) by sum, to which a vector that was never trained adds nothing. Rows of lists are words\n" \
+    "of the run, list:NAME, but answer only with --lists.\n"
+
 #define SCORES_HELP                                                                                                    \
-    "                      target           mean of the list's unit target rows against target rows, by cosine: what a\n"  \
-    "                                       run by dot products chooses by itself (train.score)\n"                         \
+    "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \
+    "                                       itself for words and items of lists trained by dot products\n"                         \
     "                      context          mean of its target rows against context rows, by dot product\n"               \
-    "                      context-cosine   mean of its unit target rows against context rows, by cosine: what a run by\n" \
-    "                                       cosines chooses by itself\n"                                                   \
+    "                      context-cosine   mean of its unit target rows against context rows, by cosine: by itself for\n" \
+    "                                       those trained by cosines (train.score)\n" \
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
     "                      context-context  as target, of the context rows\n"                                            \
-    "                      user             its own row (examples.mode = user) against context rows, by dot product\n"   \
-    "                      user-cosine      the same by cosine; with examples.own below 1 the row and the mean of its target\n" \
-    "                                       rows, as they were trained\n"
+    "                      user             its own row (examples.mode = user), or that of the paper which begins the line\n" \
+    "                                       (adjacency), against context rows, by dot product: by itself for both; items by\n" \
+    "                                       hand are scored by sum where the run is of citations\n" \
+    "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
+    "                                       and the mean of its target rows, as they were trained\n"
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
@@ -66,7 +74,7 @@ const struct command commands[] = {
      "device.ranks = G for one of G processes that share out the columns, each on a machine of its own, and with\n"
      "device.gpus = G or under mpirun for one of those that are begun so.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=target|context|sum|normsum]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -83,33 +91,37 @@ const struct command commands[] = {
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
-     "  --table=T     target (default), context, their sum, or normsum (each of unit length first; a row of\n"
-     "                zeros stays zeros)"},
+     "  --table=T     target, context, their sum, or normsum (each of unit length first; a row of zeros stays zeros)\n"
+     "  --lists       the rows of lists, too, behind those of items\n"
+     "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] "
-     "[--titles=FILE]",
+     "[--lists] [--titles=FILE]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP
      "\n"
      "\n"
      "  --k=10              how many\n"
      "  --metric=cosine     or dot\n"
-     "  --query=target      which table the word's vector comes from: target, context, their sum, or normsum (each of\n"
+     "  --query=TABLE       which table the word's vector comes from: target, context, their sum, or normsum (each of\n"
      "                      unit length first)\n"
-     "  --among=target      which table is searched, likewise\n"
+     "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"
+     "  --lists             rows of lists are searched, too\n"
      "  --titles=FILE       lines of id <TAB> title: the title of each id as a last column, and WORD may be one\n"
      "\n"
-     "A word that begins with -- is given behind a lone --. Lists with rows of their own (examples.mode = user) are words of\n"
-     "the target table: list:NAME; with examples.own = 0 they have none.\n" DEVICE_HELP},
+     TABLES_HELP
+     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"
-              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out.\n"
+              "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out, in the table that\n"
+              "nearest asks by itself.\n"
               "\n"
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
+     "[--format=F] "
      "[--groups=FILE --met=5 --sample=2000] [--k=20] "
      "[--table=target|context|sum|normsum] [--score=SCORE]",
      "similarity, analogies, held-out items, groups, each with its coverage",
@@ -121,8 +133,9 @@ const struct command commands[] = {
      "  --restrict=30000  analogies among this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate of the lists' held-out items at k. Both are read as the run's corpus\n"
-     "                    was (corpus.format, corpus.min_rating, corpus.header of its config.ini), text as lists; keys of\n"
-     "                    the command line come first: --corpus.format=lists\n"
+     "                    was (corpus.min_rating, corpus.header of its config.ini; keys of the command line come first),\n"
+     "                    each as lists or as pairs, whichever it looks like\n"
+     "  --format=F        reads both as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
      "each\n"
      "                    column of groups, how many of a row's k nearest rows by cosine are of its own group, as a "
@@ -133,14 +146,14 @@ const struct command commands[] = {
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
      "  --k=20            held-out items, groups: how many are looked at\n"
-     "  --table=target    or context, their sum, or normsum (each of unit length first): whose rows are compared by "
-     "cosine\n"
+     "  --table=TABLE     target, context, their sum, or normsum (each of unit length first): whose rows are compared by\n"
+     "                    cosine; by itself the table that nearest asks\n"
      "  --score=SCORE     held-out items: how a list's items choose others, in the place of --table; by itself "
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE] [--among=N] "
-     "[--seen] [--json]",
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] "
+     "[--titles=FILE] [--among=N] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
      RUN_HELP
      "\n"
@@ -148,8 +161,9 @@ const struct command commands[] = {
      "For each list the items that suit it best, but for its own. What the run does not know of a list is left out, with a\n"
      "warning that counts it; a list of which it knows nothing gets no line.\n"
      "\n"
-     "  --lists=FILE      lists, read as the run's corpus was (corpus.format, corpus.min_rating, corpus.header of its\n"
-     "                    config.ini), text as lists; keys of the command line come first: --corpus.format=lists\n"
+     "  --lists=FILE      lists, read as the run's corpus was (corpus.min_rating, corpus.header of its config.ini; keys of\n"
+     "                    the command line come first), as lists or as pairs, whichever it looks like\n"
+     "  --format=F        reads it as F: lists, pairs, adjacency\n"
      "  --name=LIST       of these only this one; may be given several times\n"
      "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
      "in\n"
@@ -164,7 +178,7 @@ const struct command commands[] = {
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
-     "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--evaluation=FILE ...]",
+     "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] [--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
      RUN_HELP
      "\n"
@@ -178,8 +192,8 @@ const struct command commands[] = {
      "                     20,000 minutes on two cores\n"
      "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"
      "                     as 10 MB hold\n"
-     "  --table=TABLE      whose rows: target, context, sum or normsum; context where lists have rows of their own\n"
-     "                     (examples.mode = user), whose items are its contexts, otherwise target\n"
+     "  --table=TABLE      whose rows: target, context, sum or normsum; by itself the table that nearest asks\n"
+     "  --lists            rows of lists are shown and found, too\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",

@@ -14,7 +14,7 @@
 #include "base/report.h"
 #include "rows/table.h"
 #include "sptx.h"
-#include "vectors/list_scores.h"
+#include "vectors/answers.h"
 
 #include <fenv.h>
 #include <stdatomic.h>
@@ -49,7 +49,8 @@ struct sptx_table {
 struct sptx_run {
     struct sptx_context *context;
     struct model model;
-    struct search search; /* opened by the first question */
+    struct search search; /* of the table and rows asked last */
+    enum model_view searched;
     int searching;
     struct list_scores lists; /* of the score asked last */
     int recommending;

@@ -90,23 +90,37 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
 }
 
 uint64_t sptx_run_vector_rows(const struct sptx_run *run) {
-    return run ? model_view_rows(&run->model, VIEW_TARGET) : 0;
+    return run ? run->model.rows - (run->model.own == 0 ? run->model.vocab.lists : 0) : 0;
+}
+
+uint64_t sptx_run_items(const struct sptx_run *run) {
+    return run ? model_items(&run->model) : 0;
+}
+
+static int check_number(const struct model *model, uint64_t row) {
+    return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
 }
 
 /* A row with a vector: one that is there, and no list that is the mean of its items alone. */
 static int check_row(const struct model *model, uint64_t row) {
-    if (row >= model->rows) return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
-    return model_check_row(model, row);
+    return check_number(model, row) || model_check_list(model, row) ? -1 : 0;
+}
+
+enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = answers_view_named(&run->model, table);
+    int result = view < 0 || check_number(&run->model, row) || model_check_row(&run->model, (enum model_view)view, row) ? -1 : 0;
+    return leave(run->context, result);
 }
 
 enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (count && (!table || !out))
-        return leave(run->context, fail_usage("a table and a place for vectors are wanted; one is NULL"));
+    if (count && !out) return leave(run->context, fail_usage("a place for vectors is wanted; it is NULL"));
     if (check_count(count, "vectors") || check_aligned(rows, sizeof *rows, "rows") || check_aligned(out, sizeof *out, "vectors"))
         return leave(run->context, -1);
-    int view = count ? model_view_named(table) : VIEW_TARGET, result = view < 0 ? -1 : 0;
+    int view = answers_view_named(&run->model, table), result = view < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
         uint64_t row = rows ? rows[i] : i;
         result = check_row(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
@@ -131,20 +145,26 @@ static int device_config(const struct sptx_run *run, struct config *config) {
     return 0;
 }
 
-static int open_search(struct sptx_run *run) {
+static int open_search(struct sptx_run *run, const char *table, uint32_t lists) {
     struct config config;
-    if (run->searching) return 0;
+    if (lists > 1) return fail_usage("lists = %u is neither 0 nor 1", lists);
+    int view = answers_view_named(&run->model, table);
+    uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
+    if (!rows) return -1;
+    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows) return 0;
+    if (run->searching) search_close(&run->search);
     int result = device_config(run, &config) ||
-                         search_open(&run->search, &run->model, VIEW_TARGET, METRIC_COSINE, 0, &config)
+                         search_open(&run->search, &run->model, (enum model_view)view, METRIC_COSINE, rows, &config)
                      ? -1
                      : 0;
     config_release(&config);
+    run->searched = (enum model_view)view;
     run->searching = !result;
     return result;
 }
 
-enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
-                                  uint32_t k, uint32_t *rows, float *scores) {
+enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
+                                 const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores) {
     if (!run) return SPTX_USAGE;
     uint64_t *starts = NULL;
     int result = -1;
@@ -159,29 +179,23 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
         if (!starts) goto out;
         for (uint64_t i = 0; i <= count; i++) starts[i] = i;
     }
-    if (open_search(run) || search_top(&run->search, queries, count, k, starts, excluded, rows, scores)) goto out;
+    if (open_search(run, table, lists) || search_top(&run->search, queries, count, k, starts, excluded, rows, scores)) goto out;
     result = 0;
 out:
     free(starts);
     return leave(run->context, result);
 }
 
-/* ---- recommend ---- */
-
-/* The score of that name, or what suits the run. -1 after fail(). */
-static int score_named(const struct sptx_run *run, const char *name) {
-    struct config config;
-    if (name) return list_score_named(name);
-    char *path = file_join(run->model.directory, "config.ini");
-    int score = config_init(&config) || !path || config_read(&config, path) ? -1 : (int)score_of_run(&config);
-    config_release(&config);
-    free(path);
-    return score;
+enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
+                                  uint32_t k, uint32_t *rows, float *scores) {
+    return sptx_run_search(run, NULL, 0, queries, count, excluded, k, rows, scores);
 }
+
+/* ---- recommend ---- */
 
 static int open_lists(struct sptx_run *run, const char *name) {
     struct config config;
-    int score = score_named(run, name);
+    int score = name ? list_score_named(name) : (int)answers_score(&run->model, 0);
     if (score < 0) return -1;
     if (run->recommending && run->lists.score == (enum list_score)score) return 0;
     if (run->recommending) list_scores_close(&run->lists);
@@ -231,7 +245,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
                                                   starts[i + 1], i));
     if (seen > 1) return leave(run->context, fail_usage("seen = %u is neither 0 nor 1", seen));
     for (uint64_t i = starts[0]; i < starts[count]; i++)
-        if (items[i] < run->model.rows && model_check_row(&run->model, items[i])) return leave(run->context, -1);
+        if (items[i] < run->model.rows && model_check_list(&run->model, items[i])) return leave(run->context, -1);
     if (open_lists(run, score)) return leave(run->context, -1);
     return leave(run->context, list_scores_ask(&run->lists, &question, take_answer, &recommending));
 }

@@ -132,15 +132,15 @@ static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t f
     }
 }
 
-/* The table's own columns of a row. Four columns come of one draw, so the first draw may have some that lie before them. */
-static void draw_weights(const struct table *table, uint64_t row, float *weights) {
-    const struct init_values *from = &table->init;
-    uint32_t purpose = table->side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
-    uint32_t first = table->own.first, end = first + table->own.count;
+/* Four columns come of one draw, so the first draw may have some that lie before those wanted. */
+void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
+                         float *weights) {
+    uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
+    uint32_t first = own.first, end = first + own.count;
     double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
     for (uint32_t tile = first / 4 * 4; tile < end; tile += TILE) {
         uint32_t columns = end - tile < TILE ? end - tile : TILE, count = (columns + 3) / 4 * 4;
-        draw_words(table->seed, purpose, row, tile, count, words);
+        draw_words(seed, purpose, row, tile, count, words);
         (from->kind == INIT_NORMAL ? normal_values : uniform_values)(words, count, values);
         for (uint32_t i = tile < first ? first - tile : 0; i < columns; i++)
             weights[tile + i - first] = (float)(from->a + scale * values[i]);
@@ -174,7 +174,8 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
     if (!taken && table->init.kind != INIT_ZEROS)
-        draw_weights(table, row, (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed));
+        table_first_weights(&table->init, table->seed, table->side, row, table->own,
+                            (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed));
     return taken < 0 ? -1 : 0;
 }
 

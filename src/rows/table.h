@@ -53,6 +53,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
+    uint64_t older_rows; /* a file may have so many, too: those behind the table's own are left out. 0: no file may */
     char *file_path; /* owned, or NULL */
 };
 
@@ -68,7 +69,11 @@ void table_release(struct table *table); /* harmless on a zeroed one */
 /* Whether a file of that name is a working file that a process could not remove when it had made it. */
 int table_left(const char *file);
 
-/* First weights from draws alone (seed, row, column), first state by the rule. */
+/* The weights that a row of a table begins with in so many columns, from draws alone: (seed, row, column). */
+void table_first_weights(const struct init_values *init, uint32_t seed, enum table_side side, uint64_t row, struct columns columns,
+                         float *weights);
+
+/* First weights, and first state by the rule. */
 int table_fill(struct table *table, struct pool *pool);
 
 /* Rows that begin elsewhere. */

@@ -85,11 +85,11 @@ static void find_rows(struct grow *grow) {
     }
 }
 
-/* The table that a word's vector belongs to: of targets, but for an item whose target row is never trained, because lists have
- * rows of their own alone. It is the row that `export` writes, and so it comes back. */
+/* The table that a word's vector belongs to: of targets, but of contexts for an item whose lists have rows of their own. It is
+ * the row that `export` writes by itself, and so it comes back. */
 static enum table_side vector_side(const struct grow *grow, uint64_t row) {
     int item = row < grow->rows - grow->vocab->lists;
-    return grow->vocab->lists && grow->config->examples_own == 1 && item ? TABLE_CONTEXT : TABLE_TARGET;
+    return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
 /* A row that comes from the source is known. */
@@ -189,7 +189,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
-    if (from == WORDS_ABSENT) return 0;
+    if (from == WORDS_ABSENT || from >= filling->npy->rows) return 0; /* a list of the older run is no context there */
     if (filling->state)
         record_split(&table->whole, &table->spec.layout, table->own.first, 1,
                      npy_row(filling->npy, &filling->npy->field[0], from), record);

@@ -4,17 +4,19 @@
 #include "base/report.h"
 #include "checkpoint.h"
 #include "config.h"
+#include "tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Maps DIRECTORY/NAME and checks it against what is known of the model. */
-static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name) {
+/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `items`, and checks it against what is known of the
+ * model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t items) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
-    if (!result && npy->rows != model->rows)
+    if (!result && npy->rows != model->rows && npy->rows != items)
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
     if (!result && model->dim && weights->columns != model->dim)
@@ -31,14 +33,24 @@ static int read_words(struct model *model) {
     return result;
 }
 
-/* What trained its rows, where lists have some. A run that has lost its config.ini is taken for one without means. */
-static int read_own(struct model *model) {
+static int take_keys(struct model *model, const struct config *config) {
+    model->mode = config->examples_mode;
+    model->cosine = config->train_score == SCORE_COSINE;
+    model->own = config->examples_own;
+    model->seed = (uint32_t)config->train_seed;
+    if (model->mode == MODE_AUTO) return 0; /* no resolved config: how rows began is not known */
+    return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
+                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
+               ? -1
+               : 0;
+}
+
+/* What trained its rows. A run that has lost its config.ini is taken for one of the defaults. */
+static int read_keys(struct model *model) {
     struct config config;
-    model->own = 1;
-    if (!model->vocab.lists) return 0;
     char *path = file_join(model->directory, "config.ini");
     int result = config_init(&config) || !path || (file_exists(path) && config_read(&config, path)) ? -1 : 0;
-    if (!result) model->own = config.examples_own;
+    if (!result) result = take_keys(model, &config);
     config_release(&config);
     free(path);
     return result;
@@ -56,10 +68,11 @@ int model_open(struct model *model, const char *run) {
     char *checkpoint = NULL;
     int result = -1;
     *model = (struct model){.rows = 0};
-    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_own(model)) goto out;
-    if (open_table(&model->target, model, checkpoint, "target.npy")) goto out;
+    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
+    if (open_table(&model->target, model, checkpoint, "target.npy", model->rows)) goto out;
     model->dim = npy_find(&model->target, "weights")->columns;
-    if (open_table(&model->context, model, checkpoint, "context.npy") || verify(model, checkpoint)) goto out;
+    uint64_t items = model->rows - model->vocab.lists;
+    if (open_table(&model->context, model, checkpoint, "context.npy", items) || verify(model, checkpoint)) goto out;
     result = 0;
 out:
     free(checkpoint);

@@ -3,15 +3,20 @@
 #define SPTX_MODEL_FILES_H
 
 #include "base/npy.h"
+#include "rows/table.h"
 #include "corpus/vocab.h"
 #include "state.h"
 
 struct model {
     struct vocab vocab;
-    struct npy target, context;
+    struct npy target, context; /* contexts are items: a context table ends where the lists begin (older ones do not) */
     uint64_t rows;
     uint32_t dim;
+    int mode;   /* enum config_mode: what the run made its examples of; MODE_AUTO where it has lost its config.ini */
+    int cosine; /* 1: trained by cosines (train.score) */
     double own; /* examples.own: below 1 items have target rows, too, as parts of their lists' means */
+    struct init_values first[2]; /* of each enum table_side: how its rows began, which tells those that were never trained */
+    uint32_t seed;               /* of these */
     char *directory; /* the run directory, links followed */
     struct run_state state; /* of its checkpoint */
 };

@@ -28,7 +28,7 @@ enum {
 static struct table_spec spec_of(const struct plan *plan, enum table_side side) {
     int target = side == TABLE_TARGET;
     return (struct table_spec){.name = table_side_name(side),
-                               .rows = plan->rows,
+                               .rows = target ? plan->rows : plan->items,
                                .layout = plan->layout,
                                .weights = target ? plan->target : plan->context,
                                .state = target ? plan->target_state : plan->context_state,
@@ -237,8 +237,8 @@ static void measure_table(struct plan *plan, int gpu, enum table_side side, uint
                         : store->place == PLACE_GPU ? &plan->gpu_bytes
                         : gpu                       ? &plan->pinned_bytes
                                                     : &plan->plain_bytes;
-        *parts[i] = plan->rows * store->stride;
-        *sum += (plan->rows - hot) * store->stride;
+        *parts[i] = spec.rows * store->stride;
+        *sum += (spec.rows - hot) * store->stride;
         plan->hot_bytes += hot * store->stride;
     }
 }
@@ -355,6 +355,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     p->rule = tables_rule(p->config);
     plan->rows = vocab->size;
+    plan->items = vocab->size - vocab->lists;
     plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->replicas = config_replicas(p->config);

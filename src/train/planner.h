@@ -22,7 +22,8 @@ struct planner_machine {
 };
 
 struct plan {
-    uint64_t rows, tokens, sentences;
+    uint64_t rows, items; /* items: of the rows, those of the context table; the others are lists */
+    uint64_t tokens, sentences;
     uint32_t dim;
     unsigned ranks; /* that share out the columns; 1: this process has all. All below is of the rank that has the most */
     unsigned replicas; /* ranks that have all columns, and train a share of the positions each */

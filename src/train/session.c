@@ -228,12 +228,14 @@ static int open_tables(void *session) {
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
-    uint64_t rows = s->vocab.size, hot = s->plan.hot_rows;
+    uint64_t rows = s->plan.rows, items = s->plan.items, hot = s->plan.hot_rows;
     struct ranks *ranks = config_replicas(c) > 1 ? NULL : s->ranks; /* that share out the columns */
-    return tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
-                   tables_init(&s->context, TABLE_CONTEXT, c, rows, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
-               ? -1
-               : 0;
+    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
+                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
+                     ? -1
+                     : 0;
+    s->context.older_rows = rows; /* version 1.0 kept a context row for each list, too */
+    return result;
 }
 
 int session_tables(struct session *s) {

@@ -46,7 +46,7 @@ static int choose_places(struct table_options *options, const struct config *con
     return settled(state, side, "_state", &options->state);
 }
 
-static int read_init(struct init_values *out, const struct config *config, enum table_side side) {
+int tables_first_values(struct init_values *out, const struct config *config, enum table_side side) {
     const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
     if (table_init_values(out, text, side, (uint32_t)config->model_dim))
         return fail("model.%s_init = '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
@@ -59,7 +59,7 @@ static int read_init(struct init_values *out, const struct config *config, enum 
 
 int tables_check_init(const struct config *config) {
     struct init_values target, context;
-    return read_init(&target, config, TABLE_TARGET) || read_init(&context, config, TABLE_CONTEXT) ? -1 : 0;
+    return tables_first_values(&target, config, TABLE_TARGET) || tables_first_values(&context, config, TABLE_CONTEXT) ? -1 : 0;
 }
 
 int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
@@ -73,6 +73,6 @@ int tables_init(struct table *table, enum table_side side, const struct config *
                                     .ranks = ranks,
                                     .frozen = frozen};
     *table = (struct table){0};
-    if (choose_places(&options, config, side) || read_init(&options.init, config, side)) return -1;
+    if (choose_places(&options, config, side) || tables_first_values(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);
 }

@@ -8,6 +8,8 @@
 /* The optimizer's options as the kernels take them, from a resolved config. */
 struct rule_options tables_rule(const struct config *config);
 
+/* How the first weights of a table of this side are drawn. 0, or -1 after fail(). */
+int tables_first_values(struct init_values *out, const struct config *config, enum table_side side);
 /* Whether both of model.*_init can be read: before anything is counted or opened. 0, or -1 after fail(). */
 int tables_check_init(const struct config *config);
 

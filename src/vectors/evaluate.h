@@ -30,6 +30,7 @@ struct lists_request {
     struct corpus_options reading; /* as the run's corpus was read; text has no names of lists and is read as lists */
     enum list_score score;
     uint32_t k;
+    int look; /* 1: each file is read as it looks, as lists or as pairs (list_form.h); 0: as `reading` says */
 };
 struct lists_score {
     double recall, ndcg, hit;

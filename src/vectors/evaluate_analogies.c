@@ -96,7 +96,7 @@ int evaluate_analogies(struct analogies_score *score, const struct model *model,
     uint64_t count = 0, asked[2] = {0, 0}, right[2] = {0, 0};
     int result = -1;
     *score = (struct analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
-    uint64_t rows = restrict_rows && restrict_rows < model->rows ? restrict_rows : model->rows;
+    uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
     char *text = lines_open(&lines, path);
     if (!text || read_questions(&lines, &names, &questions, &count) || names_locate(&names, model, rows)) goto out;
     uint64_t known = keep_known(questions, count, &names);

@@ -152,7 +152,7 @@ static int settle_scores(const struct groups_job *job, struct groups_score *scor
 
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config) {
-    struct groups_job job = {.request = request, .model = model, .path = path, .rows = model->rows};
+    struct groups_job job = {.request = request, .model = model, .path = path, .rows = model_items(model)};
     struct lines lines;
     uint64_t asked, all;
     int result = -1;

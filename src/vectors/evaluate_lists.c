@@ -1,6 +1,7 @@
 /* How held-out items rank: each list is asked for its k best items by what it has in the training file. */
 #include "evaluate.h"
 
+#include "list_form.h"
 #include "list_items.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -52,10 +53,11 @@ static int score_list(void *context, uint64_t list, const uint32_t *ids, const f
 /* Both files into lists and the items of each. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
-    int result = list_items_read(&job->held_out, request->held_out, &request->reading, model, &job->lists, &unknown);
+    struct corpus_options train = request->reading, held_out = request->reading;
+    if (request->look && (list_form_look(&train, request->train) || list_form_look(&held_out, request->held_out))) return -1;
+    int result = list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
     names_release(&unknown);
-    if (result) return -1;
-    return list_items_read_named(&job->train, request->train, &request->reading, model, &job->lists);
+    return result ? -1 : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
 }
 
 /* Lists that have held-out items and a line in the training file. */

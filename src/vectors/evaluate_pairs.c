@@ -129,7 +129,7 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     int result = -1;
     *score = (struct pairs_score){.rho = NAN};
     char *text = lines_open(&lines, path);
-    if (!text || read_pairs(&lines, &names, &pairs, &count) || names_locate(&names, model, model->rows)) goto out;
+    if (!text || read_pairs(&lines, &names, &pairs, &count) || names_locate(&names, model, model_items(model))) goto out;
     golds = mem_alloc(count, sizeof *golds, "scores of pairs");
     cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
     gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");

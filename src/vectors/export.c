@@ -15,35 +15,35 @@ enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, H
 
 /* ---- what stands before the rows ---- */
 
-static int words_head(const struct model *model, enum model_view view, struct file_writer *writer) {
-    return file_print(writer, "%" PRIu64 " %u\n", model->rows, model->dim);
+static int words_head(const struct export *export, struct file_writer *writer) {
+    return file_print(writer, "%" PRIu64 " %u\n", export->rows, export->model->dim);
 }
 
-static int npy_head(const struct model *model, enum model_view view, struct file_writer *writer) {
-    struct npy npy = {.rows = model->rows, .fields = 1};
-    npy.field[0] = (struct npy_field){.columns = model->dim, .kind = 'f'};
+static int npy_head(const struct export *export, struct file_writer *writer) {
+    struct npy npy = {.rows = export->rows, .fields = 1};
+    npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = 'f'};
     return npy_write_header(&npy, writer);
 }
 
-static int fbin_head(const struct model *model, enum model_view view, struct file_writer *writer) {
-    const uint32_t head[2] = {(uint32_t)model->rows, model->dim};
+static int fbin_head(const struct export *export, struct file_writer *writer) {
+    const uint32_t head[2] = {(uint32_t)export->rows, export->model->dim};
     return file_write(writer, head, sizeof head);
 }
 
 /* The length of the JSON, then the JSON with as many blanks as bring the numbers to a multiple of eight bytes. */
-static int safetensors_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+static int safetensors_head(const struct export *export, struct file_writer *writer) {
     char text[HEADER_BYTES];
     size_t n = text_add(
         text, sizeof text, 0,
         "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"F32\",\"shape\":[%" PRIu64
         ",%u],\"data_offsets\":[0,%" PRIu64 "]}}",
-        model_view_name(view), model->rows, model->dim, model->rows * model->dim * sizeof(float));
+        model_view_name(export->view), export->rows, export->model->dim, export->rows * export->model->dim * sizeof(float));
     const uint64_t length = (n + 7) / 8 * 8;
     memset(text + n, ' ', length - n);
     return file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
 }
 
-static int metadata_head(const struct model *model, enum model_view view, struct file_writer *writer) {
+static int metadata_head(const struct export *export, struct file_writer *writer) {
     return file_print(writer, "word\tcount\n");
 }
 
@@ -100,7 +100,7 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 /* One file of a format. */
 struct part {
     const char *suffix; /* after the path that was asked for */
-    int (*head)(const struct model *model, enum model_view view, struct file_writer *writer); /* NULL: nothing */
+    int (*head)(const struct export *export, struct file_writer *writer); /* NULL: nothing */
     int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: no such file */
 };
 
@@ -152,10 +152,10 @@ static int check_word(const struct format *format, const char *word, uint64_t le
     return 0;
 }
 
-static int check_words(const struct model *model, const struct format *format) {
-    for (uint64_t id = 0; format->refused && id < model->rows; id++) {
+static int check_words(const struct export *export, const struct format *format) {
+    for (uint64_t id = 0; format->refused && id < export->rows; id++) {
         uint64_t length;
-        const char *word = vocab_word(&model->vocab, id, &length);
+        const char *word = vocab_word(&export->model->vocab, id, &length);
         if (check_word(format, word, length, id)) return -1;
     }
     return 0;
@@ -188,31 +188,31 @@ static int write_rows(const struct model *model, const struct part *parts, int f
     return 0;
 }
 
-static int write_parts(const struct model *model, enum model_view view, const struct part *parts, int files,
-                       struct file_writer *writers) {
+static int write_parts(const struct export *export, const struct part *parts, int files, struct file_writer *writers) {
+    const struct model *model = export->model;
     uint64_t chunk = CHUNK_BYTES / (model->dim * sizeof(float)) + 1;
     float *values = mem_alloc(chunk, model->dim * sizeof *values, "rows to export");
     int result = values ? 0 : -1;
     for (int i = 0; !result && i < files; i++)
-        if (parts[i].head) result = parts[i].head(model, view, writers + i);
-    for (uint64_t first = 0; !result && first < model->rows; first += chunk) {
-        uint64_t count = model->rows - first < chunk ? model->rows - first : chunk;
+        if (parts[i].head) result = parts[i].head(export, writers + i);
+    for (uint64_t first = 0; !result && first < export->rows; first += chunk) {
+        uint64_t count = export->rows - first < chunk ? export->rows - first : chunk;
         if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
-        if (!result) model_rows(model, view, first, count, values);
+        if (!result) model_rows(model, export->view, first, count, values);
         if (!result) result = write_rows(model, parts, files, writers, first, count, values);
     }
     free(values);
     return result;
 }
 
-int export_write(const struct model *model, enum model_view view, enum export_format format, const char *path) {
+int export_write(const struct export *export, enum export_format format, const char *path) {
     const struct part *parts = formats[format].parts;
     struct file_writer writers[FILES];
     int files = 0, opened = 0;
     while (files < FILES && parts[files].row) files++;
-    int result = check_words(model, &formats[format]);
+    int result = check_words(export, &formats[format]);
     while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
-    if (!result) result = write_parts(model, view, parts, files, writers);
+    if (!result) result = write_parts(export, parts, files, writers);
     /* The file that was asked for comes last: where it is, the one beside it is. */
     while (!result && opened) result = file_commit(&writers[--opened]);
     while (opened) file_abandon(&writers[--opened]);

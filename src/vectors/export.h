@@ -19,9 +19,16 @@ enum export_format {
     EXPORT_PROJECTOR
 };
 
+/* What is written: the first `rows` rows of a view. */
+struct export {
+    const struct model *model;
+    enum model_view view;
+    uint64_t rows;
+};
+
 int export_format_named(const char *name); /* -1 after fail_usage() that lists the names */
 /* Refuses a word that the format cannot hold, and a path that cannot be written so; then and after any failure a file that
  * was at the path is there still. */
-int export_write(const struct model *model, enum model_view view, enum export_format format, const char *path);
+int export_write(const struct export *export, enum export_format format, const char *path);
 
 #endif

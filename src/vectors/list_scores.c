@@ -50,18 +50,10 @@ enum list_score list_score_of_view(enum model_view view) {
     return score;
 }
 
-/* Rows trained by cosines lie near rows of the other table and, unlike those trained by dot products, hardly near rows of
- * their own (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine). */
-enum list_score score_of_run(const struct config *run) {
-    int cosine = run->train_score == SCORE_COSINE;
-    if (run->examples_mode == MODE_USER) return cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
-    return cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
-}
-
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score};
-    uint64_t items = model->rows - model->vocab.lists; /* no list suits a list */
+    uint64_t items = model_items(model); /* no list suits a list */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among && among < items ? among : items,
                        config);
 }
@@ -104,7 +96,8 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     float *query = block->queries + place * model->dim;
     uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
              own = block->banned_starts[place];
-    /* One more than there are: an address is computed of where the first would stand. */
+    int64_t named = question->rows ? question->rows[list] : -1;
+    /* One more than there are: the list itself, where its name is an item, too. */
     if (mem_grow(&block->banned, &block->banned_capacity, own + (end - at) + 1, sizeof *block->banned, "queries"))
         return -1;
     memset(query, 0, model->dim * sizeof *query);
@@ -116,9 +109,8 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
         block->banned[own + known++] = (uint32_t)row;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
-    if (question->rows && question->rows[list] >= 0 && list_score_of_users(asking->scores->score) &&
-        add_own_row(asking, (uint64_t)question->rows[list], known, query))
-        return -1;
+    if (named >= 0 && list_score_of_users(asking->scores->score) && add_own_row(asking, (uint64_t)named, known, query)) return -1;
+    if (named >= 0 && (uint64_t)named < model_items(model)) block->banned[own + known++] = (uint32_t)named;
     block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
     return 0;
 }

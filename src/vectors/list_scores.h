@@ -10,7 +10,8 @@
  *   user              the list's own row        context row          dot product  what training itself compared
  *   user-cosine       the list's own row        context row          cosine       the same, of cosines
  *
- * A list that has no row of its own is the mean of its items' context rows to the last two. In a run with examples.own below
+ * A list that has no row of its own is the mean of its items' context rows to the last two; a line of citations has the target
+ * row of the paper that it begins with. In a run with examples.own below
  * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
  * or whichever of the two it has.
  *
@@ -38,8 +39,6 @@ const char *list_score_name(enum list_score score);
 int list_score_named(const char *name); /* -1 after fail_usage() where it is none */
 /* The score by cosine among the rows of one table. */
 enum list_score list_score_of_view(enum model_view view);
-/* The score that suits what a run was trained for. run: its config.ini. */
-enum list_score score_of_run(const struct config *run);
 
 struct list_scores {
     const struct model *model;

@@ -3,6 +3,7 @@
 #include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "train/config.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,37 +26,60 @@ static void make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-static void sum_row(float *out, const float *target, const float *context, uint32_t dim) {
-    for (uint32_t i = 0; i < dim; i++) out[i] = target[i] + context[i];
+enum { FIRST_COLUMNS = 4 }; /* compared at once: as many come of one draw */
+
+int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
+    const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
+    if (row >= table->rows) return 0;
+    const float *weights = npy_row(table, npy_find(table, "weights"), row);
+    float first[FIRST_COLUMNS];
+    if (model->mode == MODE_AUTO) return 1;
+    for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
+        uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
+        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
+        if (memcmp(weights + column, first, count * sizeof *first)) return 1;
+    }
+    return 0;
 }
 
-static void normsum_row(float *out, const float *target, const float *context, uint32_t dim) {
-    float u = length_of(target, dim), v = length_of(context, dim);
-    for (uint32_t i = 0; i < dim; i++) out[i] = target[i] / u + context[i] / v;
+/* A row's two vectors. */
+struct vectors {
+    const float *target, *context;
+};
+
+static int is_list(const struct model *model, uint64_t row) {
+    return row >= model_items(model);
+}
+
+static struct vectors vectors_of(const struct model *model, uint64_t row) {
+    const float *target = npy_row(&model->target, npy_find(&model->target, "weights"), row);
+    if (is_list(model, row)) return (struct vectors){target, target};
+    const float *context = npy_row(&model->context, npy_find(&model->context, "weights"), row);
+    return (struct vectors){model->vocab.lists && model->own == 1 ? context : target, context};
+}
+
+static void add(float *out, const float *row, float length, uint32_t dim) {
+    for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
+}
+
+/* Whether a vector of a row adds to its sums: a paper that has no line, or that no line names, has one vector alone. */
+static int adds(const struct model *model, enum table_side side, uint64_t row) {
+    return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
+}
+
+static void add_vectors(const struct model *model, struct vectors of, uint64_t row, int unit, float *out) {
+    memset(out, 0, model->dim * sizeof *out);
+    if (adds(model, TABLE_TARGET, row)) add(out, of.target, unit ? length_of(of.target, model->dim) : 1, model->dim);
+    if (adds(model, TABLE_CONTEXT, row)) add(out, of.context, unit ? length_of(of.context, model->dim) : 1, model->dim);
 }
 
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
-    const struct npy_field *targets = npy_find(&model->target, "weights"),
-                           *contexts = npy_find(&model->context, "weights");
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
-        const float *target = npy_row(&model->target, targets, row), *context = npy_row(&model->context, contexts, row);
-        int list = row >= model->rows - model->vocab.lists;
-        if (list) context = target;
-        else if (model->vocab.lists && model->own == 1) target = context;
-        switch (view) {
-        case VIEW_TARGET:
-            memcpy(out, target, model->dim * sizeof *out);
-            break;
-        case VIEW_CONTEXT:
-            memcpy(out, context, model->dim * sizeof *out);
-            break;
-        case VIEW_SUM:
-            sum_row(out, target, context, model->dim);
-            break;
-        case VIEW_NORMSUM:
-            normsum_row(out, target, context, model->dim);
-            break;
-        }
+        struct vectors of = vectors_of(model, row);
+        if (view == VIEW_SUM || view == VIEW_NORMSUM)
+            add_vectors(model, of, row, view == VIEW_NORMSUM, out);
+        else
+            memcpy(out, view == VIEW_TARGET ? of.target : of.context, model->dim * sizeof *out);
     }
 }
 
@@ -84,20 +108,44 @@ float *model_matrix_of(const struct model *model, enum model_view view, const ui
     return matrix;
 }
 
-uint64_t model_view_rows(const struct model *model, enum model_view view) {
-    return model->rows - (view == VIEW_CONTEXT || model->own == 0 ? model->vocab.lists : 0);
+uint64_t model_items(const struct model *model) {
+    return model->rows - model->vocab.lists;
 }
 
-int model_check_row(const struct model *model, uint64_t row) {
-    if (row < model_view_rows(model, VIEW_TARGET)) return 0;
+int model_check_list(const struct model *model, uint64_t row) {
+    if (!is_list(model, row) || model->own > 0) return 0;
     return fail("'%.100s' has no row in '%s': its lists are the mean of their items alone (examples.own = 0), which recommend "
                 "and evaluate take of files of lists",
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-int64_t model_find(const struct model *model, const char *word) {
+/* `trained`: the one table that has trained the row, or NULL. Citations are asked another way; a run of anything else has hardly
+ * trained, and answers as it is. */
+static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
+    const char *word = vocab_word(&model->vocab, row, NULL);
+    if (model->mode != MODE_ADJACENCY) {
+        warn("'%.100s' was never trained in '%s': its row is what it began as", word, model->directory);
+        return 0;
+    }
+    if (!trained) return fail("'%.100s' was never trained in '%s': no example that was trained has it", word, model->directory);
+    return fail("'%.100s' was never trained as a %s in '%s': its row there is what it began as; ask the table %s, or sum", word,
+                model_view_name(view), model->directory, trained);
+}
+
+int model_check_row(const struct model *model, enum model_view view, uint64_t row) {
+    int target = model_is_trained(model, TABLE_TARGET, row), context = model_is_trained(model, TABLE_CONTEXT, row);
+    if (model_check_list(model, row)) return -1;
+    if (is_list(model, row))
+        context = target;
+    else if (model->vocab.lists && model->own == 1)
+        target = context;
+    if (view == VIEW_TARGET ? target : view == VIEW_CONTEXT ? context : target || context) return 0;
+    return refuse_row(model, view, row, target ? "target" : context ? "context" : NULL);
+}
+
+int64_t model_find(const struct model *model, enum model_view view, const char *word) {
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
-    if (row >= 0) return model_check_row(model, (uint64_t)row) ? -1 : row;
+    if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
     const char *near = vocab_near(&model->vocab, word);
     if (near) return fail("'%.100s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
     return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);

@@ -4,11 +4,19 @@
 
 #include "train/model_files.h"
 
-enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM }; /* normsum: u/|u| + v/|v| */
+/* Which vectors: u, of the target table; v, of the context table; u + v; u/|u| + v/|v|. */
+enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };
 
-/* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. Where lists have rows, a list is
- * trained as a target alone and, unless lists are means of items, too (model.own), an item as a context alone: either is the
- * one row that it has in every view. */
+/* Whether a row of a table was trained: it is no longer what it began as. Where that is not known (a run that has lost its
+ * config.ini) each was. */
+int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
+
+/* Rows that are items or words: all but those of lists, which come last. */
+uint64_t model_items(const struct model *model);
+
+/* Rows [first, first + count) of a view as float32, row after row; out holds count x dim. With examples.mode = adjacency a vector
+ * that was never trained adds nothing to sums. Where lists have rows, a list is trained as a target alone and, unless lists are
+ * means of items, too (model.own), an item as a context alone: either is the one row that it has in every view. */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
 /* One row of a view, of unit length if asked (a row of zeros stays zeros). -1 after fail(), which names the word, where it
  * holds NaN or infinity. */
@@ -18,13 +26,12 @@ float *model_matrix(const struct model *model, enum model_view view, uint64_t ro
 /* The same of rows[count]; NULL: the first `count`. */
 float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit);
 
-/* How many rows, from the first on, have something of a view: lists, which come last, are no contexts, and where they are the
- * mean of their items alone (examples.own = 0) no rows of theirs were trained. */
-uint64_t model_view_rows(const struct model *model, enum model_view view);
-/* -1 after fail() for a list that is the mean of its items alone. */
-int model_check_row(const struct model *model, uint64_t row);
-/* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none. */
-int64_t model_find(const struct model *model, const char *word);
+/* -1 after fail() for a list that is the mean of its items alone, and has no row. */
+int model_check_list(const struct model *model, uint64_t row);
+/* The same, and of a row that was never trained in a view -1 where the run is of citations, or else a warning. */
+int model_check_row(const struct model *model, enum model_view view, uint64_t row);
+/* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none in the view. */
+int64_t model_find(const struct model *model, enum model_view view, const char *word);
 
 /* "target", "context", "sum", "normsum"; -1 after fail_usage() for another name. */
 const char *model_view_name(enum model_view view);

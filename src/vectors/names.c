@@ -1,6 +1,7 @@
 #include "names.h"
 
 #include "base/memory.h"
+#include "train/config.h"
 
 #include <stdlib.h>
 
@@ -32,11 +33,18 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
     return names_add(names, text, length);
 }
 
+/* With examples.mode = adjacency a line's name is a target like any other: a paper that cites. */
+static int64_t row_of_list(const struct model *model, const char *name, uint64_t length) {
+    if (model->mode != MODE_ADJACENCY) return vocab_find_list(&model->vocab, name, length);
+    int64_t row = vocab_find(&model->vocab, name, length);
+    return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
+}
+
 void names_locate_lists(struct names *names, const struct model *model) {
     for (uint64_t i = 0; i < names->words.size; i++) {
         uint64_t length;
         const char *name = words_get(&names->words, i, &length);
-        names->row[i] = vocab_find_list(&model->vocab, name, length);
+        names->row[i] = row_of_list(model, name, length);
     }
 }
 

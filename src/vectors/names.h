@@ -18,7 +18,7 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length);
 /* The number of a name, or -1 where it is not there. */
 int64_t names_find(const struct names *names, const char *text, uint64_t length);
 
-/* Gives every name the row of the list that is called so. */
+/* Gives every name the row of the list that is called so, or of the target that begins the line. */
 void names_locate_lists(struct names *names, const struct model *model);
 
 /* Gives every name, all in lower case, the first of the first `rows` rows whose word, in lower case, it is. */

@@ -133,9 +133,8 @@ static int write_page(struct page_rows *rows, const struct model *model, const s
 
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size) {
-    struct page_rows rows = page_rows_of(model, request->view, request->top, request->listed);
+    struct page_rows rows = page_rows_of(request->view, request->rows, request->top, request->listed);
     struct file_writer writer;
-    if (!rows.count) return fail("'%s' has no row but those of lists; wanted items", model->directory);
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
     uint64_t bytes;
     int result = write_page(&rows, model, request, config, &writer, &bytes);

@@ -15,6 +15,7 @@ enum { PAGE_BYTES = 10000000 }; /* most of a page */
 struct page_request {
     const char *run;                /* as the user names it, for the commands that the page shows */
     enum model_view view;           /* the table whose rows are shown */
+    uint64_t rows;                  /* these are among so many first ones (answers_rows) */
     uint64_t top;                   /* rows of the map: the most frequent ones */
     uint64_t listed;                /* rows whose nearest rows are in the page; those of the map are in any case */
     const struct titles *titles;    /* empty: none */

@@ -33,10 +33,10 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-struct page_rows page_rows_of(const struct model *model, enum model_view view, uint64_t top, uint64_t listed) {
-    uint64_t all = model_view_rows(model, view);
+struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed) {
     if (listed < top) listed = top;
     return (struct page_rows){.view = view,
+                              .all = all,
                               .count = listed < all ? listed : all,
                               .top = top < all ? top : all,
                               .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
@@ -62,8 +62,7 @@ static int choose_by_count(struct page_rows *rows, const uint64_t *counts, uint6
 static int choose(struct page_rows *rows, const struct model *model) {
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
-    uint64_t all = model_view_rows(model, rows->view);
-    if (!is_in_order(model->vocab.counts, all)) return choose_by_count(rows, model->vocab.counts, all);
+    if (!is_in_order(model->vocab.counts, rows->all)) return choose_by_count(rows, model->vocab.counts, rows->all);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
     return 0;
 }
@@ -105,7 +104,7 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
     rows->near = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->near, "nearest rows");
     rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
     int result = queries && rows->near && rows->scores ? 0 : -1;
-    if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, 0, config);
+    if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, rows->all, config);
     struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
     if (!result && rows->k) result = ask(&search, &asking);
     search_close(&search);

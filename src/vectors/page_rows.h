@@ -12,6 +12,7 @@ enum { PAGE_NEAREST = 10 }; /* nearest rows of each, as `nearest` shows them by 
 
 struct page_rows {
     enum model_view view; /* whose rows */
+    uint64_t all;         /* rows that these are chosen and found among: items, or with lists all */
     uint64_t count;       /* rows whose nearest rows are listed */
     uint64_t top;         /* the first of them, which lie on the map */
     uint32_t k;           /* nearest rows of each: PAGE_NEAREST, or all others where there are fewer */
@@ -21,8 +22,8 @@ struct page_rows {
     float *xy;            /* [top x 2] on the map */
 };
 
-/* The most frequent `listed` rows of a view, `top` at least, or all that it has; of these, `top` lie on the map. */
-struct page_rows page_rows_of(const struct model *model, enum model_view view, uint64_t top, uint64_t listed);
+/* The most frequent `listed` of the first `all` rows of a view, `top` at least; of these, `top` lie on the map. */
+struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed);
 /* Finds what is to be known of them. Searches by device.* of `config`. 0, or -1 after fail(), also where a signal asked
  * to stop; the caller releases in either case. */
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config);

@@ -1,5 +1,6 @@
 #include "recommend.h"
 
+#include "list_form.h"
 #include "list_items.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -75,7 +76,7 @@ static int tell_unknown(const struct recommending *r, const struct given *item, 
         warn("'%.100s' is not in the vocabulary of '%s' and is left out%s%s%s", name, r->model->directory,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     } else {
-        model_find(r->model, name);
+        model_find(r->model, VIEW_SUM, name);
     }
     free(name);
     return go_on ? 0 : -1;
@@ -85,7 +86,7 @@ static int check_given(const struct recommending *r, const struct all_given *all
     if (!all->count) return fail_usage("--items = '%.100s' names no item", r->request->items[0]);
     for (uint64_t i = 0; i < all->count; i++)
         if (all->item[i].row < 0 ? tell_unknown(r, &all->item[i], all->known > 0)
-                                 : model_check_row(r->model, (uint64_t)all->item[i].row))
+                                 : model_check_list(r->model, (uint64_t)all->item[i].row))
             return -1;
     return 0;
 }
@@ -173,7 +174,9 @@ static int check_lists(const struct recommending *r) {
 
 static int take_lists(struct recommending *r) {
     const struct recommend_request *request = r->request;
-    return list_items_read(&r->items, request->lists, &request->reading, r->model, &r->lists, NULL);
+    struct corpus_options reading = request->reading;
+    if (request->look && list_form_look(&reading, request->lists)) return -1;
+    return list_items_read(&r->items, request->lists, &reading, r->model, &r->lists, NULL);
 }
 
 /* ---- answers ---- */

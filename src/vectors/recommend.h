@@ -12,6 +12,7 @@
 struct recommend_request {
     const char *lists;             /* a file, or a directory of files; NULL: items by hand */
     struct corpus_options reading; /* as the run's corpus was read; text has no names of lists and is read as lists */
+    int look; /* 1: the file is read as it looks, as lists or as pairs (list_form.h); 0: as `reading` says */
     const char *const *names;      /* [names_count] of the lists that are asked, in this order; none: all of the file */
     uint64_t names_count;
     const char *const *items; /* [items_count] of one list by hand: each an item, or several with commas between */

@@ -10,9 +10,7 @@
 enum { BLOCK_BYTES = 4 << 20 }; /* of queries and answers in one search */
 
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
-                uint64_t restrict_rows, const struct config *config) {
-    uint64_t all = model_view_rows(model, among);
-    uint64_t rows = restrict_rows && restrict_rows < all ? restrict_rows : all;
+                uint64_t rows, const struct config *config) {
     float *base = model_matrix(model, among, rows, metric == METRIC_COSINE);
     return search_over(search, base, rows, model->dim, metric, config);
 }

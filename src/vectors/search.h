@@ -17,10 +17,9 @@ struct search {
     enum search_metric metric;
 };
 
-/* Among the first `restrict_rows` rows of a view (0: all; of contexts, which no list is, those of items). Opens a backend by
- * device.* of `config` (NULL: defaults). */
+/* Among the first `rows` rows of a view. Opens a backend by device.* of `config` (NULL: defaults). */
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
-                uint64_t restrict_rows, const struct config *config);
+                uint64_t rows, const struct config *config);
 /* The same among rows in memory (unit rows for cosine), which are the search's from now on; NULL fails. */
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config);

@@ -380,19 +380,18 @@ def test_known_targets_of_vectors_stay_and_contexts_learn(older, forms):
 
 @pytest.mark.parametrize("own", [1, 0.5])
 def test_vectors_of_items_begin_where_export_takes_them(sptx, own):
-    """Where lists have rows of their own alone, an item is a context, and its target row is never trained."""
+    """Where lists have rows of their own, an item's vector is its context row."""
     draw = numpy.random.default_rng(1)
     sptx.path("lists.txt").write_text("".join(
         f"l{i} " + " ".join(f"i{item}" for item in draw.choice(30, 6, replace=False)) + "\n" for i in range(50)))
     keys = [f"--examples.own={own}", "--model.dim=6", "--train.epochs=2", *KNOWN[1:], "--corpus.path=lists.txt",
             "--corpus.format=lists"]
     sptx("train", *keys, "--run.dir=old")
-    sptx("export", "old", "--format=word2vec-text", "--out=all.txt")
+    sptx("export", "old", "--format=word2vec-text", "--lists", "--out=all.txt")
     lines = sptx.path("all.txt").read_text().splitlines()[1:]
     items = [line for line in lines if not line.startswith("list:")]
     sptx.path("items.txt").write_text("".join(line + "\n" for line in [f"{len(items)} 6", *items]))
     vectors = {line.split()[0]: numpy.array(line.split()[1:], numpy.float32) for line in lines}
-    place = "context" if own == 1 else "target"
 
     def holds(run, table, names):
         there = rows(sptx, run, table)
@@ -400,13 +399,13 @@ def test_vectors_of_items_begin_where_export_takes_them(sptx, own):
 
     names, lists = [name for name in vectors if name[0] == "i"], [name for name in vectors if name[0] == "l"]
     sptx("train", *keys, "--train.from=all.txt", "--optimizer.lr=0", "--run.dir=still")
-    assert all(holds("still", place, names)) and all(holds("still", "target", lists))
+    assert all(holds("still", "context", names)) and all(holds("still", "target", lists))
     sptx("train", *keys, "--train.from=items.txt", KNOWN[0], "--run.dir=known", "--train.seed=2")
-    assert all(holds("known", place, names)) and not any(holds("known", "target", lists))
-    other = rows(sptx, "known", "target" if own == 1 else "context")
-    assert own == 1 or not any((other[name]["weights"] == vectors[name]).all() for name in names)
+    assert all(holds("known", "context", names)) and not any(holds("known", "target", lists))
+    other = rows(sptx, "known", "target")
+    assert not any((other[name]["weights"] == vectors[name]).all() for name in names)
     sptx("train", *keys, "--train.from=items.txt", "--run.dir=learned", "--train.seed=2")
-    assert not any(holds("learned", place, names))
+    assert not any(holds("learned", "context", names))
     everything = sptx.refuses("train", *keys, "--train.from=all.txt", KNOWN[0], "--run.dir=none") if own == 1 else ""
     assert own != 1 or "there is nothing to train" in everything
 

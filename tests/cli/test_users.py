@@ -59,8 +59,29 @@ def test_lists_are_never_negatives(sptx, law):
     rows = rows_of(sptx)
     lists = sum(not int(count) for _, count in rows)
     context, target = table(sptx, "context.npy"), table(sptx, "target.npy")
-    assert not context[-lists:].any() and context[:-lists].any(axis=1).all()
+    assert len(context) == len(target) - lists and context.any(axis=1).all()  # no list is a context, and has no row there
     assert numpy.abs(target[:-lists]).max() <= 0.5 / 16 < numpy.abs(target[-lists:]).max()  # items are no targets
+
+
+def test_the_context_table_ends_where_lists_begin(sptx):
+    """In memory, in the plan and in files; a run that goes on and one that begins from it have the same."""
+    write(sptx, baskets())
+    plan = json.loads(sptx("plan", config(sptx), "--json").stdout)
+    assert plan["rows"] == 480 and plan["context_bytes"] * 480 == plan["target_bytes"] * 180
+    sptx("train", config(sptx))
+    sptx("train", config(sptx), "--train.epochs=20", "--optimizer.schedule=constant", "--run.dir=half")
+    sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=half", "--resume")
+    sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=whole")
+    assert sptx.tables("half") == sptx.tables("whole")
+    for run in ("run", "half"):
+        assert len(table(sptx, "target.npy", run)) == 480 and len(table(sptx, "context.npy", run)) == 180
+    lists = baskets(310)
+    write(sptx, lists, "more.txt")
+    sptx("train", config(sptx), "--corpus.path=more.txt", "--train.from=run", "--optimizer.lr=0", "--run.dir=grown")
+    words, grown = ([word for word, _ in rows_of(sptx, run)] for run in ("run", "grown"))
+    old, new = (table(sptx, "context.npy", run) for run in ("run", "grown"))
+    assert len(grown) == 490 and len(new) == 180
+    assert all((new[grown.index(word)] == old[row]).all() for row, word in enumerate(words[:180]))
 
 
 def test_pairs_make_the_same_model(sptx):
@@ -101,8 +122,18 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     found = sptx("recommend", "run", "--lists=corpus.txt", "--name=7", "--k=5").stdout.splitlines()
     topic = {str(30 + item) for item in range(30)}
     assert len(found) == 5 and {line.split("\t")[1] for line in found} <= topic - set(lists["7"][:-2])
-    near = {line.split("\t")[0] for line in sptx("nearest", "run", "30", "list:7", "--k=5").stdout.splitlines() if "\t" in line}
-    assert near <= topic | {f"list:{name}" for name in lists if int(name) % 6 == 1}
+    def near(*options):
+        lines = sptx("nearest", "run", "30", "list:7", *options).stdout.splitlines()
+        return {line.split("\t")[0] for line in lines if "\t" in line}
+
+    assert near("--k=5") <= topic  # items alone, where lists are not asked for
+    of_topic = {f"list:{name}" for name in lists if int(name) % 6 == 1}
+    assert near("--k=500") == {str(item) for item in range(180)} and near("--k=5", "--lists") <= topic | of_topic
+    assert near("--k=500", "--lists") == {word for word in words}
+    for option, count in (([], 180), (["--lists"], 480)):
+        sptx("export", "run", "--format=word2vec-text", "--out=out.txt", *option)
+        exported = [line.split(" ")[0] for line in sptx.path("out.txt").read_text().splitlines()]
+        assert exported[0] == str(count) and exported[1:] == words[:count]
     whole = sptx("recommend", "run", "--lists=corpus.txt", "--name=7", "--k=500", "--score=target").stdout.splitlines()
     assert not any(line.split("\t")[1].startswith("list:") for line in whole)
     by_hand = sptx("recommend", "run", f"--items={','.join(lists['7'][:4])}", "--k=5").stdout.splitlines()
@@ -187,7 +218,7 @@ def test_items_of_means_have_target_rows(sptx):
     sptx("train", config(sptx), "--run.dir=rows")
     moved = (table(sptx, "target.npy") != table(sptx, "target.npy", "rows")).any(axis=1)
     assert moved.all()  # where lists are rows alone, items' target rows stay as they began
-    sptx("export", "run", "--format=npy", "--table=target", "--out=target.npy")
+    sptx("export", "run", "--format=npy", "--table=target", "--lists", "--out=target.npy")
     assert numpy.array_equal(numpy.load(sptx.path("target.npy")).astype(float), table(sptx, "target.npy"))
 
 
@@ -244,7 +275,8 @@ def test_lists_that_are_means_alone_have_no_rows(sptx):
     sptx("report", "run", "--table=target", "--out=page.html")
     assert "list:" not in sptx.path("page.html").read_text()
     sptx("train", config(sptx, examples={"own": 0.5}), "--run.dir=both")
-    assert len(sptx("nearest", "both", "list:7", "--k=500").stdout.splitlines()) == 180 + 300 - 1
+    assert sptx.refuses("nearest", "run", "30", "--lists").startswith("'list:0' has no row in 'run'")
+    assert len(sptx("nearest", "both", "list:7", "--lists", "--k=500").stdout.splitlines()) == 180 + 300 - 1
 
 
 @pytest.mark.parametrize("update", ["batch", "hogwild"])

@@ -91,7 +91,19 @@ static void vectors(struct sptx_context *context, struct sptx_run *run) {
     assert_int_equal(sptx_run_vectors(run, "sum", past, 1, some), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "7 is no row of a run of 7"));
     assert_int_equal(sptx_run_vectors(run, "sum", NULL, 1, NULL), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "one is NULL"));
+    assert_non_null(strstr(sptx_error(context), "a place for vectors is wanted; it is NULL"));
+    assert_int_equal(sptx_run_vectors(run, NULL, NULL, 1, rows), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, "target", NULL, 1, some), SPTX_OK);
+    assert_memory_equal(rows, some, 64); /* words are asked by target */
+    assert_int_equal(sptx_run_items(run), 7);
+    assert_int_equal(sptx_run_items(NULL), 0);
+    assert_int_equal(sptx_run_check_trained(run, NULL, 6), SPTX_OK);
+    assert_int_equal(sptx_run_check_trained(run, "sum", 7), SPTX_USAGE);
+    assert_int_equal(sptx_run_check_trained(NULL, "sum", 0), SPTX_USAGE);
+    assert_int_equal(sptx_run_search(run, "both", 0, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_USAGE);
+    assert_int_equal(sptx_run_search(run, NULL, 2, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_USAGE);
+    assert_int_equal(sptx_run_search(run, NULL, 1, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_FAILED);
+    assert_non_null(strstr(sptx_error(context), "no list has a row in"));
     assert_int_equal(sptx_run_find(run, NULL, NULL), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "a word and a place"));
     assert_int_equal(sptx_run_view(run, "target", NULL), SPTX_USAGE);

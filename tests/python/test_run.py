@@ -112,13 +112,44 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
         for word in ["i1", "i7"] + ["list:list9"] * (own > 0):
             assert [(near, "%.6f" % score) for near, score in run.nearest(word, k=5)] == said(word)
         vectors = run.vectors()
-        assert len(vectors) == (len(run) if own else len(run) - 60) and numpy.array_equal(vectors, exported[:len(vectors)])
-        assert numpy.array_equal(run.vector("i1"), (run.context if own == 1 else run.target)[run.row("i1")])
-        if not own:
+        assert len(vectors) == len(run) == len(run.words) == 40 and numpy.array_equal(vectors, exported)
+        assert numpy.array_equal(run.vector("i1"), run.context[run.row("i1")])
+        assert len(run.lists) == 60 and run.lists[0] == "list:list0" and "i1" not in run.lists
+        assert "list:list9" in run and "list:list9" in run.lists and "list:list9" not in run.words
+        assert not [word for word in run.words if word.startswith("list:")]
+        assert not [word for word, _ in run.nearest("i1", k=100) if word.startswith("list:")]
+        assert len(run.vectors(lists=True)) == (100 if own else 40)
+        if own:
+            assert numpy.array_equal(run.vector("list:list9"), run.target[run.row("list:list9")])
+            found = [word for word, _ in run.nearest("i1", k=100, lists=True)]
+            assert len(found) == 99 and sum(word.startswith("list:") for word in found) == 60
+        else:
+            with pytest.raises(sptx.Error, match="has no row"):
+                run.nearest("i1", lists=True)
             for call in (lambda: run.nearest("list:list9"), lambda: run.vector("list:list9"),
                          lambda: run.recommend(["list:list9"])):
                 with pytest.raises(sptx.Error, match="has no row"):
                     call()
+
+
+def test_citations_are_asked_by_both_tables(program, tmp_path):
+    """Papers 50 to 59 have no line of their own: they are answered from where they were trained, or it is said."""
+    draw = random.Random(1)
+    (tmp_path / "papers.txt").write_text("".join(
+        "%d %s\n" % (paper, " ".join(map(str, draw.sample(range(10, 60), 5)))) for paper in range(50)))
+    path = tmp_path / "run"
+    subprocess.run([program, "train", f"--corpus.path={tmp_path}/papers.txt", "--corpus.format=adjacency", "--model.dim=8",
+                    "--device.backend=cpu", f"--run.dir={path}"], check=True, capture_output=True)
+    with sptx.Run(path, device="cpu") as run:
+        assert numpy.array_equal(run.vector("55"), run.context[run.row("55")])
+        assert numpy.array_equal(run.vector("30"), run.target[run.row("30")] + run.context[run.row("30")])
+        assert numpy.array_equal(run.vectors(), run.vectors(table="sum"))
+        assert run.nearest("55") == run.nearest("55", table="sum") and len(run.nearest("55", table="context")) == 10
+        assert run.nearest("30", table="target") != run.nearest("30", table="context")
+        with pytest.raises(sptx.Error, match="'55' was never trained as a target in .* ask the table context, or sum"):
+            run.nearest("55", table="target")
+        with pytest.raises(ValueError, match="'both' is not a table"):
+            run.nearest("55", table="both")
 
 
 def test_a_run_that_is_closed_meanwhile_stays_open_for_its_calls(trained):

@@ -89,7 +89,10 @@ _CALLS = {
     "sptx_run_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_run_vectors": (c_int, [c_void_p, c_char_p, c_void_p, c_uint64, c_void_p]),
     "sptx_run_vector_rows": (c_uint64, [c_void_p]),
+    "sptx_run_items": (c_uint64, [c_void_p]),
+    "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
+    "sptx_run_search": (c_int, [c_void_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint32, c_uint32, c_void_p, c_void_p]),
 }
 

@@ -19,29 +19,37 @@ from ._views import Rows, rows_of
 NONE = 0xFFFFFFFF  # a row that nearest has not found
 
 
-class Words(Sequence):
-    """The words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 come as surrogate escapes."""
+def table_of(table: Optional[str]) -> Optional[bytes]:
+    """A table's name as the library takes it."""
+    if table is not None and not isinstance(table, str):
+        raise TypeError("a table is a str or None, not a %s" % type(table).__name__)
+    return None if table is None else table.encode("utf-8", "replace")
 
-    def __init__(self, run: "Run") -> None:
+
+class Words(Sequence):
+    """Words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 come as surrogate escapes."""
+
+    def __init__(self, run: "Run", rows: range) -> None:
         self._run = run
+        self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._run)
+        return len(self._rows)
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
-            return [self._run._word(at) for at in range(*row.indices(len(self)))]
-        at = range(len(self))[row]  # negative ones count from the end; IndexError past it
-        return self._run._word(at)
+            return [self._run._word(at) for at in self._rows[row]]
+        return self._run._word(self._rows[row])  # negative ones count from the end; IndexError past it
 
     def __iter__(self) -> Iterator[str]:
-        return (self._run._word(at) for at in range(len(self)))
+        return (self._run._word(at) for at in self._rows)
 
     def __contains__(self, word: Any) -> bool:
-        return isinstance(word, str) and self._run._find(word) is None
+        found = ctypes.c_uint64()
+        return isinstance(word, str) and self._run._find(word, found) is None and found.value in self._rows
 
     def index(self, word: Any, *_: Any) -> int:
-        return self._run.row(word)
+        return self._rows.index(self._run.row(word))
 
     def __repr__(self) -> str:
         few = ", ".join(repr(word) for word in self[:3])
@@ -60,6 +68,13 @@ class Run:
     path    a run directory (its newest checkpoint is read), or one checkpoint in it
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
+    Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
+    run are of items alone; `lists` has the lists' names, and lists=True has their rows among what is asked.
+
+    Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum", or
+    "normsum" (each of unit length first). None: words and items of lists by target, items whose lists have rows of their own by
+    context, citations and links (examples.mode = adjacency) by sum.
+
     The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
     larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
 
@@ -73,11 +88,12 @@ class Run:
         self._context = context = context_for(device)
         handle = Handle(context, library.sptx_run_close)
         context.call(library.sptx_run_open, context._handle, where, ctypes.byref(handle.pointer))
-        self._shape = int(library.sptx_run_rows(handle.pointer)), int(library.sptx_run_dim(handle.pointer))
+        self._shape = int(library.sptx_run_items(handle.pointer)), int(library.sptx_run_dim(handle.pointer))
+        self._rows = int(library.sptx_run_rows(handle.pointer))
         self._handle = handle
 
     def __len__(self) -> int:
-        """Number of words."""
+        """Number of words, or items."""
         return self._shape[0]
 
     @property
@@ -89,18 +105,22 @@ class Run:
     def words(self) -> Words:
         """The words by row, most frequent first: a sequence."""
         self._open()
-        return Words(self)
+        return Words(self, range(len(self)))
+
+    @property
+    def lists(self) -> Words:
+        """The lists that have rows of their own, "list:NAME", in the order of their rows: a sequence, empty where none has."""
+        self._open()
+        return Words(self, range(len(self), self._rows))
 
     @property
     def counts(self) -> Any:
         """How often the corpus has each word, uint64 [words]."""
-        handle = self._open()
-        counts = (library.sptx_run_count(handle.pointer, row) for row in range(len(self)))
-        return numpy.fromiter(counts, numpy.uint64, len(self))
+        return self._counts(len(self))
 
     @property
     def target(self) -> Rows:
-        """The target vectors in place, [words x dim]: what one usually means by the words' vectors. Read-only.
+        """The target vectors in place, [words and lists x dim]: what one usually means by the words' vectors. Read-only.
 
         Where lists have rows of their own (examples.mode = user, which lists and pairs are trained with by themselves), items
         are trained as contexts, and their target rows are what they began as: take vectors() there.
@@ -109,11 +129,11 @@ class Run:
 
     @property
     def context(self) -> Rows:
-        """The context vectors in place, [words x dim]. Read-only."""
+        """The context vectors in place, [words x dim]: no list is a context, but runs of version 1.0 have rows for lists, too."""
         return self._view("context")
 
     def __contains__(self, word: Any) -> bool:
-        return word in self.words
+        return isinstance(word, str) and self._find(word) is None
 
     def row(self, word: str) -> int:
         """The row of a word. KeyError where it is none, naming the nearest."""
@@ -129,44 +149,48 @@ class Run:
         """A copy of a word's vector, float32 [dim], as vectors() has it. KeyError where it is none."""
         return self.vectors([word])[0]
 
-    def vectors(self, words: Optional[Iterable[str]] = None, table: str = "target") -> Any:
+    def vectors(self, words: Optional[Iterable[str]] = None, table: Optional[str] = None, lists: bool = False) -> Any:
         """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
 
-        words: None: all that have one, by row. table: "target", "context", their "sum", or "normsum" (each of unit length
-        first). Where lists have rows of their own (examples.mode = user), a list is trained as a target alone and an item, but
-        with examples.own below 1, as a context alone: that vector stands for it in every table. With examples.own = 0 lists
-        have none: they are the last words, and sptx.Error is raised for them.
+        words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum" or "normsum";
+        None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is trained as a target alone
+        and an item, but with examples.own below 1, as a context alone: that vector stands for it in every table. With
+        examples.own = 0 lists have none, and sptx.Error is raised for one. A vector that was never trained adds nothing to a sum.
         """
         if isinstance(words, (str, bytes)):
             raise TypeError("words are several, as a list of str; %r is one" % (words,))
-        if not isinstance(table, str):
-            raise TypeError("a table is a str, not a %s" % type(table).__name__)
-        handle = self._open()
+        name, handle = table_of(table), self._open()
         if words is None:
-            return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)), table)
+            return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)) if lists else len(self), name)
         rows = numpy.array([self.row(word) for word in words], numpy.uint64)
-        return self._vectors(rows, len(rows), table)
+        return self._vectors(rows, len(rows), name)
 
-    def nearest(self, query: Any, k: int = 10) -> List[Tuple[str, float]]:
+    def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False) -> List[Tuple[str, float]]:
         """The k words whose vectors are most similar by cosine, best first, with the similarities.
 
-        query: a word, which is not among the results (KeyError where it is none), or a vector [dim].
+        query: a word, which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
+        never trained), or a vector [dim]. table: "target", "context", "sum" or "normsum"; None: what suits the run. lists: rows
+        of lists are among the results, too.
         """
         if isinstance(query, str):
-            own = numpy.array([self.row(query)], numpy.uint64)
-            rows, scores = self.search(self._vectors(own, 1, "target"), k, own)
+            name, row = table_of(table), self.row(query)
+            self._context.call(library.sptx_run_check_trained, self._open().pointer, name, row)
+            own = numpy.array([row], numpy.uint64)
+            rows, scores = self.search(self._vectors(own, 1, name), k, own, table, lists)
         else:
-            rows, scores = self.search(numpy.asarray(query)[None], k)
+            rows, scores = self.search(numpy.asarray(query)[None], k, None, table, lists)
         return [(self._word(int(row)), float(score)) for row, score in zip(rows[0], scores[0]) if row != NONE]
 
-    def search(self, queries: Any, k: int = 10, excluded: Any = None) -> Tuple[Any, Any]:
+    def search(self, queries: Any, k: int = 10, excluded: Any = None, table: Optional[str] = None,
+               lists: bool = False) -> Tuple[Any, Any]:
         """The k most similar rows by cosine of each of n queries [n x dim]: rows uint32 [n x k], best first, 4294967295
         where fewer are left, and similarities float32 [n x k]. excluded: [n] a row that each query may not find, or None.
+        table, lists: as of nearest().
         """
-        handle = self._open()
-        k = min(count_of(k, "k", 32), len(self))
+        name, handle = table_of(table), self._open()
+        k = min(count_of(k, "k", 32), self._rows if lists else len(self))
         asked = numpy.ascontiguousarray(queries, numpy.float32)
         if asked.ndim != 2 or asked.shape[1] != self.dim:
             raise ValueError("queries have the shape %s, wanted (n, %d)" % (asked.shape, self.dim))
@@ -178,10 +202,10 @@ class Run:
             if banned.dtype.kind not in "iu" or banned.shape != (len(asked),):
                 raise ValueError("excluded is %s of the shape %s, wanted a row for each of %d queries" %
                                  (banned.dtype, banned.shape, len(asked)))
-            banned = numpy.where((banned < 0) | (banned >= len(self)), NONE, banned).astype(numpy.uint32)
+            banned = numpy.where((banned < 0) | (banned >= self._rows), NONE, banned).astype(numpy.uint32)
         rows = numpy.full((len(asked), k), NONE, numpy.uint32)
         scores = numpy.zeros((len(asked), k), numpy.float32)
-        self._context.call(library.sptx_run_nearest, handle.pointer, asked.ctypes.data, len(asked),
+        self._context.call(library.sptx_run_search, handle.pointer, name, bool(lists), asked.ctypes.data, len(asked),
                            None if banned is None else banned.ctypes.data, k, rows.ctypes.data, scores.ctypes.data)
         return rows, scores
 
@@ -221,29 +245,31 @@ class Run:
                            scores.ctypes.data)
         return [(self._word(int(row)), float(value)) for row, value in zip(rows, scores) if row != NONE]
 
-    def to_gensim(self) -> Any:
-        """The words' vectors() as gensim.models.KeyedVectors, with the words' counts. Needs gensim; copies the vectors."""
+    def to_gensim(self, table: Optional[str] = None, lists: bool = False) -> Any:
+        """The words' vectors(), of the same table and rows, as gensim.models.KeyedVectors, with the words' counts. Needs gensim;
+        copies the vectors.
+        """
         from gensim.models import KeyedVectors
 
         vectors = KeyedVectors(self.dim)
-        values = self.vectors()
-        words = self.words[:len(values)]
+        values = self.vectors(table=table, lists=lists)
+        words = self._words(len(values))
         vectors.add_vectors(words, values)
-        for word, count in zip(words, self.counts):
+        for word, count in zip(words, self._counts(len(values))):
             vectors.set_vecattr(word, "count", int(count))
         return vectors
 
-    def to_arrow(self) -> Any:
-        """A pyarrow.Table: word (string), count (uint64), vector (a list of dim float32). Needs pyarrow; copies the vectors.
-        Bytes of words that are not UTF-8 become question marks.
+    def to_arrow(self, table: Optional[str] = None, lists: bool = False) -> Any:
+        """A pyarrow.Table: word (string), count (uint64), vector (a list of dim float32), of the table and rows that vectors()
+        has. Needs pyarrow; copies the vectors. Bytes of words that are not UTF-8 become question marks.
         """
         import pyarrow
 
-        values = self.vectors()
-        words = self.words[:len(values)]
+        values = self.vectors(table=table, lists=lists)
+        words = self._words(len(values))
         return pyarrow.table({
             "word": pyarrow.array([word.encode("utf-8", "replace").decode() for word in words], pyarrow.string()),
-            "count": pyarrow.array(self.counts[:len(values)]),
+            "count": pyarrow.array(self._counts(len(values))),
             "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values.reshape(-1)), self.dim),
         })
 
@@ -283,12 +309,20 @@ class Run:
         self._context.call(library.sptx_run_view, handle.pointer, table.encode(), ctypes.byref(view))
         return rows_of(handle, view, None, writable=False)
 
-    def _vectors(self, rows: Any, count: int, table: str) -> Any:
+    def _words(self, count: int) -> List[str]:
+        return [self._word(row) for row in range(count)]
+
+    def _counts(self, count: int) -> Any:
+        handle = self._open()
+        counts = (library.sptx_run_count(handle.pointer, row) for row in range(count))
+        return numpy.fromiter(counts, numpy.uint64, count)
+
+    def _vectors(self, rows: Any, count: int, table: Optional[bytes]) -> Any:
         """Of rows uint64 [count]; None: of the first `count`."""
         handle = self._open()
         out = numpy.empty((count, self.dim), numpy.float32)
-        self._context.call(library.sptx_run_vectors, handle.pointer, table.encode("utf-8", "replace"),
-                           None if rows is None else rows.ctypes.data, count, out.ctypes.data)
+        self._context.call(library.sptx_run_vectors, handle.pointer, table, None if rows is None else rows.ctypes.data, count,
+                           out.ctypes.data)
         return out
 
     def _word(self, row: int) -> str:

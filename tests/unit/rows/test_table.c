@@ -337,6 +337,28 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
+/* A file of an older version may go on behind the table's last row; any other number of rows is refused. */
+static void test_load_of_an_older_file(void **state) {
+    enum { OWN = 300, OLDER = 420 };
+    struct config config = plain_config();
+    struct table older, table;
+    uint64_t checksum;
+    config.model_context_init = "normal 0 1";
+    make_filled(&older, TABLE_CONTEXT, &config, OLDER, 1);
+    char *path = file_join(directory, "context.npy");
+    assert_int_equal(0, table_save(&older, path, &checksum));
+    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, OWN, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(-1, table_load(&table, path));
+    table.older_rows = OLDER + 1;
+    assert_int_equal(-1, table_load(&table, path));
+    table.older_rows = OLDER;
+    assert_int_equal(0, table_load(&table, path));
+    assert_memory_equal(table.store->packed, older.store->packed, OWN * table.spec.layout.packed);
+    table_release(&older);
+    table_release(&table);
+    free(path);
+}
+
 /* Loads a file of another table; the sentence must hold both. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
@@ -511,6 +533,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_moments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_load_of_an_older_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranks_have_columns_of_the_same_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rows_that_begin_elsewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),

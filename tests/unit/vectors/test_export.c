@@ -27,8 +27,12 @@ static int tear_down(void **state) {
     return 0;
 }
 
+static int write_targets(enum export_format format, const char *path) {
+    return export_write(&(struct export){&model, VIEW_TARGET, model.rows}, format, path);
+}
+
 static char *exported(enum model_view view, enum export_format format, uint64_t *length) {
-    assert_int_equal(export_write(&model, view, format, out), 0);
+    assert_int_equal(export_write(&(struct export){&model, view, model.rows}, format, out), 0);
     char *bytes = file_read(out, length);
     assert_non_null(bytes);
     return bytes;
@@ -135,10 +139,10 @@ static int names_with_out(void) {
 static void projector_is_atomic(void **state) {
     char *beside = small_path(run.directory, "out.metadata.tsv");
     assert_int_equal(mkdir(beside, 0777), 0);
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "out.metadata.tsv': it is no plain file");
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "out.metadata.tsv': it is no plain file");
     assert_int_equal(rmdir(beside), 0);
     assert_int_equal(mkdir(out, 0777), 0);
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "/out': it is no plain file");
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "/out': it is no plain file");
     assert_int_equal(rmdir(out), 0);
     assert_int_equal(names_with_out(), 0);
     free(beside);
@@ -153,7 +157,7 @@ static void normsum_of_zeros(void **state) {
     struct file_map map;
     small_run_make(&zeros, words, 3, 2, some, others);
     assert_int_equal(model_open(&with_zeros, zeros.directory), 0);
-    assert_int_equal(export_write(&with_zeros, VIEW_NORMSUM, EXPORT_FBIN, out), 0);
+    assert_int_equal(export_write(&(struct export){&with_zeros, VIEW_NORMSUM, with_zeros.rows}, EXPORT_FBIN, out), 0);
     assert_int_equal(file_map_open(&map, out), 0);
     assert_int_equal(map.size, 8 + sizeof wanted);
     for (int i = 0; i < 6; i++) {
@@ -169,7 +173,7 @@ static void normsum_of_zeros(void **state) {
 static void plain_npy(void **state) {
     struct npy npy;
     static const float sums[6] = {1.1f, 2, 3.4028235e38f, 5, 5, 16777222.0f};
-    assert_int_equal(export_write(&model, VIEW_SUM, EXPORT_NPY, out), 0);
+    assert_int_equal(export_write(&(struct export){&model, VIEW_SUM, model.rows}, EXPORT_NPY, out), 0);
     assert_int_equal(npy_open(&npy, out), 0);
     assert_int_equal(npy.rows, 3);
     assert_int_equal(npy.record, 8);
@@ -192,7 +196,7 @@ static void many_rows(void **state) {
     for (int i = 0; i < MANY * DIM; i++) rows[i] = (float)i;
     small_run_make(&large, vocabulary, MANY, DIM, rows, rows);
     assert_int_equal(model_open(&many, large.directory), 0);
-    assert_int_equal(export_write(&many, VIEW_CONTEXT, EXPORT_NPY, out), 0);
+    assert_int_equal(export_write(&(struct export){&many, VIEW_CONTEXT, many.rows}, EXPORT_NPY, out), 0);
     struct file_map map;
     assert_int_equal(file_map_open(&map, out), 0);
     assert_memory_equal(map.data + map.size - MANY * DIM * sizeof *rows, rows, MANY * DIM * sizeof *rows);
@@ -212,7 +216,7 @@ static void atomic(void **state) {
     getrlimit(RLIMIT_FSIZE, &whole);
     limit = (struct rlimit){16, whole.rlim_max}; /* a disk that is full after as many bytes */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    int result = export_write(&model, VIEW_TARGET, EXPORT_NPY, out);
+    int result = write_targets(EXPORT_NPY, out);
     setrlimit(RLIMIT_FSIZE, &whole);
     assert_failed_with(result, "cannot write");
     char *bytes = file_read(out, &length);
@@ -231,7 +235,7 @@ static void interrupted(void **state) {
     small_write(run.directory, "out", "before", 6);
     interrupt_watch(&watch);
     raise(SIGINT);
-    int result = export_write(&model, VIEW_TARGET, EXPORT_NPY, out);
+    int result = write_targets(EXPORT_NPY, out);
     interrupt_end(&watch);
     assert_failed_with(result, "stopped by a signal");
     assert_int_equal(names_with_out(), 1);
@@ -241,11 +245,11 @@ static void interrupted(void **state) {
 }
 
 static void places(void **state) {
-    assert_int_equal(export_write(&model, VIEW_TARGET, EXPORT_NPY, "/dev/null"), 0);
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, "/dev/null"), "no plain file but a device");
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_NPY, "/dev/full"), "No space left");
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_NPY, run.directory), "no plain file but a directory");
-    assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_NPY, "/nonexistent/out"), "/nonexistent/out");
+    assert_int_equal(write_targets(EXPORT_NPY, "/dev/null"), 0);
+    assert_failed_with(write_targets(EXPORT_PROJECTOR, "/dev/null"), "no plain file but a device");
+    assert_failed_with(write_targets(EXPORT_NPY, "/dev/full"), "No space left");
+    assert_failed_with(write_targets(EXPORT_NPY, run.directory), "no plain file but a directory");
+    assert_failed_with(write_targets(EXPORT_NPY, "/nonexistent/out"), "/nonexistent/out");
     assert_failed_with(export_format_named("glove"), "'glove' is not a format");
     assert_int_equal(export_format_named("npy"), EXPORT_NPY);
     assert_int_equal(export_format_named("projector"), EXPORT_PROJECTOR);
@@ -261,18 +265,18 @@ static void words_refused(void **state) {
     for (size_t i = 0; i < sizeof bad - 1; i++) {
         word[2] = bad[i];
         for (int j = 0; j < 3; j++) {
-            assert_failed_with(export_write(&model, VIEW_TARGET, lines[j], out), "holds white space");
+            assert_failed_with(write_targets(lines[j], out), "holds white space");
             assert_false(file_exists(out));
         }
         for (int j = 0; j < 4; j++) {
-            assert_int_equal(export_write(&model, VIEW_TARGET, wordless[j], out), 0);
+            assert_int_equal(write_targets(wordless[j], out), 0);
             assert_int_equal(file_remove(out), 0);
         }
         if (bad[i] == ' ') {
-            assert_int_equal(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), 0);
+            assert_int_equal(write_targets(EXPORT_PROJECTOR, out), 0);
             assert_int_equal(file_remove(out), 0);
         } else {
-            assert_failed_with(export_write(&model, VIEW_TARGET, EXPORT_PROJECTOR, out), "holds a TAB or a line end");
+            assert_failed_with(write_targets(EXPORT_PROJECTOR, out), "holds a TAB or a line end");
             assert_false(file_exists(out));
         }
     }

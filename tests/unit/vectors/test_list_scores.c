@@ -220,9 +220,6 @@ static void blocks_of_items(void **state) {
 static void names(void **state) {
     for (int i = 0; i < LIST_SCORES; i++) assert_int_equal(list_score_named(list_score_name((enum list_score)i)), i);
     assert_failed_with(list_score_named("contexts"), "'contexts' is not a score of lists; wanted target, context");
-    const struct config cosines = {.train_score = SCORE_COSINE}, dots = {.train_score = SCORE_DOT};
-    assert_int_equal(score_of_run(&cosines), LIST_SCORE_CONTEXT_COSINE);
-    assert_int_equal(score_of_run(&dots), LIST_SCORE_TARGET);
     assert_int_equal(list_score_of_view(VIEW_TARGET), LIST_SCORE_TARGET);
     assert_int_equal(list_score_of_view(VIEW_CONTEXT), LIST_SCORE_CONTEXT_CONTEXT);
     assert_int_equal(list_score_of_view(VIEW_SUM), LIST_SCORE_SUM);

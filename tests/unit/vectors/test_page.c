@@ -38,7 +38,7 @@ static int tear_down(void **state) {
 }
 
 static int write_page(uint64_t top, uint64_t listed) {
-    struct page_request request = {.run = "runs/it's", .top = top, .listed = listed, .titles = &titles};
+    struct page_request request = {.run = "runs/it's", .rows = model.rows, .top = top, .listed = listed, .titles = &titles};
     return page_write(&model, &request, &config, out, &size);
 }
 
@@ -100,18 +100,6 @@ static void lonely(void **state) {
     assert_non_null(
         strstr(text, "\"names\":[\"only\"],\"counts\":[1],\"titles\":[],\"k\":0,\"near\":\"\",\"scores\":\"\","));
     free(text);
-}
-
-/* Rows of lists are no contexts: where no other is there, nothing can be shown. */
-static void only_lists(void **state) {
-    static const float values[4] = {1, 2, 3, 4};
-    small_run_make(&run, "list:a\t0\nlist:b\t0\n", 2, 2, values, values);
-    out = small_path(run.directory, "out.html");
-    assert_int_equal(model_open(&model, run.directory), 0);
-    assert_int_equal(config_init(&config), 0);
-    struct page_request request = {.run = "run", .view = VIEW_CONTEXT, .top = 9, .listed = 9, .titles = &titles};
-    assert_failed_with(page_write(&model, &request, &config, out, &size),
-                       "has no row but those of lists; wanted items");
 }
 
 /* What a word says neither ends the data nor names the number that scripts carry. */
@@ -219,6 +207,7 @@ static void stopped(void **state) {
 static void refused(void **state) {
     struct page_request request = {.run = "run", .top = 9, .listed = 9, .titles = &titles, .evaluation_count = 1};
     make_run("first");
+    request.rows = model.rows;
     char *vocab = small_path(run.directory, "vocab.tsv"), *large = malloc(PAGE_BYTES), *before = page(9, 9);
     small_write(run.directory, "config.ini", "; written by sptx-w2v for the run\n", 34);
     assert_failed_with(page_write(&model, &request, &config, vocab, &size), "is a file of the run in");
@@ -246,7 +235,7 @@ int main(void) {
         cmocka_unit_test_teardown(hostile_words, tear_down), cmocka_unit_test_teardown(long_names, tear_down),
         cmocka_unit_test_teardown(same_bytes, tear_down),    cmocka_unit_test_teardown(shown_titles, tear_down),
         cmocka_unit_test_teardown(refused, tear_down),       cmocka_unit_test_teardown(lonely, tear_down),
-        cmocka_unit_test_teardown(only_lists, tear_down),    cmocka_unit_test_teardown(as_many_lists_as_fit, tear_down),
+           cmocka_unit_test_teardown(as_many_lists_as_fit, tear_down),
         cmocka_unit_test_teardown(stopped, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,7 +189,7 @@ static void a_model(void **state) {
     small_run_make(&run, words, 4, 2, targets, contexts);
     assert_int_equal(model_open(&model, run.directory), 0);
 
-    assert_int_equal(search_open(&near, &model, VIEW_TARGET, METRIC_COSINE, 0, NULL), 0);
+    assert_int_equal(search_open(&near, &model, VIEW_TARGET, METRIC_COSINE, model.rows, NULL), 0);
     assert_int_equal(search_top(&near, query, 1, 4, NULL, NULL, ids, scores), 0);
     static const uint32_t by_cosine[] = {0, 2, 1, 3};
     static const float cosines[] = {1, 0.70710678f, 0, -1};
@@ -199,7 +199,7 @@ static void a_model(void **state) {
     }
     search_close(&near);
 
-    assert_int_equal(search_open(&near, &model, VIEW_TARGET, METRIC_DOT, 0, NULL), 0);
+    assert_int_equal(search_open(&near, &model, VIEW_TARGET, METRIC_DOT, model.rows, NULL), 0);
     assert_int_equal(search_top(&near, query, 1, 2, NULL, NULL, ids, scores), 0);
     assert_int_equal(ids[0], 2);
     assert_float_equal(scores[0], 30, 1e-5);

@@ -1,0 +1,104 @@
+"""What a finished run is asked by where no table is named: citations by both tables, items never among lists' rows."""
+import random
+
+import numpy
+import pytest
+
+
+def citations(papers=300, topics=6, seed=3):
+    """{paper: cited}: papers cite within their topic; the last third of each topic is cited and has no line."""
+    rng = random.Random(seed)
+    lines = {}
+    for paper in range(papers * 2 // 3):
+        cited = [other for other in range(papers) if other % topics == paper % topics and other != paper]
+        lines[str(paper)] = [str(other) for other in rng.sample(cited, 8)]
+    return lines
+
+
+@pytest.fixture
+def papers(sptx):
+    lines = citations()
+    sptx.path("train.txt").write_text("".join(f"{name} {' '.join(cited[:-2])}\n" for name, cited in lines.items()))
+    sptx.path("held.txt").write_text("".join(f"{name} {' '.join(cited[-2:])}\n" for name, cited in lines.items()))
+    sptx("train", "--corpus.path=train.txt", "--corpus.format=adjacency", "--model.dim=16", "--run.dir=run")
+    return lines
+
+
+def near(sptx, *arguments):
+    return [line.split("\t")[0] for line in sptx("nearest", "run", *arguments).stdout.splitlines()]
+
+
+def test_a_paper_without_a_line_has_neighbours(sptx, papers):
+    found = near(sptx, "290", "--k=10")
+    assert sum(int(paper) % 6 == 290 % 6 for paper in found) >= 9
+    assert found == near(sptx, "290", "--k=10", "--query=sum", "--among=sum")
+    assert near(sptx, "290", "--query=context", "--among=context") != found
+    said = sptx.refuses("nearest", "run", "290", "--query=target")
+    assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, "
+                    "or sum")
+    assert len(near(sptx, "290", "--query=context")) == 10  # among targets, as it always was
+    labels = "".join(f"{paper} topic{paper % 6}\n" for paper in range(300))
+    sptx.path("topics.tsv").write_text(labels)
+    groups = ["evaluate", "run", "--groups=topics.tsv", "--met=0", "--k=10"]
+    assert sptx(*groups).stdout == sptx(*groups, "--table=sum").stdout != sptx(*groups, "--table=target").stdout
+    for table in ("sum", "target"):
+        sptx("export", "run", "--format=npy", f"--table={table}", f"--out={table}.npy")
+    sptx("export", "run", "--format=npy", "--out=itself.npy")
+    assert sptx.path("itself.npy").read_bytes() == sptx.path("sum.npy").read_bytes() != sptx.path("target.npy").read_bytes()
+
+
+def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
+    files = ["--train=train.txt", "--held-out=held.txt"]
+    said = sptx("evaluate", "run", *files).stdout
+    assert " score user lists 200 unknown" in said
+    assert said == sptx("evaluate", "run", *files, "--score=user").stdout and float(said.split()[1]) > 4 * 20 / 300
+    found = [line.split("\t") for line in sptx("recommend", "run", "--lists=train.txt", "--name=7", "--k=300").stdout.splitlines()]
+    assert sum(int(item) % 6 == 1 for _, item, _ in found[:10]) >= 9
+    words = [line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()]
+    target, context = (numpy.load(sptx.checkpoint("run") / f"{name}.npy")["weights"] for name in ("target", "context"))
+    assert "7" not in {item for _, item, _ in found} and len(found) == len(words) - 6 - 1
+    own = context @ target[words.index("7")]
+    assert all(abs(own[words.index(item)] - float(score)) < 1e-4 for _, item, score in found)
+    by_hand = sptx("recommend", "run", "--items=290,296", "--json").stdout
+    assert '"score": "sum"' in by_hand
+
+
+# ---- files of another form than the run's corpus ----
+
+
+@pytest.fixture
+def readers(sptx):
+    """The same lists as lines of lists, and as ratings by blanks, tabs and commas, of which a header names the columns."""
+    lists = {f"reader{name}": items for name, items in citations().items()}
+    for name, part in (("train", slice(None, -2)), ("held", slice(-2, None))):
+        sptx.path(f"{name}.lists").write_text("".join(f"{key} {' '.join(items[part])}\n" for key, items in lists.items()))
+        for form, between in (("blanks", " "), ("tabs", "\t"), ("commas", ",")):
+            rows = [between.join([key, item, str(1 + int(item) % 5)]) for key, items in lists.items() for item in items[part]]
+            sptx.path(f"{name}.{form}").write_text("\n".join(rows) + "\n")
+        header = "user,item,rating\n" + sptx.path(f"{name}.commas").read_text()
+        sptx.path(f"{name}.header").write_text(header)
+    return lists
+
+
+@pytest.mark.parametrize("trained", ["lists", "commas"])
+def test_each_file_is_read_as_it_looks(sptx, readers, trained):
+    format = "lists" if trained == "lists" else "pairs"
+    sptx("train", f"--corpus.path=train.{trained}", f"--corpus.format={format}", "--model.dim=8", "--train.epochs=2",
+         "--negatives.count=20", "--run.dir=run")
+    wanted = sptx("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lists").stdout
+    names = sptx("recommend", "run", "--lists=train.lists", "--format=lists").stdout
+    for train in ("lists", "blanks", "tabs", "commas", "header"):
+        held = "tabs" if train == "lists" else "lists" if train == "tabs" else train
+        done = sptx("evaluate", "run", f"--train=train.{train}", f"--held-out=held.{held}")
+        assert done.stdout == wanted
+        assert ("'train.%s' as pairs" % train in done.stderr) == (trained == "lists" and train != "lists")
+        assert ("'train.%s' as lists" % train in done.stderr) == (trained != "lists" and train == "lists")
+        assert sptx("recommend", "run", f"--lists=train.{train}").stdout == names
+    named = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--format=lists")
+    assert named.stdout != wanted and " as pairs" not in named.stderr  # ratings are items then: it is what was asked for
+    key = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--corpus.format=lists")
+    assert key.stdout == named.stdout
+    said = sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=pairs")
+    assert said.startswith("'held.lists' line 1: ") or said.startswith("'train.lists' line 1: ")
+    assert "--format" in sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lines")
+    assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--items=1", "--format=lists", code=2)
