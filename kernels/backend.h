@@ -52,6 +52,7 @@ struct backend_info {
     uint64_t gpu_used, host_used; /* bytes that this backend holds; host: of the processor's memory, files left out. With a
                                    * GPU that is what it reads there, the caller's arrays counted */
     int managed;         /* rows on the host are managed memory for this GPU; 0: pinned, or there is none */
+    int runs;            /* of a GPU: 1 where this program holds kernels for it */
     char link[64];       /* "PCIe 5.0 x16" or "" */
     char driver[64];     /* of the GPU: "570.86.15" or "" */
 };

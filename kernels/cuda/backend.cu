@@ -13,15 +13,46 @@ extern "C" {
 
 /* ---- what there is ---- */
 
+/* Asked for by name alone, to see whether the program holds kernels for a card. */
+static __global__ void no_work(void) {
+}
+
+/* Cards older than the kernels' least, and those that this program was not compiled for. The device is the current one. */
+static int has_kernels(void) {
+    struct cudaFuncAttributes attributes;
+    int found = cudaFuncGetAttributes(&attributes, no_work) == cudaSuccess;
+    cudaGetLastError();
+    return found;
+}
+
+static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t capacity) {
+    return snprintf(why, capacity,
+                    "%.100s has compute capability %d.%d, for which this program holds no kernels; it wants 7.5 or later, and a "
+                    "build for this card (make CUDA_ARCH=all)",
+                    card->name, card->major, card->minor);
+}
+
+/* Whether any card will do. Where none does, `why` says it of the first. */
+static int find_card(int count, char *why, size_t capacity) {
+    int before = 0, found = 0;
+    struct cudaDeviceProp card;
+    cudaGetDevice(&before);
+    for (int i = 0; i < count && !found; i++) {
+        found = cudaSetDevice(i) == cudaSuccess && has_kernels();
+        if (!found && i == 0 && why && cudaGetDeviceProperties(&card, i) == cudaSuccess) say_no_kernels(&card, why, capacity);
+    }
+    cudaSetDevice(before);
+    return found;
+}
+
 int backend_cuda_present(char *why, size_t capacity) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaSuccess && count > 0) return 1;
-    cudaGetLastError();
     if (why)
         snprintf(why, capacity, "no GPU can be used: %s; check nvidia-smi and the driver, or use device.backend = cpu",
                  error == cudaSuccess ? "the system has none" : cudaGetErrorString(error));
-    return 0;
+    cudaGetLastError();
+    return error == cudaSuccess && find_card(count, why, capacity);
 }
 
 static void read_line(const char *path, char *out, size_t capacity) {
@@ -67,6 +98,7 @@ static int describe(int device, struct backend_info *info) {
     info->gpu_total = total;
     info->gpu_free = available;
     info->processors = (unsigned)properties.multiProcessorCount;
+    info->runs = has_kernels();
     describe_link(device, info->link, sizeof info->link);
     read_line("/sys/module/nvidia/version", info->driver, sizeof info->driver);
     return 0;
@@ -101,21 +133,23 @@ static int open_device(struct backend *b, const struct backend_options *options)
     struct cudaDeviceProp properties;
     size_t available = 0, total = 0;
     int count = 0;
-    char why[256];
+    char why[512];
     if (!backend_cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
     if (options->index >= (unsigned)count)
         return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
     share_out_gpus(b, options, (unsigned)count);
     CK(cudaGetDeviceProperties(&properties, b->device));
-    if (properties.major < 8)
-        return fail("%s has compute capability %d.%d and 8.0 is needed; use device.backend = cpu", properties.name,
-                    properties.major, properties.minor);
     CK(cudaSetDevice(b->device));
+    if (!has_kernels()) {
+        say_no_kernels(&properties, why, sizeof why);
+        return fail("%s, or device.backend = cpu", why);
+    }
     b->manages_rows = cuda_manages_rows(b->device); /* what the driver takes of the GPU for it counts as taken */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
+    b->shared_most = (uint32_t)properties.sharedMemPerBlockOptin;
     b->gpu_budget = options->gpu_budget;
     if (options->gpu_budget == UINT64_MAX) b->gpu_budget = backend_gpu_budget(available / b->sharers);
     return 0;

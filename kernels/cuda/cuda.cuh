@@ -217,6 +217,7 @@ struct backend {
     unsigned sharers; /* ranks that have this GPU */
     unsigned depth;
     int processors; /* SMs */
+    uint32_t shared_most; /* bytes of shared memory that a thread block may ask for */
     int manages_rows; /* rows on the host are managed memory: cuda_manages_rows() */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;

@@ -142,7 +142,7 @@ template <bool POOLED> __device__ void count_places(const hogwild_job &job, cons
         uint32_t updates = count_update(rows, id, is_target, on);
         if (on) b.rates[i] = (float)rule_decayed(b.rate, job.lr_decay, updates);
     }
-    sums.host_rows += __reduce_add_sync(ALL_LANES, crossed);
+    sums.host_rows += add_over_warp(crossed);
     __syncwarp();
 }
 

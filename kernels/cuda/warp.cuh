@@ -1,11 +1,9 @@
-/* warp: what the lanes of a warp do together: sums, or those of groups of G lanes side by side in it; a search;
- * copies. */
+/* warp: what the lanes of a warp do together: sums over all lanes, or over groups of G lanes side by side; a search. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
 #include "cuda.cuh"
-
-constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
+#include "older_cards.cuh"
 
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
@@ -90,19 +88,6 @@ static __device__ __forceinline__ uint64_t sentence_of(const struct example_sour
         high = low + step < high ? low + step : high;
     }
     return low;
-}
-
-/* ---- shared memory ---- */
-
-/* 16 bytes of a row on their way, past registers. */
-static __device__ __forceinline__ void copy_quad(float4 *to, const float4 *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from) : "memory");
-}
-
-/* All that the warp's lanes have on their way is there, for all of them. */
-static __device__ __forceinline__ void wait_for_copies(void) {
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncwarp();
 }
 
 #endif

@@ -10,8 +10,6 @@
 
 #include "warp.cuh"
 
-#include <nv/target>
-
 extern "C" {
 #include "kernels/hogwild.h"
 }
@@ -65,21 +63,6 @@ __device__ __forceinline__ float4 read4(const float *p, bool on) {
                  : "l"(p), "r"((int)on)
                  : "memory");
     return v;
-}
-
-__device__ __forceinline__ void add_each(float *p, float4 v) {
-    atomicAdd(p, v.x);
-    atomicAdd(p + 1, v.y);
-    atomicAdd(p + 2, v.z);
-    atomicAdd(p + 3, v.w);
-}
-
-__device__ __forceinline__ void add4(float *p, float4 v) {
-    NV_IF_TARGET(NV_PROVIDES_SM_90,
-                 (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
-                               "f"(v.z), "f"(v.w)
-                               : "memory");),
-                 (add_each(p, v);))
 }
 
 __device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {

@@ -41,9 +41,10 @@ static int print_gpus(void) {
     int count = backend_cuda_devices(info, GPUS_MOST);
     if (count < 0) return -1;
     for (int i = 0; i < count && i < GPUS_MOST; i++)
-        printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s\n", i, info[i].name,
+        printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", i, info[i].name,
                text_of_bytes(unused, info[i].gpu_free), text_of_bytes(total, info[i].gpu_total), *info[i].link ? ", " : "",
-               info[i].link, info[i].managed ? "managed" : "pinned");
+               info[i].link, info[i].managed ? "managed" : "pinned",
+               info[i].runs ? "" : "; not used: this program holds no kernels for it");
     return present;
 }
 

@@ -1,0 +1,54 @@
+/* older_cards: instructions that not every card has, each with what older cards do in its place. The kernels are compiled for
+ * compute capability 7.5 (a T4) and later; nothing else in this folder asks which card it is compiled for.
+ *
+ *   instruction                       since   older cards
+ *   16 bytes past registers           8.0     a load and a store
+ *   a warp's sum of integers          8.0     five rounds of shuffles
+ *   atomic add of four floats         9.0     four adds of one
+ */
+#ifndef SPTX_CUDA_OLDER_CARDS_CUH
+#define SPTX_CUDA_OLDER_CARDS_CUH
+
+#include <cuda_runtime.h>
+#include <nv/target>
+#include <stdint.h>
+
+constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
+
+/* Copies 16 bytes of a row into shared memory. They are there for the whole warp after wait_for_copies(). */
+static __device__ __forceinline__ void copy_quad(float4 *to, const float4 *from) {
+    NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                                                      (uint32_t)__cvta_generic_to_shared(to)),
+                                                  "l"(from)
+                                                  : "memory");),
+                 (*to = *from;))
+}
+
+static __device__ __forceinline__ void wait_for_copies(void) {
+    NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.wait_all;" ::: "memory");))
+    __syncwarp();
+}
+
+/* The sum of what the lanes have, in all of them. All lanes call it. */
+static __device__ __forceinline__ uint32_t add_over_warp(uint32_t x) {
+    NV_IF_TARGET(NV_PROVIDES_SM_80, (return __reduce_add_sync(ALL_LANES, x);),
+                 (for (int width = 16; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width); return x;))
+}
+
+static __device__ __forceinline__ void add_each(float *p, float4 v) {
+    atomicAdd(p, v.x);
+    atomicAdd(p + 1, v.y);
+    atomicAdd(p + 2, v.z);
+    atomicAdd(p + 3, v.w);
+}
+
+/* Adds to four columns of a row on this GPU, losing nothing to other warps. Rows on the host take add_each(). */
+static __device__ __forceinline__ void add4(float *p, float4 v) {
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
+                               "f"(v.z), "f"(v.w)
+                               : "memory");),
+                 (add_each(p, v);))
+}
+
+#endif
