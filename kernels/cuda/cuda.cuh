@@ -1,5 +1,16 @@
-/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. stage.cu tells a
- * batch's life in order.
+/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
+ *
+ *   a batch's life   stage has the story; backend opens what it needs
+ *   making it        source: the corpus as the GPU reads it; examples, batch: blocks, as they are drawn; index, repeats: ids by row;
+ *                    row_set: which rows, and where their records lie meanwhile
+ *   moving rows      memory: tables and where they lie; rows: to a stage's slots, and home
+ *   its step         step: what its kernels share, and their order. First dots (with dots_windows, dots_held) for the plain loss, or
+ *                    learn (with pool, score, gain) for the others; then sums, with rule
+ *   lock-free        hogwild chooses among hogwild_windows, hogwild_pooled, hogwild_rows; windows and pieces are theirs
+ *   rows by id       by_id has the story; by_id_list, by_id_claims, by_id_rows, by_id_announced, by_id_update
+ *   several ranks    exchange, nccl, heartbeat; replicas, where each has whole tables
+ *   search           topk, with blas
+ *   for all          warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no nvcc
  *
  * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
  * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
@@ -103,8 +114,8 @@ struct backend_table {
 
 enum { SIDE_TARGET, SIDE_CONTEXT };
 
-/* What the host does know: grids and arrays are for so much. Where examples have a fixed shape or a batch is small it is a
- * bound, known before anything is drawn, so that the host waits for nothing; otherwise what was counted. */
+/* Upper bounds known to the host; launch grids and array capacities use them. Where examples have a fixed shape or a batch is small,
+ * they are known before anything is drawn, so that the host waits for nothing; otherwise they are what was counted. */
 struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
@@ -152,8 +163,8 @@ struct scratch {
     struct repeats repeats;    /* of the contexts */
 };
 
-/* What a batch is made with. There are several (arrays.h: batch_builders). While one makes a stage's next batch, others may
- * still look up rows in the ids and counts of the batch before: those are there twice. */
+/* What a batch is made with. There are several (arrays.h: batch_builders). Distinct ids and counts are double-buffered in a stage:
+ * while a builder makes its next batch, the older one may still be read. */
 struct batch_builder {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
     cudaEvent_t forked, joined;
@@ -181,7 +192,7 @@ struct stage {
     int copy;                /* the batch's distinct ids and counts among the two */
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* every block has T == 1 */
-    int repeats_alone;       /* of its contexts only rows that it repeats are in the row set: all lie on the GPU */
+    int repeats_alone;       /* 1: the context row set holds only rows named more than once; all contexts lie on the GPU */
     int one_vector;          /* or its targets are pooled: a context's gradient is coefficients x vectors of blocks */
     struct example_pool pool;
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
