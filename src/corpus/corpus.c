@@ -330,7 +330,7 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     if (front_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
-    if (file->front.like_pairs && !corpus->whole_lines && !corpus->said_pairs++)
+    if (file->front.ratings && !corpus->whole_lines && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,
