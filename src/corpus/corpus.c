@@ -279,7 +279,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
-/* Before a block that has no place to be cut at is made longer. */
+/* Asked before a block without a place to be cut at is made longer: a word, or a line of pairs, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!corpus->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
