@@ -273,7 +273,7 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
  * the rows of lists, too. */
 enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
                                  const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores);
-/* The same in the table that suits the run, among words or items. */
+/* Does what sptx_run_search() does in the table that suits the run, among words or items alone. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
                                   uint32_t k, uint32_t *rows, float *scores);
 /* What suits lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]] (starts: [count + 1], not

@@ -21,7 +21,7 @@ struct interrupt {
 void interrupt_watch(struct interrupt *watch);
 void interrupt_end(const struct interrupt *watch); /* the signals do again what they did */
 
-/* Whether a signal has asked to stop since interrupt_watch(), or whether this thread's flag is set where it uses one. */
+/* 1 where a signal has asked to stop since interrupt_watch(); of a thread that uses a flag, where that flag is set. */
 int interrupt_asked(void);
 
 typedef const _Atomic int interrupt_flag; /* 1: stop. It is set by another thread or in a signal's handler */

@@ -24,7 +24,7 @@ void json_string(struct json *json, const char *text, uint64_t length);
 /* Six digits, or so many behind the point; null where it is not finite. */
 void json_number(struct json *json, double value);
 void json_decimals(struct json *json, double value, int decimals);
-/* The first of these into `out` (at least JSON_NUMBER bytes), for a line that is printed; returns out. */
+/* Writes what json_number() writes into `out` (at least JSON_NUMBER bytes), for a line that is printed; returns out. */
 enum { JSON_NUMBER = 32 };
 char *json_of(char *out, double value);
 

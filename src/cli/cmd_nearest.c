@@ -90,7 +90,8 @@ static int metric_named(const char *name) {
     return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
 }
 
-/* Where one of --query and --among is given, the other one is target, as words have it. */
+/* The run's own table answers where neither --query nor --among is given. With one of them the other is target, whatever the run:
+ * that is the table of words, which commands and scripts have relied on. */
 static int choose_tables(struct asking *asking, const char *query, const char *among) {
     const char *other = query || among ? "target" : NULL;
     int query_view = answers_view_named(&asking->model, query ? query : other);

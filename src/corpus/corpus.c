@@ -279,7 +279,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
-/* Before a block that has no place to be cut at is made longer. */
+/* Asked before a block without a place to be cut at is made longer: a word, or a line of pairs, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!corpus->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
@@ -330,7 +330,7 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     if (front_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
-    if (file->front.like_pairs && !corpus->whole_lines && !corpus->said_pairs++)
+    if (file->front.ratings && !corpus->whole_lines && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,

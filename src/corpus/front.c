@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "line_form.h"
 #include "pairs.h"
 #include "reader.h"
 
@@ -64,10 +65,24 @@ static int look_for_header(struct front *front, const struct piece *piece, enum 
     return 0;
 }
 
+/* The bytes up to the end of the last whole line. At the end of a file the last line is whole without a line end, too.
+ */
+static uint64_t whole_lines(const struct piece *piece) {
+    const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
+    return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;
+}
+
+static int look_at_lines(struct front *front, const struct piece *piece) {
+    uint64_t end = whole_lines(piece), skip = front->skip < end ? front->skip : end;
+    int form = line_form(piece->bytes + skip, end - skip);
+    front->ratings = form == LINES_RATINGS;
+    return form < 0 ? -1 : 0;
+}
+
 static int look(struct front *front, struct piece *piece, const char *path, enum corpus_header header) {
     if (look_at_ends(front, piece)) return -1;
     front->skip = text_mark(piece->bytes, piece->length);
-    front->like_pairs = pairs_likely(piece->bytes + front->skip, piece->length - front->skip, piece->whole);
+    if (look_at_lines(front, piece)) return -1;
     return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
 }
 
@@ -88,12 +103,6 @@ int front_check(const char *path) {
     if (!result) result = kind_check(path, piece.bytes, piece.length, piece.reader.packing != NULL);
     piece_close(&piece);
     return result;
-}
-
-/* The bytes up to the end of the last whole line. At the end of a file the last line is whole without a line end, too. */
-static uint64_t whole_lines(const struct piece *piece) {
-    const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
-    return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;
 }
 
 char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length) {

@@ -13,9 +13,9 @@ enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 enum { FRONT_BYTES = KIND_BYTES };
 
 struct front {
-    uint64_t skip; /* bytes before the data: a byte order mark of UTF-8, a header */
-    int cr_ends;   /* 1: CR alone ends a line, as on old Macs: the file has no LF */
-    int like_pairs;  /* 1: its lines look like those of pairs with ratings */
+    uint64_t skip;   /* bytes before the data: a byte order mark of UTF-8, a header */
+    int cr_ends;     /* 1: CR alone ends a line, as on old Macs: the file has no LF */
+    int ratings;     /* 1: its first lines look like ratings (line_form.h) */
     char header[64]; /* what is left out, as it begins; "" where nothing is */
 };
 
@@ -25,8 +25,8 @@ int front_check(const char *path);
 /* 0, or -1 after fail(). Headers are those of pairs; other formats have none (HEADER_NO). */
 int front_look(struct front *front, const char *path, enum corpus_header header);
 
-/* Does the same and returns the bytes that it looked at: at most FRONT_BYTES, up to the end of the last whole line. Where CR ends
- * the lines, LF stands there instead. The caller frees them. NULL after fail(). */
+/* Does the same and returns the bytes that it looked at: at most FRONT_BYTES, up to the end of the last whole line.
+ * Where CR ends the lines, LF stands there instead. The caller frees them. NULL after fail(). */
 char *front_read(struct front *front, const char *path, enum corpus_header header, uint64_t *length);
 
 #endif

@@ -12,13 +12,13 @@
 
 #include <stdint.h>
 
-/* A good look takes so many bytes. */
+/* First bytes of a file by which it is judged; fewer do where the file is shorter. */
 enum { KIND_BYTES = 64 << 10 };
 
 /* 0 where a file that begins so may be text; otherwise -1 after fail(), which says what it is and what to do. `holds`:
  * 0 where the bytes are the file's own, 1 where it is packed and they are what it holds. */
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds);
-/* The first of these looks alone, at formats with a magic number: for a file that may be binary. */
+/* Looks for a magic number alone, as kind_check() does first: for a file that need not be text. */
 int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds);
 
 #endif

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static int read_rating(const char *word, uint64_t length, double *rating) {
+int pairs_rating(const char *word, uint64_t length, double *rating) {
     char text[64];
     if (length == 1 && *word >= '0' && *word <= '9') {
         *rating = *word - '0';
@@ -69,7 +69,7 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
                         block->path, line, fields.count, fields.count == 1 ? "" : "s");
         if (fields.count == 2 && !isinf(min_rating))
             return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
-        if (fields.count > 2 && read_rating(fields.word[2], fields.length[2], &rating))
+        if (fields.count > 2 && pairs_rating(fields.word[2], fields.length[2], &rating))
             return fail("'%s' line %" PRIu64 ": the rating '%.*s' is not a number%s", block->path, line,
                         text_shown(fields.length[2]), fields.word[2],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
@@ -133,7 +133,7 @@ static struct columns columns_of(struct line line) {
 
 static int is_number(struct line text) {
     double value;
-    return !read_rating(text.at, text.length, &value);
+    return !pairs_rating(text.at, text.length, &value);
 }
 
 static int names_columns(struct line first_line, struct line second_line) {
@@ -142,25 +142,6 @@ static int names_columns(struct line first_line, struct line second_line) {
     if (first.count > 2) return !is_number(first.name[2]) && (second.count < 3 || is_number(second.name[2]));
     return first.count == 2 && second.count == 2 && !is_number(first.name[0]) && !is_number(first.name[1]) &&
            is_number(second.name[0]) && is_number(second.name[1]);
-}
-
-/* list, item, rating[, anything] with commas or tabs between, without blanks in a field. */
-static int is_rated(struct line line) {
-    struct columns columns = columns_of(line);
-    for (uint64_t i = 0; i < line.length; i++)
-        if (line.at[i] == ' ') return 0;
-    return !columns.hole && columns.count >= 3 && columns.count <= PAIR_FIELDS && is_number(columns.name[2]);
-}
-
-int pairs_likely(const char *bytes, uint64_t length, int whole) {
-    enum { LEAST = 3, MOST = 50 };
-    const char *at = bytes, *end = bytes + length;
-    struct line line = next_line(&at, end, whole); /* it may name the columns */
-    int rated = 0;
-    while (line.length && rated < MOST && (line = next_line(&at, end, whole)).length)
-        if (!is_rated(line)) return 0;
-        else rated++;
-    return rated >= LEAST;
 }
 
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole) {

@@ -15,6 +15,9 @@ struct pair_line {
  * Wants blocks of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, struct pair_line *pair);
 
+/* A rating, a number as text_real() reads it: 0, or -1 where the word is none. */
+int pairs_rating(const char *word, uint64_t length, double *rating);
+
 /* The first line of a file that holds anything, and whether it names the columns (user_id,book_id,rating): the column of
  * ratings has no number there and one in the second line; or there are two columns, with numbers in neither there and in
  * both in the second line. Names can have blanks where commas or tabs stand between them. */
@@ -26,9 +29,5 @@ struct pairs_front {
 };
 /* whole: 1 where the file has no more than these bytes. */
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
-
-/* 1 where the first lines of a file are all list, item, rating with commas or tabs between. The very first line may name the
- * columns and does not count. */
-int pairs_likely(const char *bytes, uint64_t length, int whole);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "corpus.h"
 
-/* Says so in one line where ratings differ and the options leave none out. 0, or -1 after fail(). */
+/* Prints one line that says so where ratings differ and the options leave none out. 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 
 #endif

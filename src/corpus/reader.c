@@ -47,7 +47,7 @@ static int refuse_memory(const struct reader *reader) {
     return fail("not enough memory to unpack '%s'", reader->path);
 }
 
-/* For the next member of the file. */
+/* Makes the unpacker ready for the next member of the file. */
 static int begin_again(struct reader *reader) {
     reader->packing->end(reader);
     return reader->packing->begin(reader) ? refuse_memory(reader) : 0;

@@ -34,7 +34,7 @@ void enter(struct sptx_context *context) {
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
-    step_out(context); /* of the function that calls within a call, too */
+    step_out(context); /* a callback that made this call goes on in the caller's locale and mode, too */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }

@@ -63,11 +63,11 @@ enum sptx_status leave(struct sptx_context *context, int result);
 /* Numbers of so many bytes lie where the processor reads them: at a multiple of their size. NULL does. -1 after fail_usage(). */
 int check_aligned(const void *at, unsigned bytes, const char *what);
 
-/* More than a call can have asked for: a number that has wrapped, or garbage. -1 after fail_usage(). */
+/* Refuses a count that no call can mean: a number that has wrapped, or garbage. 0, or -1 after fail_usage(). */
 int check_count(uint64_t count, const char *what);
 
-/* Around a function of the caller's, which a call calls: it finds the caller's locale and mode of floating point, and gives the
- * thread back to the call. */
+/* A callback runs between these two: step_out() gives the thread its caller's locale and mode of floating point, step_in() those
+ * of the call again. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
 

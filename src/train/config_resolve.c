@@ -64,7 +64,7 @@ static void resolve_examples(struct config *c) {
 static void resolve_items(struct config *c) {
     int items = c->corpus_format != FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 50 : user ? 20 : items ? 10 : 5);
+    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
     config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);

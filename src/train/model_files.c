@@ -45,7 +45,7 @@ static int take_keys(struct model *model, const struct config *config) {
                : 0;
 }
 
-/* What trained its rows. A run that has lost its config.ini is taken for one of the defaults. */
+/* Reads the keys that trained its rows. A run that has lost its config.ini is taken for one of the defaults. */
 static int read_keys(struct model *model) {
     struct config config;
     char *path = file_join(model->directory, "config.ini");

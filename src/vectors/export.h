@@ -19,7 +19,7 @@ enum export_format {
     EXPORT_PROJECTOR
 };
 
-/* What is written: the first `rows` rows of a view. */
+/* The first `rows` rows of a view are written. */
 struct export {
     const struct model *model;
     enum model_view view;

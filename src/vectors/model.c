@@ -62,7 +62,8 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
 }
 
-/* Whether a vector of a row adds to its sums: a paper that has no line, or that no line names, has one vector alone. */
+/* 1 where this vector of a row is part of the row's sums. A paper that has no line, or that no line names, was trained in one of the
+ * two tables alone; its other vector is still the random one that it began as. */
 static int adds(const struct model *model, enum table_side side, uint64_t row) {
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
 }

@@ -4,11 +4,11 @@
 
 #include "train/model_files.h"
 
-/* Which vectors: u, of the target table; v, of the context table; u + v; u/|u| + v/|v|. */
+/* The vector that stands for a row, in this order: u of the target table; v of the context table; u + v; u/|u| + v/|v|. */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };
 
-/* Whether a row of a table was trained: it is no longer what it began as. Where that is not known (a run that has lost its
- * config.ini) each was. */
+/* 1 where a row of a table was trained, that is, is no longer what it began as. A run that has lost its config.ini does not know
+ * what rows began as, and counts every row as trained. */
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
 
 /* Rows that are items or words: all but those of lists, which come last. */
@@ -21,14 +21,15 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 /* One row of a view, of unit length if asked (a row of zeros stays zeros). -1 after fail(), which names the word, where it
  * holds NaN or infinity. */
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out);
-/* So the first `rows` rows (0: all) in memory. NULL after fail(); the caller frees. */
+/* The first `rows` rows of a view (0: all) in memory, each of unit length if asked. NULL after fail(); the caller frees. */
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
-/* The same of rows[count]; NULL: the first `count`. */
+/* A matrix of rows[count] (NULL: of the first `count` rows), made and freed as that of model_matrix(). */
 float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit);
 
 /* -1 after fail() for a list that is the mean of its items alone, and has no row. */
 int model_check_list(const struct model *model, uint64_t row);
-/* The same, and of a row that was never trained in a view -1 where the run is of citations, or else a warning. */
+/* Does what model_check_list() does. A row that was never trained in a view is a failure, too, where the run is of citations, since
+ * another table answers there; elsewhere it is a warning. */
 int model_check_row(const struct model *model, enum model_view view, uint64_t row);
 /* The row of a word, or -1 after fail() that names the nearest one, or says that the word has none in the view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);

@@ -33,7 +33,8 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
     return names_add(names, text, length);
 }
 
-/* With examples.mode = adjacency a line's name is a target like any other: a paper that cites. */
+/* A line of citations is named by the paper that cites (examples.mode = adjacency): its row is that paper's target row. Other
+ * lists have rows of their own. */
 static int64_t row_of_list(const struct model *model, const char *name, uint64_t length) {
     if (model->mode != MODE_ADJACENCY) return vocab_find_list(&model->vocab, name, length);
     int64_t row = vocab_find(&model->vocab, name, length);

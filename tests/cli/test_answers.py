@@ -94,6 +94,10 @@ def test_each_file_is_read_as_it_looks(sptx, readers, trained):
         assert ("'train.%s' as pairs" % train in done.stderr) == (trained == "lists" and train != "lists")
         assert ("'train.%s' as lists" % train in done.stderr) == (trained != "lists" and train == "lists")
         assert sptx("recommend", "run", f"--lists=train.{train}").stdout == names
+    sptx.path("parts").mkdir()
+    sptx.path("parts", "0").write_text("")  # tells nothing; the next file does
+    sptx.path("train.commas").rename(sptx.path("parts", "1"))
+    assert sptx("evaluate", "run", "--train=parts", "--held-out=held.lists").stdout == wanted
     named = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--format=lists")
     assert named.stdout != wanted and " as pairs" not in named.stderr  # ratings are items then: it is what was asked for
     key = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--corpus.format=lists")

@@ -11,7 +11,7 @@ from conftest import PROGRAM, ROOT, SLOWER
 README = (ROOT / "README.md").read_text()
 TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|scripts/\S+|build/sptx-w2v) [^`\n]+")
 
-# What is not typed, by how it begins, and why.
+# These lines are not typed: how each begins, and why.
 LEFT_OUT = {
     "make demo": "builds everything and trains for minutes: typed by the long test",
     "make check": "is what runs this test; with -long and -gpu likewise",

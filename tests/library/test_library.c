@@ -395,7 +395,7 @@ static void the_thread_count_changes_no_byte(void **state) {
     }
 }
 
-/* Whether the calling thread rounds upward changes nothing, on one thread and on several; it goes on rounding so. */
+/* A caller that rounds upward gets the same bytes, on one thread and on several, and still rounds upward afterwards. */
 static void the_callers_mode_changes_no_byte(void **state) {
     for (int r = 0; r < RULES; r++) {
         long length, other;

@@ -174,24 +174,6 @@ static void headers_are_looked_for_in_the_front(void **state) {
     free(text);
 }
 
-static void lines_that_look_like_ratings(void **state) {
-    static const struct {
-        const char *text;
-        int likely;
-    } all[] = {{"user,item,rating\n1,2,3\n4,5,6\n7,8,4.5\n", 1},
-               {"a,b,3\na,c,5\nb,c,1\nb,d,2\n", 1},
-               {"1\t2\t3\t881250949\n1\t3\t3\t881250949\n1\t4\t2\t881250949\n2\t4\t5\t881250949\n", 1},
-               {"a,b,3\n", 0},                                           /* too little to tell */
-               {"a,b\na,c\na,d\na,e\n", 0},                             /* no ratings */
-               {"a,b,3\na,c,5\nb,c,1\nyes, a,b,2\n", 0},               /* a sentence */
-               {"a b 3\na c 5\nb c 1\nb d 2\n", 0},                     /* words and a number */
-               {"a,b,c\na,b,d\na,b,e\na,b,f\n", 0},
-               {"a,,3\na,,5\nb,,1\nb,,2\n", 0},
-               {"", 0}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        assert_int_equal(pairs_likely(all[i].text, strlen(all[i].text), 1), all[i].likely);
-}
-
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
@@ -201,7 +183,6 @@ int main(void) {
         IN_SCRATCH(headers_are_left_out),
         IN_SCRATCH(every_file_may_have_a_header),
         IN_SCRATCH(headers_are_looked_for_in_the_front),
-        cmocka_unit_test(lines_that_look_like_ratings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void auto_on_adjacency(void **state) {
     assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
     assert_true(config.optimizer_lr == 0.05);
     assert_int_equal(config.train_loss, LOSS_LOGISTIC);
-    assert_int_equal(config.train_epochs, 50);
+    assert_int_equal(config.train_epochs, 120);
     config_release(&config);
 }
 

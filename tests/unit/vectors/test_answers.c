@@ -1,4 +1,4 @@
-/* What a finished run is asked by where nobody says it, and what it says of rows that were never trained. */
+/* Tests the table that a finished run is asked by where nobody names one, and the sentences about rows that were never trained. */
 #include "vectors/answers.h"
 #include "tests/unit/small_run.h"
 
@@ -119,7 +119,7 @@ static void sums_of_what_was_trained(void **state) {
     assert_float_equal(length, 1, 1e-5);
 }
 
-/* Where lists have rows, either is the one row that it has in every table. */
+/* A list with a row was trained as a target alone, and an item as a context alone: that one vector stands for it in every view. */
 static void lists_and_items(void **state) {
     open_run(readers, "[examples]\nmode = user\n");
     for (enum model_view view = VIEW_TARGET; view <= VIEW_NORMSUM; view++) {
