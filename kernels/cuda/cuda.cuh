@@ -1,10 +1,10 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
  *   a batch's life   stage has the story; backend opens what it needs
- *   making it        source: the corpus as the GPU reads it; examples, batch: blocks, as they are drawn; index, repeats: ids by row;
+ *   making it        source: the corpus as the GPU reads it; examples, batch: blocks as they are drawn; index, repeats: ids by row;
  *                    row_set: which rows, and where their records lie meanwhile
  *   moving rows      memory: tables and where they lie; rows: to a stage's slots, and home
- *   its step         step: what its kernels share, and their order. First dots (with dots_windows, dots_held) for the plain loss, or
+ *   its step         step: what its kernels share, and their order. First dots (dots_windows, dots_held) for the plain loss, or
  *                    learn (with pool, score, gain) for the others; then sums, with rule
  *   lock-free        hogwild chooses among hogwild_windows, hogwild_pooled, hogwild_rows; windows and pieces are theirs
  *   rows by id       by_id has the story; by_id_list, by_id_claims, by_id_rows, by_id_announced, by_id_update
@@ -114,8 +114,8 @@ struct backend_table {
 
 enum { SIDE_TARGET, SIDE_CONTEXT };
 
-/* Upper bounds known to the host; launch grids and array capacities use them. Where examples have a fixed shape or a batch is small,
- * they are known before anything is drawn, so that the host waits for nothing; otherwise they are what was counted. */
+/* Upper bounds known to the host; launch grids and array capacities use them. Where examples have a fixed shape, or a batch is
+ * small, they are known before anything is drawn, so that the host waits for nothing; otherwise they are what was counted. */
 struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
