@@ -7,10 +7,6 @@
 /* Which vectors: u, of the target table; v, of the context table; u + v; u/|u| + v/|v|. */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };
 
-/* Whether a row of a table was trained: it is no longer what it began as. Where that is not known (a run that has lost its
- * config.ini) each was. */
-int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
-
 /* Rows that are items or words: all but those of lists, which come last. */
 uint64_t model_items(const struct model *model);
 

@@ -47,6 +47,15 @@ def test_a_paper_without_a_line_has_neighbours(sptx, papers):
     assert sptx.path("itself.npy").read_bytes() == sptx.path("sum.npy").read_bytes() != sptx.path("target.npy").read_bytes()
 
 
+def test_what_was_never_trained_is_known_of_a_run_that_begins_from_another(sptx, papers):
+    more = "".join(f"{paper} {paper % 6 + 6} {paper % 6 + 12}\n" for paper in range(1000, 1100))
+    sptx.path("more.txt").write_text(more + "".join(f"2000 {paper}\n" for paper in range(200, 300)))
+    sptx("train", "--corpus.path=more.txt", "--corpus.format=adjacency", "--model.dim=16", "--run.dir=grown", "--train.from=run",
+         "--corpus.min_count=1")
+    said = sptx.refuses("nearest", "grown", "290", "--query=target")
+    assert said.startswith("'290' was never trained as a target in 'grown': ")
+
+
 def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
     files = ["--train=train.txt", "--held-out=held.txt"]
     said = sptx("evaluate", "run", *files).stdout
