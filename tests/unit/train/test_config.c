@@ -35,6 +35,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
                {"examples", "targets", "all", TARGETS_ALL},
                {"examples", "short", "repeat", SHORT_REPEAT},
                {"negatives", "per", "example", PER_EXAMPLE},
+               {"negatives", "per", "auto", PER_AUTO},
                {"negatives", "law", "log-uniform", NOISE_LOG_UNIFORM},
                {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
                {"optimizer", "bias_correction", "row", COUNT_ROW},
