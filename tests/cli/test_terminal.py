@@ -73,6 +73,13 @@ def test_json_is_ascii_where_a_terminal_would_obey(odd):
     assert b"\x1b" not in out and b"\xc2\x9b" not in out
 
 
+def test_a_configuration_is_shown(sptx):
+    arguments = ["config", b"--corpus.path=a\xc2\x9b2J b\x9b31m"]
+    code, got = on_terminal(sptx, *arguments)
+    assert code == 0 and rb"a\u009b2J b\x9b31m" in got
+    assert got == piped(sptx, *arguments).replace(b"\xc2\x9b", rb"\u009b").replace(b"\x9b", rb"\x9b")
+
+
 def test_sentences_have_no_escapes(odd):
     for word in (b"\x1b[2J!", b"\x9b2J!", b"\xc2\x9b2J!"):
         code, got = on_terminal(odd, "nearest", "run", word)
