@@ -16,7 +16,8 @@ struct looks {
     uint64_t lines, fields; /* of each line; 0: not the same number in every one */
     uint64_t joined;        /* lines without a blank that have a comma */
     uint64_t rated;         /* lines whose third field is a number */
-    struct words names, numbers;
+    uint64_t shared;        /* of these, those whose number was a second field before */
+    struct words names, seconds, numbers;
 };
 
 static int is_number(const char *word, uint64_t length) {
@@ -32,6 +33,12 @@ static int add_word(struct words *words, const char *word, uint64_t length) {
     return words_add(words, words_hash(word, length), word, length) < 0 ? -1 : 0;
 }
 
+static int take_number(struct looks *looks, const char *word, uint64_t length) {
+    looks->rated++;
+    looks->shared += words_find(&looks->seconds, words_hash(word, length), word, length) >= 0;
+    return add_word(&looks->numbers, word, length);
+}
+
 /* The next line that holds anything: 1, or 0 at the block's end, or -1. */
 static int take_line(struct looks *looks, struct corpus_cursor *cursor) {
     const char *word, *first = NULL, *stop = NULL;
@@ -39,7 +46,8 @@ static int take_line(struct looks *looks, struct corpus_cursor *cursor) {
     int kind, result = 0;
     while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
         if (!fields++) first = word, result |= add_word(&looks->names, word, length);
-        if (fields == 3 && is_number(word, length)) looks->rated++, result |= add_word(&looks->numbers, word, length);
+        if (fields == 2) result |= add_word(&looks->seconds, word, length);
+        if (fields == 3 && is_number(word, length)) result |= take_number(looks, word, length);
         stop = word + length;
     }
     if (!fields) return kind == TOKEN_NEWLINE ? 1 : 0;
@@ -57,7 +65,8 @@ static enum corpus_format judge(const struct looks *looks, enum corpus_format ot
     if (looks->rated < lines) return FORMAT_LISTS;
     int again = looks->names.size < lines, few = looks->numbers.size <= FEW_NUMBERS && lines > 4 * FEW_NUMBERS;
     if (again || few) return FORMAT_PAIRS;
-    return lines > 4 * FEW_NUMBERS ? FORMAT_LISTS : otherwise;
+    /* Lists of two items each, or one pair of each list with the time at which it was made. */
+    return lines > 4 * FEW_NUMBERS && looks->shared ? FORMAT_LISTS : otherwise;
 }
 
 /* What may name the columns decides nothing: the lines behind it do. */
@@ -71,6 +80,7 @@ static int look_at_block(const struct corpus_block *block, enum corpus_format ot
     while (more > 0 && looks.lines < LOOKED_AT) more = take_line(&looks, &cursor);
     *format = judge(&looks, otherwise);
     words_release(&looks.names);
+    words_release(&looks.seconds);
     words_release(&looks.numbers);
     return more < 0 ? -1 : 0;
 }

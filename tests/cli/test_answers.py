@@ -111,3 +111,14 @@ def test_each_file_is_read_as_it_looks(sptx, readers, trained):
     assert said.startswith("'held.lists' line 1: ") or said.startswith("'train.lists' line 1: ")
     assert "--format" in sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lines")
     assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--items=1", "--format=lists", code=2)
+
+
+def test_one_pair_of_each_list_with_its_time_is_no_list(sptx, readers):
+    sptx("train", "--corpus.path=train.tabs", "--corpus.format=pairs", "--model.dim=8", "--train.epochs=2", "--negatives.count=20",
+         "--run.dir=run")
+    last = "".join(f"{name}\t{items[-1]}\t{{}}\n" for name, items in readers.items())
+    files = ["--train=train.tabs", "--held-out=last"]
+    sptx.path("last").write_text("".join(line.format(978300760 + 977 * i) + "\n" for i, line in enumerate(last.splitlines())))
+    done = sptx("evaluate", "run", *files)
+    assert " as lists" not in done.stderr
+    assert done.stdout == sptx("evaluate", "run", *files, "--format=pairs").stdout
