@@ -186,7 +186,7 @@ static void refuses_what_is_no_ini(void **state) {
     assert_int_equal(config_read(&c, in_scratch("absent.ini")), -1);
     assert_sentence("absent", "absent.ini", "No such file", NULL);
     assert_int_equal(config_read(&c, scratch), -1);
-    assert_sentence("directory", "not a plain file", NULL);
+    assert_sentence("directory", "is a directory and no configuration; if its files", "write --corpus.path=/", NULL);
     config_release(&c);
 }
 
