@@ -225,7 +225,7 @@ def test_held_out_lists_are_read_as_the_runs_corpus_was(sptx):
             assert sptx("evaluate", "run", f"--train=train.{ending}", f"--held-out=held.{ending}", "--k=5").stdout == wanted
     everything = sptx("evaluate", "run", "--train=train.csv", "--held-out=held.csv", "--k=5", "--corpus.min_rating=none").stdout
     assert everything != wanted
-    said = sptx.refuses("evaluate", "run", "--train=train.1.txt", "--held-out=held.1.txt")
+    said = sptx.refuses("evaluate", "run", "--train=train.1.txt", "--held-out=held.1.txt", "--format=pairs")
     assert re.search(r"held\.1\.txt' line \d+: ", said)
 
 
