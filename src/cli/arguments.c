@@ -98,8 +98,8 @@ static int check_blank(const char *command, const char *argument, const char *ne
         !strncmp(next, "--", 2))
         return 0;
     const char *value = next + (*next == '=');
-    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument, next, argument,
-                      *value ? value : "...");
+    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument, next,
+                      argument, *value ? value : "...");
 }
 
 int arguments_read(struct arguments *a, const char *command, int argc, char **argv, const struct option *options,
