@@ -92,13 +92,14 @@ static int take_argument(struct arguments *a, const char *command, const char *a
     return *sections ? check_section(command, argument, sections) : 0;
 }
 
-/* "--model.dim 100": the value stands where a file would. */
+/* "--model.dim 100" or "--model.dim = 100": the value stands where a file would. */
 static int check_blank(const char *command, const char *argument, const char *next) {
     if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next ||
         !strncmp(next, "--", 2))
         return 0;
-    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument,
-                      next, argument, next);
+    const char *value = next + (*next == '=');
+    return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument, next,
+                      argument, *value ? value : "...");
 }
 
 int arguments_read(struct arguments *a, const char *command, int argc, char **argv, const struct option *options,

@@ -1,8 +1,19 @@
 #include "commands.h"
 #include "base/report.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* A value may hold what a terminal obeys. */
+static void print_lines(const char *text) {
+    for (size_t length; *text; text += length + 1) {
+        length = strcspn(text, "\n"); /* every line ends with one */
+        terminal_print(text, length);
+        putchar('\n');
+    }
+}
 
 /* sptx-w2v config [CONFIG.ini] [--section.key=value ...] */
 int cmd_config(int argc, char **argv) {
@@ -18,7 +29,7 @@ int cmd_config(int argc, char **argv) {
     }
     if (arguments_config(&config, 0, arguments.count ? arguments.given[0] : NULL, &arguments) || config_format(&config, 1, &text))
         goto out;
-    fputs(text, stdout);
+    print_lines(text);
     result = 0;
 out:
     free(text);

@@ -114,16 +114,18 @@ static int are_of_no_text(const struct controls *controls, uint64_t length) {
     return controls->count >= FEW_LEAST && controls->count >= length / FEW_SHARE;
 }
 
-/* Tells UTF-16 among what is no text: it begins with its mark, or nearly each second byte is zero and hardly any of the
- * others. A short file is asked as well where it has many zeros. */
-static int is_wide(const char *bytes, uint64_t length, const struct controls *controls) {
-    uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
-    if (length >= 2 && (!memcmp(bytes, "\xFF\xFE", 2) || !memcmp(bytes, "\xFE\xFF", 2))) return even + odd > 0;
-    return (odd > half / 4 * 3 && even < half / 16) || (even > half / 4 * 3 && odd < half / 16);
+static int begins(const char *bytes, uint64_t length, const char *mark, uint64_t mark_length) {
+    return length >= mark_length && !memcmp(bytes, mark, mark_length);
 }
 
-static int has_many_zeros(const struct controls *controls, uint64_t length) {
-    return controls->zeros[0] + controls->zeros[1] > length / 4;
+/* The encoding whose characters have zeros in them, or NULL. It begins with its mark and has a zero at least, that of a
+ * blank or a line end (in Chinese hardly more), or nearly each second byte is zero and hardly any of the others. */
+static const char *wide_encoding(const char *bytes, uint64_t length, const struct controls *controls) {
+    uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
+    if (begins(bytes, length, "\xFF\xFE\0\0", 4) || begins(bytes, length, "\0\0\xFE\xFF", 4)) return "UTF-32";
+    if ((begins(bytes, length, "\xFF\xFE", 2) || begins(bytes, length, "\xFE\xFF", 2)) && even + odd) return "UTF-16";
+    if (even + odd <= length / 4) return NULL;
+    return (odd > half / 4 * 3 && even < half / 16) || (even > half / 4 * 3 && odd < half / 16) ? "UTF-16" : NULL;
 }
 
 static const char *verb_of(int holds) {
@@ -140,10 +142,11 @@ int kind_check_format(const char *path, const char *bytes, uint64_t length, int 
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds) {
     if (kind_check_format(path, bytes, length, holds)) return -1;
     struct controls controls = count_controls(bytes, length);
-    int no_text = are_of_no_text(&controls, length);
-    if ((no_text || has_many_zeros(&controls, length)) && is_wide(bytes, length, &controls))
-        return fail("'%s' %s text in UTF-16: write it in UTF-8 first (iconv -f UTF-16 -t UTF-8)", path, verb_of(holds));
-    if (!no_text) return 0;
+    const char *wide = wide_encoding(bytes, length, &controls);
+    if (wide)
+        return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide,
+                    wide);
+    if (!are_of_no_text(&controls, length)) return 0;
     return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
                 " bytes are control characters; wanted lines of text, lists or "
                 "pairs",

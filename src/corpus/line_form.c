@@ -12,12 +12,19 @@ struct looks {
     uint64_t lines, fields; /* of each line; 0: not the same number in every one */
     uint64_t joined;        /* lines without a blank that have a comma */
     uint64_t rated;         /* lines whose third field is a number */
+    uint64_t shared;        /* of these, those whose number was a second field before */
     uint64_t plain;         /* lines without a space, and without an empty field between commas */
-    struct words names, numbers;
+    struct words names, seconds, numbers;
 };
 
 static int add_word(struct words *words, const char *word, uint64_t length) {
     return words_add(words, words_hash(word, length), word, length) < 0 ? -1 : 0;
+}
+
+static int take_number(struct looks *looks, const char *word, uint64_t length) {
+    looks->rated++;
+    looks->shared += words_find(&looks->seconds, words_hash(word, length), word, length) >= 0;
+    return add_word(&looks->numbers, word, length);
 }
 
 static uint64_t count_of(char byte, const char *at, const char *end) {
@@ -43,8 +50,8 @@ static int take_line(struct looks *looks, struct corpus_cursor *cursor) {
     int kind, result = 0;
     while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
         if (!fields++) first = word, result |= add_word(&looks->names, word, length);
-        if (fields == 3 && !pairs_rating(word, length, &rating))
-            looks->rated++, result |= add_word(&looks->numbers, word, length);
+        if (fields == 2) result |= add_word(&looks->seconds, word, length);
+        if (fields == 3 && !pairs_rating(word, length, &rating)) result |= take_number(looks, word, length);
         stop = word + length;
     }
     if (!fields) return kind == TOKEN_NEWLINE ? 1 : 0;
@@ -70,9 +77,10 @@ static enum line_form judge(const struct looks *looks) {
     if (are_lists(looks)) return LINES_LISTS;
     if (looks->joined == lines) return form_of_pairs(looks);
     if (looks->fields == 2) return LINES_UNCLEAR;
-    int again = looks->names.size<lines, many = lines> 4 * FEW_NUMBERS;
+    int again = looks->names.size < lines, many = lines > 4 * (uint64_t)FEW_NUMBERS;
     if (again || (many && looks->numbers.size <= FEW_NUMBERS)) return form_of_pairs(looks);
-    return many ? LINES_LISTS : LINES_UNCLEAR;
+    /* Lists of two items each, or one pair of each list with the time at which it was made. */
+    return many && looks->shared ? LINES_LISTS : LINES_UNCLEAR;
 }
 
 int line_form(const char *bytes, uint64_t length) {
@@ -83,6 +91,7 @@ int line_form(const char *bytes, uint64_t length) {
     while (more > 0 && looks.lines < LOOKED_AT && !are_lists(&looks)) more = take_line(&looks, &cursor);
     enum line_form form = judge(&looks);
     words_release(&looks.names);
+    words_release(&looks.seconds);
     words_release(&looks.numbers);
     return more < 0 ? -1 : (int)form;
 }

@@ -1,12 +1,13 @@
 /* line_form: whether lines hold lists (a list's name, its items) or pairs (list, item[, rating[, anything]]), as they
  * look.
  *
- *   no blank but one comma or more in every line                                            pairs
- *   not the same number of fields in every line, or more than four, or one                 lists
- *   two fields with blanks between                                                          unclear: the same either
- * way three or four, of which the third is not always a number                                lists three or four, the
- * third a number, and names that come again or few different numbers  pairs three or four, all numbers, of more lines
- * than there would be different ratings         lists a few such lines unclear
+ *   no blank but one comma or more in every line                                                  pairs
+ *   not the same number of fields in every line, or more than four, or one                        lists
+ *   two fields with blanks between                                                                unclear: the same either way
+ *   three or four fields, of which the third is not always a number                               lists
+ *   the third always a number, and names that come again, or many lines with few numbers          pairs
+ *   the third always a number, many lines, many numbers, some of which are second fields, too     lists
+ *   other lines of three or four fields whose third is a number                                   unclear
  *
  * Pairs are ratings where three lines or more have a number as their third field and no space stands in any of them. A
  * first line that may name the columns is left out of this.

@@ -1,10 +1,12 @@
-/* vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB, CR LF, no last LF. */
+/* vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB, CR LF, no last LF.
+ */
 #include "vocab.h"
 
 #include "base/file.h"
 #include "base/file_map.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "kind.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -112,16 +114,17 @@ static int count_lines(struct lines lines, uint64_t *count) {
                 WORDS_MOST);
 }
 
-static int read_file(struct vocab *vocab, const char *path, int may_be_marked) {
+static int read_file(struct vocab *vocab, const char *path, int given) {
     struct file_map map;
     uint64_t count;
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
-    uint64_t mark = may_be_marked ? text_mark(map.data, map.size) : 0;
+    uint64_t mark = given ? text_mark(map.data, map.size) : 0;
     struct lines lines = {path, map.data, map.data, 1}; /* an empty file has no place in memory to count from */
     if (map.size) lines = (struct lines){path, map.data + mark, map.data + map.size, 1};
     /* A word and its NUL take no more bytes than its line, but for a last one without a newline. */
-    int result = count_lines(lines, &count) || vocab_reserve(vocab, count, map.size + 1) || take_lines(vocab, lines) ||
+    int result = (given && kind_check_format(path, map.data, map.size, 0)) || count_lines(lines, &count) ||
+                         vocab_reserve(vocab, count, map.size + 1) || take_lines(vocab, lines) ||
                          vocab_index(vocab, path)
                      ? -1
                      : 0;

@@ -25,7 +25,7 @@ enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW,
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
-enum config_per { PER_PAIR, PER_EXAMPLE };
+enum config_per { PER_PAIR, PER_EXAMPLE, PER_AUTO };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
@@ -42,7 +42,8 @@ struct config {
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
-    int update_auto, clip_auto; /* 1: train.update, optimizer.clip was "auto" before config_resolve() */
+    int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
+                                             config_resolve() */
     unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */

@@ -1,6 +1,7 @@
 /* config_read: an INI file into keys, line by line, and what a run without run.dir is called. */
 #include "config_keys.h"
 
+#include "base/directory.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -159,6 +160,9 @@ static int begins_as_ini(const char *head) {
 static int check_head(const char *path) {
     char head[4096] = "";
     int kind = file_head(path, head, sizeof head);
+    if (kind == 2 && directory_exists(path) == 1)
+        return fail("'%s' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=%s",
+                    path, path);
     if (kind != 1 || begins_as_ini(head)) return kind < 0 ? -1 : 0;
     return fail("'%s' is no configuration: it does not begin with [section]; if it is what is to be trained, write "
                 "--corpus.path=%s",

@@ -56,6 +56,8 @@ static void resolve_examples(struct config *c) {
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
     choose_count(&c->negatives_count, user ? 1000 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
+    c->per_auto |= c->negatives_per == PER_AUTO;
+    choose(&c->negatives_per, PER_AUTO, PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
 }
 

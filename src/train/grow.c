@@ -27,7 +27,8 @@ static int refuse_itself(const struct config *config, const char *path) {
 
 static int check_dim(const struct config *config, uint32_t dim) {
     if (dim == config->model_dim) return 0;
-    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64 ": set model.dim = %" PRIu32,
+    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64
+                ": set model.dim = %" PRIu32,
                 config->train_from, dim, config->model_dim, dim);
 }
 
@@ -40,7 +41,8 @@ static int open_source(struct grow *grow) {
         return model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) ? -1 : 0;
     }
     if (grow->path_count > 2)
-        return fail("train.from = %s names %" PRId64 " files; wanted a run, a file of vectors, or an npy and its vocabulary",
+        return fail("train.from = %s names %" PRId64
+                    " files; wanted a run, a file of vectors, or an npy and its vocabulary",
                     grow->config->train_from, grow->path_count);
     grow->kind = GROW_VECTORS;
     if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
@@ -85,20 +87,25 @@ static void find_rows(struct grow *grow) {
     }
 }
 
-/* The table that a word's vector belongs to: of targets, but of contexts for an item whose lists have rows of their own. It is
- * the row that `export` writes by itself, and so it comes back. */
+/* The table that a word's vector belongs to: of targets, but of contexts for an item whose lists have rows of their
+ * own. It is the row that `export` writes by itself, and so it comes back. */
 static enum table_side vector_side(const struct grow *grow, uint64_t row) {
     int item = row < grow->rows - grow->vocab->lists;
     return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
+/* Whether a row begins from the source. One that an older run has never trained begins as any new row does, by which it
+ * is known later (answers.h); so does the context of an item that was a list there. */
+static int begins_there(const struct grow *grow, enum table_side side, uint64_t row) {
+    if (grow->row[row] == WORDS_ABSENT) return 0;
+    return grow->kind == GROW_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
+}
+
 /* A row that comes from the source is known. */
 static void freeze_known(const struct grow *grow, struct frozen *frozen) {
-    for (uint64_t row = 0; row < grow->rows; row++) {
-        if (grow->row[row] == WORDS_ABSENT) continue;
-        frozen_add(frozen, grow->kind == GROW_RUN ? TABLE_TARGET : vector_side(grow, row), row);
-        if (grow->kind == GROW_RUN) frozen_add(frozen, TABLE_CONTEXT, row);
-    }
+    for (uint64_t row = 0; row < grow->rows; row++)
+        for (enum table_side side = TABLE_TARGET; side <= TABLE_CONTEXT; side++)
+            if (begins_there(grow, side, row)) frozen_add(frozen, side, row);
 }
 
 struct matching {
@@ -117,7 +124,8 @@ static int match(void *user) {
     int targets_alone = grow->kind == GROW_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
                         vector_side(grow, 0) == TABLE_TARGET; /* contexts still learn */
     if (frozen->known && grow->known == grow->rows && !targets_alone)
-        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64
+                    " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);
     if (grow->known) return 0;
@@ -179,7 +187,7 @@ static int check_finite(const struct filling *filling, const struct table *table
 static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
-    if (from == WORDS_ABSENT || vector_side(filling->grow, row) != table->side) return 0;
+    if (!begins_there(filling->grow, table->side, row)) return 0;
     float *weights = (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed);
     if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
     return check_finite(filling, table, row, record) ? -1 : 1;
@@ -189,7 +197,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
-    if (from == WORDS_ABSENT || from >= filling->npy->rows) return 0; /* a list of the older run is no context there */
+    if (!begins_there(filling->grow, table->side, row)) return 0;
     if (filling->state)
         record_split(&table->whole, &table->spec.layout, table->own.first, 1,
                      npy_row(filling->npy, &filling->npy->field[0], from), record);
@@ -199,8 +207,8 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* State goes with the rows where the arrays are the same ones. Where a rule counts the steps of the run, the count begins anew,
- * and averages of an older run would be taken for far too young ones. */
+/* State goes with the rows where the arrays are the same ones. Where a rule counts the steps of the run, the count
+ * begins anew, and averages of an older run would be taken for far too young ones. */
 static int takes_state(const struct table *table, const struct npy *npy) {
     return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
            (table->rule.count_rows || !rule_counts(&table->rule));
@@ -214,10 +222,12 @@ static int fill_from_vectors(struct grow *grow, struct table *table, struct pool
 
 static int fill_from_run(struct grow *grow, struct table *table, struct pool *pool) {
     const struct npy *npy = table->side == TABLE_TARGET ? &grow->run.target : &grow->run.context;
-    struct filling filling = {.grow = grow, .npy = npy, .weights = npy_find(npy, "weights"), .state = takes_state(table, npy)};
+    struct filling filling = {
+        .grow = grow, .npy = npy, .weights = npy_find(npy, "weights"), .state = takes_state(table, npy)};
     struct table_origin origin = {&filling, take_row};
     if (!filling.state && table->side == TABLE_TARGET && table->whole.fields > RECORD_STATE)
-        note("state      begins anew: that of '%s' is of another rule, or counts the steps of its run", grow->config->train_from);
+        note("state      begins anew: that of '%s' is of another rule, or counts the steps of its run",
+             grow->config->train_from);
     return table_fill_from(table, &origin, pool);
 }
 

@@ -6,15 +6,18 @@
 #include "base/report.h"
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     PLATEAU_REPORTS = 100, /* reports at the untrained loss before it is called out */
-    PLATEAU_STEPS = 100    /* steps of a finished run without which nothing can be said */
+    PLATEAU_STEPS = 100,   /* steps of a finished run without which nothing can be said */
+    LINE_MOST = 4096       /* bytes of a line: those of a run have a tenth of it */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -77,8 +80,8 @@ static int begins_at_ln2(const struct config *config) {
     return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
 }
 
-/* What an untrained model's loss of as many terms an example would be: ln 2 each, or the first batch's where the loss is
- * another. */
+/* What an untrained model's loss of as many terms an example would be: ln 2 each, or the first batch's where the loss
+ * is another. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
@@ -107,8 +110,8 @@ static int at_plateau(struct metrics *metrics) {
 }
 
 /* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
- * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: it is judged once half of the run
- * and a hundred reports are done. A run that is too short for these is judged at its end. */
+ * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: it is judged once half of the
+ * run and a hundred reports are done. A run that is too short for these is judged at its end. */
 static void watch_plateau(struct metrics *metrics, double done) {
     char when[64];
     if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;
@@ -149,7 +152,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
-/* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries again. */
+/* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries
+ * again. */
 static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
@@ -270,33 +274,56 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
 }
 
+/* ---- reading ---- */
+
+int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user) {
+    char line[LINE_MOST];
+    const char *end;
+    int fd = file_open(path, O_RDONLY), result = 0;
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file) {
+        if (fd < 0) return -1;
+        close(fd);
+        return fail_system("open", path);
+    }
+    while (!result && fgets(line, sizeof line, file) && (end = strchr(line, '\n')))
+        result = take(user, line, (uint64_t)(end + 1 - line));
+    if (ferror(file)) result = fail_system("read", path);
+    fclose(file);
+    return result;
+}
+
 /* ---- a resumed run ---- */
 
 /* Whether a line tells of what came after `stand`; -1: it is no line of ours. Lock-free training makes several lines in
  * what it counts as one step: reports differ in their pairs, and held-out losses in their epoch. */
-static int is_past(const char *line, const char *end, const struct progress_state *stand) {
+static int is_past(const char *line, const struct progress_state *stand) {
     static const char name[] = ", \"pairs\": ";
     const char *found = strstr(line, name);
     uint64_t step, epoch, pairs;
     if (sscanf(line, "{\"step\": %" SCNu64 ", \"epoch\": %" SCNu64, &step, &epoch) != 2) return -1;
-    int has_pairs = found && found < end && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
+    int has_pairs = found && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
     return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
+/* The lines of a run that is resumed, up to where it stands. */
+struct cutting {
+    const struct progress_state *stand;
+    struct file_writer writer;
+};
+
+static int keep_line(void *user, const char *line, uint64_t length) {
+    struct cutting *cutting = user;
+    int past = is_past(line, cutting->stand);
+    return past ? past > 0 : file_write(&cutting->writer, line, length);
+}
+
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand) {
+    struct cutting cutting = {.stand = stand};
     int there = file_exists(metrics->path);
     if (there != 1) return there;
-    char *text = file_read(metrics->path, NULL);
-    if (!text) return -1;
-    char *to = text;
-    int past = 0;
-    for (char *line = text, *end; past != 1 && (end = strchr(line, '\n')); line = end + 1) {
-        past = is_past(line, end, stand);
-        if (past) continue;
-        memmove(to, line, (size_t)(end + 1 - line));
-        to += end + 1 - line;
-    }
-    int result = file_replace(metrics->path, text, (uint64_t)(to - text));
-    free(text);
-    return result;
+    if (file_writer_open(&cutting.writer, metrics->path)) return -1;
+    if (metrics_lines(metrics->path, keep_line, &cutting) >= 0) return file_commit(&cutting.writer);
+    file_abandon(&cutting.writer);
+    return -1;
 }

@@ -84,6 +84,11 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* 0 where every line was written, otherwise -1 after fail(): for a run whose checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
+/* Calls take() for each line of a metrics.jsonl, its LF counted and a NUL behind it, until that does not return 0, or up to where
+ * no whole line of text begins: a killed run may leave one that has no end, and a damaged file may hold anything. Returns what
+ * the last take() did, 0 where there is no line, -1 after fail(). */
+int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user);
+
 /* Removes the first line that tells of what came after `stand`, and all behind it: a resumed run makes them again. What is no
  * line of a run goes too. */
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "train/metrics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +33,10 @@ static double number_of(const char *line, const char *name) {
     return end == at ? NAN : value;
 }
 
+struct curves {
+    struct curve trained, held_out;
+};
+
 static int add(struct curve *curve, const struct point *point) {
     if (mem_grow(&curve->points, &curve->capacity, curve->count + 1, sizeof *curve->points,
                  "the lines of metrics.jsonl"))
@@ -58,12 +63,10 @@ static int add_line(struct curve *trained, struct curve *held_out, const char *l
     return add(trained, &point);
 }
 
-static int read_lines(struct curve *trained, struct curve *held_out, char *text) {
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = 0;
-        if (end > line && end[-1] == '}' && add_line(trained, held_out, line)) return -1;
-    }
-    return 0;
+/* A line that a killed process began and another one went on with does not end as one does. */
+static int take_line(void *user, const char *line, uint64_t length) {
+    struct curves *curves = user;
+    return length > 1 && line[length - 2] == '}' ? add_line(&curves->trained, &curves->held_out, line) : 0;
 }
 
 /* ---- fewer points ---- */
@@ -141,17 +144,14 @@ static void print_curves(struct json *json, const struct curve *trained, const s
 }
 
 int history_print(struct json *json, const char *path) {
-    struct curve trained = {.count = 0}, held_out = {.count = 0};
-    int there = file_exists(path), result = there < 0 ? -1 : 0;
-    char *text = there == 1 ? file_read(path, NULL) : NULL;
-    if (there == 1 && (!text || read_lines(&trained, &held_out, text))) result = -1;
+    struct curves curves = {.trained.count = 0};
+    int there = file_exists(path), result = there == 1 ? metrics_lines(path, take_line, &curves) : there;
     if (!result) {
-        thin(&trained);
-        thin(&held_out);
-        print_curves(json, &trained, &held_out);
+        thin(&curves.trained);
+        thin(&curves.held_out);
+        print_curves(json, &curves.trained, &curves.held_out);
     }
-    free(text);
-    free(trained.points);
-    free(held_out.points);
+    free(curves.trained.points);
+    free(curves.held_out.points);
     return result;
 }

@@ -26,22 +26,6 @@ static void make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-enum { FIRST_COLUMNS = 4 }; /* compared at once: as many come of one draw */
-
-int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
-    const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
-    if (row >= table->rows) return 0;
-    const float *weights = npy_row(table, npy_find(table, "weights"), row);
-    float first[FIRST_COLUMNS];
-    if (model->mode == MODE_AUTO) return 1;
-    for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
-        uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
-        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
-        if (memcmp(weights + column, first, count * sizeof *first)) return 1;
-    }
-    return 0;
-}
-
 /* A row's two vectors. */
 struct vectors {
     const float *target, *context;

@@ -7,10 +7,6 @@
 /* The vector that stands for a row, in this order: u of the target table; v of the context table; u + v; u/|u| + v/|v|. */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };
 
-/* 1 where a row of a table was trained, that is, is no longer what it began as. A run that has lost its config.ini does not know
- * what rows began as, and counts every row as trained. */
-int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
-
 /* Rows that are items or words: all but those of lists, which come last. */
 uint64_t model_items(const struct model *model);
 

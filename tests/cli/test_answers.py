@@ -47,6 +47,15 @@ def test_a_paper_without_a_line_has_neighbours(sptx, papers):
     assert sptx.path("itself.npy").read_bytes() == sptx.path("sum.npy").read_bytes() != sptx.path("target.npy").read_bytes()
 
 
+def test_what_was_never_trained_is_known_of_a_run_that_begins_from_another(sptx, papers):
+    more = "".join(f"{paper} {paper % 6 + 6} {paper % 6 + 12}\n" for paper in range(1000, 1100))
+    sptx.path("more.txt").write_text(more + "".join(f"2000 {paper}\n" for paper in range(200, 300)))
+    sptx("train", "--corpus.path=more.txt", "--corpus.format=adjacency", "--model.dim=16", "--run.dir=grown", "--train.from=run",
+         "--corpus.min_count=1")
+    said = sptx.refuses("nearest", "grown", "290", "--query=target")
+    assert said.startswith("'290' was never trained as a target in 'grown': ")
+
+
 def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
     files = ["--train=train.txt", "--held-out=held.txt"]
     said = sptx("evaluate", "run", *files).stdout
@@ -106,3 +115,14 @@ def test_each_file_is_read_as_it_looks(sptx, readers, trained):
     assert said.startswith("'held.lists' line 1: ") or said.startswith("'train.lists' line 1: ")
     assert "--format" in sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=lines")
     assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--items=1", "--format=lists", code=2)
+
+
+def test_one_pair_of_each_list_with_its_time_is_no_list(sptx, readers):
+    sptx("train", "--corpus.path=train.tabs", "--corpus.format=pairs", "--model.dim=8", "--train.epochs=2", "--negatives.count=20",
+         "--run.dir=run")
+    last = "".join(f"{name}\t{items[-1]}\t{{}}\n" for name, items in readers.items())
+    files = ["--train=train.tabs", "--held-out=last"]
+    sptx.path("last").write_text("".join(line.format(978300760 + 977 * i) + "\n" for i, line in enumerate(last.splitlines())))
+    done = sptx("evaluate", "run", *files)
+    assert " as lists" not in done.stderr
+    assert done.stdout == sptx("evaluate", "run", *files, "--format=pairs").stdout

@@ -136,6 +136,15 @@ def test_a_state_that_grew_is_not_read(trained):
     assert "state.ini' is damaged: it has more than 65536 bytes" in done.stderr
 
 
+def test_metrics_are_read_line_by_line(trained):
+    """The hole has no line in it."""
+    lines = trained.path("run", "metrics.jsonl").read_bytes()
+    grow(trained.path("run", "metrics.jsonl"))
+    trained("report", "run", "--out=page.html", preexec_fn=limit_memory(300))
+    trained("train", "run.ini", "--resume", "--train.epochs=9", preexec_fn=limit_memory(300))
+    assert trained.path("run", "metrics.jsonl").read_bytes().startswith(lines)
+
+
 # ---- ratings ----
 
 def rated(sptx, name, rating, before=""):

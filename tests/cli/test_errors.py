@@ -92,6 +92,9 @@ def test_a_text_in_the_place_of_the_config(sptx):
         assert sptx.refuses("train", name, "--model.dim=8") == (
             f"'{name}' is no configuration: it does not begin with [section]; if it is what is to be trained, write "
             f"--corpus.path={name}")
+    sptx.path("texts").mkdir()
+    assert sptx.refuses("train", "texts") == (
+        "'texts' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=texts")
 
 
 @pytest.mark.parametrize("format, warned", [("text", True), ("lists", True), ("pairs", False)])

@@ -81,7 +81,10 @@ def test_devices_and_directories_are_refused(asked, path):
     kind = "a directory" if path == "run" else "a device"
     for arguments in (["config", path], ["evaluate", "run", f"--pairs={path}"], ["nearest", "run", "t1w0", f"--titles={path}"],
                       ["train", asked.config(corpus={"vocab": path}), "--run.dir=other"]):
-        assert asked.refuses(*arguments, **QUICK) == f"'{path}' is not a plain file but {kind}"
+        said = f"'{path}' is not a plain file but {kind}"
+        if arguments == ["config", "run"]:
+            said = "'run' is a directory and no configuration; if its files are what is to be trained, write --corpus.path=run"
+        assert asked.refuses(*arguments, **QUICK) == said
 
 
 # ---- configurations ----

@@ -18,7 +18,7 @@ SHOWN = [rb"\x1b]0;mine\x07", rb"\x9b31mred", rb"\u009b31mred", ODD[3], ODD[4]]
 def odd(sptx):
     lines = [b" ".join(ODD[(i + j) % 5] for j in range(4)) + b" plain" for i in range(400)]
     sptx.path("corpus.txt").write_bytes(b"\n".join(lines) + b"\n")
-    sptx("train", sptx.config())
+    sptx("train", sptx.config(examples={"subsample": "0"}, optimizer={"clip": "1"}))  # trains every word: nothing is warned of
     sptx.path("titles.tsv").write_bytes(b"".join(word + b"\tA\ttitle \x1b[2J of " + word + b"\n" for word in ODD))
     sptx.path("lists.txt").write_bytes(b"list\x1b[1m plain " + ODD[0] + b"\n")
     return sptx
@@ -71,6 +71,13 @@ def test_json_is_ascii_where_a_terminal_would_obey(odd):
     out = piped(odd, "recommend", "run", "--lists=lists.txt", "--titles=titles.tsv", "--json", "--seen")
     assert rb"\u009b31mred" in out and rb"list\u001b[1m" in out
     assert b"\x1b" not in out and b"\xc2\x9b" not in out
+
+
+def test_a_configuration_is_shown(sptx):
+    arguments = ["config", b"--corpus.path=a\xc2\x9b2J b\x9b31m"]
+    code, got = on_terminal(sptx, *arguments)
+    assert code == 0 and rb"a\u009b2J b\x9b31m" in got
+    assert got == piped(sptx, *arguments).replace(b"\xc2\x9b", rb"\u009b").replace(b"\x9b", rb"\x9b")
 
 
 def test_sentences_have_no_escapes(odd):

@@ -321,6 +321,17 @@ def test_a_run_of_an_earlier_version_is_told_of_other_learning_rates(sptx):
     assert "was written by an earlier version, whose learning rates were others" in said
 
 
+def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
+    """Version 1.0 drew negatives for each pair where a config did not say."""
+    config = sptx.config(negatives={"per": None}, optimizer={"schedule": "constant"})
+    sptx("train", config, "--negatives.per=pair", "--run.dir=whole")
+    sptx("train", config, "--negatives.per=pair", "--train.steps=20")
+    sptx("train", config, "--resume", "--train.steps=0")
+    assert sptx.tables() == sptx.tables("whole")
+    said = sptx.refuses("train", config, "--resume", "--negatives.per=example", "--train.epochs=9")
+    assert said.startswith("'run' was begun with another negatives.per: ")
+
+
 def test_a_place_behind_the_epoch_is_refused(sptx):
     """Lists regrouped into fewer than the epoch had done: what is shuffled has no such place."""
     words = [sentence.split() for sentence in sentences(800)]

@@ -72,6 +72,8 @@ static void refuses_arguments(void **state) {
         {"device, memory", "cmd --threads=2", "the key is --device.threads=2"},
         {"device, memory", "cmd --dim=100", "cmd sub has no option '--dim'; see"},
         {NULL, "cmd --dim=100", "cmd sub has no option '--dim'; see"},
+        {ANY_SECTION, "cmd --model.dim = 100", "'--model.dim =' has a blank between key and value; write --model.dim=..."},
+        {ANY_SECTION, "cmd --model.dim =100", "'--model.dim =100' has a blank between key and value; write --model.dim=100"},
         {ANY_SECTION, "cmd --model.dim 100", "'--model.dim 100' has a blank between key and value; write --model.dim=100"},
         {NULL, "cmd --model.dim=3", "no option '--model.dim'"},
         {"device, memory", "cmd --model.dim=3", "no use for '--model.dim=3': its keys are those of the sections device, memory"},

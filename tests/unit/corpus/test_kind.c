@@ -145,7 +145,14 @@ static void wide_text_is_told(void **state) {
             assert_int_equal(kind_check("given", bytes, mark ? 30 : 2000, 0), -1);
             sentence_holds("is text in UTF-16: write it in UTF-8 first (iconv -f UTF-16 -t UTF-8)");
         }
-    repeat("\xFF\xFE is a word, and nul\0in too\n", 31);
+    repeat("-N\0N\x0A\0", 6); /* hardly a zero and no control character but a line end's */
+    memcpy(bytes, "\xFF\xFE", 2);
+    assert_int_equal(kind_check("given", bytes, 2000, 0), -1);
+    sentence_holds("is text in UTF-16: write");
+    memcpy(bytes + 2, "\0\0", 2);
+    assert_int_equal(kind_check("given", bytes, 2000, 0), -1);
+    sentence_holds("is text in UTF-32: write it in UTF-8 first (iconv -f UTF-32 -t UTF-8)");
+    repeat("\xFF\xFE is a word\n", 13);
     assert_true(is_text(2000));
 }
 

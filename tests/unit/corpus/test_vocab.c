@@ -300,6 +300,14 @@ static void bad_vocabularies_name_their_line(void **state) {
     }
 }
 
+static void a_given_file_that_is_no_text_is_told(void **state) {
+    struct vocab vocab;
+    assert_int_equal(vocab_read_given(&vocab, scratch_text("v", "\x1F\x8B\x08 packed\n")), -1);
+    sentence_holds("v' is a gzip file and no text: unpack it first");
+    assert_int_equal(vocab_read_given(&vocab, scratch_text("v", "MZ\t2\nORC\t1\n")), 0);
+    vocab_release(&vocab);
+}
+
 /* A file that the user names may begin with the mark of an editor; one of the program's own begins with a word. */
 static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
     struct vocab vocab;
@@ -401,6 +409,7 @@ int main(void) {
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
         IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
         IN_SCRATCH(bad_vocabularies_name_their_line),
+        IN_SCRATCH(a_given_file_that_is_no_text_is_told),
         IN_SCRATCH(a_byte_order_mark_is_no_word_of_a_given_file),
         IN_SCRATCH(what_is_no_vocabulary_is_not_read_to_its_end),
         IN_SCRATCH(a_word_there_twice_is_found_at_any_distance),

@@ -35,6 +35,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
                {"examples", "targets", "all", TARGETS_ALL},
                {"examples", "short", "repeat", SHORT_REPEAT},
                {"negatives", "per", "example", PER_EXAMPLE},
+               {"negatives", "per", "auto", PER_AUTO},
                {"negatives", "law", "log-uniform", NOISE_LOG_UNIFORM},
                {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
                {"optimizer", "bias_correction", "row", COUNT_ROW},
@@ -185,7 +186,7 @@ static void refuses_what_is_no_ini(void **state) {
     assert_int_equal(config_read(&c, in_scratch("absent.ini")), -1);
     assert_sentence("absent", "absent.ini", "No such file", NULL);
     assert_int_equal(config_read(&c, scratch), -1);
-    assert_sentence("directory", "not a plain file", NULL);
+    assert_sentence("directory", "is a directory and no configuration; if its files", "write --corpus.path=/", NULL);
     config_release(&c);
 }
 
