@@ -2,7 +2,7 @@
 #ifndef SPTX_ARGUMENTS_H
 #define SPTX_ARGUMENTS_H
 
-#include "train/config.h"
+#include "config/config.h"
 
 /* An option of a command: "--k=10" is {.name = "k", .text = &text}; a flag is {.name = "resume", .flag = &flag}, and one that
  * may have a value (--overwrite, --overwrite=now) has both; one that may come several times gives its values to

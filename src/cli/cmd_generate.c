@@ -2,7 +2,7 @@
 
 #include "corpus/generate.h"
 #include "corpus/words.h"
-#include "train/run_owns.h"
+#include "run/run_owns.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/terminal.h"

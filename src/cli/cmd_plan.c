@@ -1,6 +1,6 @@
 #include "commands.h"
 #include "base/report.h"
-#include "train/alike.h"
+#include "run/ranks_alike.h"
 #include "train/session.h"
 
 struct planning {
@@ -42,7 +42,7 @@ int cmd_plan(int argc, char **argv) {
     struct planning p = {.json = 0};
     int result = command_ranks(&p.ranks, argv[0]);
     if (!result) result = ranks_agree(&p.ranks, read_arguments(argc, argv, &p));
-    if (!result) result = alike_config(&p.config, &p.ranks);
+    if (!result) result = ranks_alike_config(&p.config, &p.ranks);
     if (!result) result = ranks_do(&p.ranks, ranks_first(&p.ranks) ? print_plan : NULL, &p);
     config_release(&p.config);
     ranks_close(&p.ranks);

@@ -2,7 +2,7 @@
 #ifndef SPTX_LAUNCH_H
 #define SPTX_LAUNCH_H
 
-#include "train/config.h"
+#include "config/config.h"
 
 /* Where device.gpus asks for several processes and no mpirun began this one: becomes mpirun, with the command's arguments (argv
  * begins with its name), and does not come back. 0 where this process is to go on; -1 after fail(). */

@@ -26,7 +26,7 @@ struct corpus_file {
     uint64_t size;
     uint64_t modified[2]; /* seconds and nanoseconds */
     uint64_t sample;      /* of its bytes (sample_bytes) */
-    struct front front;
+    struct first_bytes front;
     int looked_at; /* front is known */
 };
 
@@ -93,7 +93,7 @@ static int add_file(struct corpus *corpus, const char *path) {
     corpus->size += file->size;
     int stream = n == sizeof magic && !memcmp(magic, CORPUS_STREAM_MAGIC, sizeof magic);
     if (stream) corpus->stream = 1;
-    return stream ? 0 : front_check(path);
+    return stream ? 0 : first_bytes_check(path);
 }
 
 static int add_directory(struct corpus *corpus, const char *path);
@@ -328,7 +328,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
 
 static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
-    if (front_look(&file->front, file->path, corpus->header)) return -1;
+    if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
     if (file->front.ratings && !corpus->whole_lines && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
@@ -418,9 +418,9 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
                 int (*take)(void *user, const struct corpus_block *block), void *user) {
     int result = 0;
     for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
-        struct front front;
+        struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].path, .line = 1};
-        block.bytes = front_read(&front, block.path, header_of(options), &block.length);
+        block.bytes = first_bytes_read(&front, block.path, header_of(options), &block.length);
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;
         free(block.bytes);

@@ -12,7 +12,7 @@
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H
 
-#include "front.h"
+#include "first_bytes.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 #include "handles.h"
 
 #include "base/memory.h"
-#include "train/config.h"
+#include "config/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>

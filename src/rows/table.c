@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
-#include "rounds.h"
+#include "whole_rows.h"
 #include "base/report.h"
 #include "base/text.h"
 
@@ -198,7 +198,7 @@ static uint64_t grain(uint64_t all, const struct record_layout *whole, unsigned 
 
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks) {
     uint64_t chunk = grain(rows, whole, ranks);
-    return SAVED_AT_ONCE * chunk * whole->packed + rounds_bytes(chunk, whole, ranks);
+    return SAVED_AT_ONCE * chunk * whole->packed + whole_rows_bytes(chunk, whole, ranks);
 }
 
 uint64_t table_file_bytes(const struct table *table) {

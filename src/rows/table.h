@@ -14,7 +14,7 @@
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
 /* Bytes of packed records that are filled, loaded or saved at once. Saving has two such chunks in memory, beside those of
- * rounds.h. */
+ * whole_rows.h. */
 enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
 /* How first weights are drawn. */

@@ -1,6 +1,6 @@
 /* table_file: a table to and from its .npy, a chunk of rows at a time (table.h).
  *
- *   saving    this rank's chunk as whole rows (rounds.h), its part of the checksum | the chunk before to its place in the file
+ *   saving    this rank's chunk as whole rows (whole_rows.h), its part of the checksum | the chunk before to its place in the file
  *   loading   this rank's chunk from the file, to the ranks whose columns they are
  *
  * Where ranks do not see the same file system (shared_file.h) only the first one has to do with the file.
@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "rounds.h"
+#include "whole_rows.h"
 #include "shared_file.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static struct npy describe(const struct table *table) {
 /* A table on its way to disk. */
 struct saving {
     struct table *table;
-    struct rounds rounds;
+    struct whole_rows rounds;
     struct file_part *part;
     uint64_t data;                   /* byte of the file where the rows begin */
     XXH64_state_t *hash;             /* of all bytes before this rank's chunk, when it is this rank's turn */
@@ -81,7 +81,7 @@ static void check_finite(struct saving *saving) {
 
 /* The checksum goes through all rows in their order, so it passes from chunk to chunk, whoever has it. */
 static void hash_chunk(struct saving *saving) {
-    const struct rounds *r = &saving->rounds;
+    const struct whole_rows *r = &saving->rounds;
     struct ranks *ranks = saving->table->ranks;
     unsigned own = ranks ? ranks->number : 0, before = (own ? own : r->takers) - 1, after = (own + 1) % r->takers;
     if (!r->own_count) return;
@@ -98,7 +98,7 @@ static void take_hash(struct saving *saving) {
 }
 
 static int take_next(struct saving *saving) {
-    if (rounds_gather(&saving->rounds, saving->next)) return -1;
+    if (whole_rows_gather(&saving->rounds, saving->next)) return -1;
     check_finite(saving);
     hash_chunk(saving);
     return saving->not_finite == UINT64_MAX ? 0 : TABLE_NOT_FINITE;
@@ -116,7 +116,7 @@ static int save_rounds(struct saving *saving) {
     int more, result;
     struct ranks_work writing;
     do {
-        more = rounds_next(&saving->rounds);
+        more = whole_rows_next(&saving->rounds);
         ranks_begin(&writing, write_last, saving);
         result = ranks_meet(saving->table->ranks, &writing, more ? take_next(saving) : 0);
         char *written = saving->last;
@@ -150,14 +150,14 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
     struct saving saving = {
         .table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
-    int writes = part->fd >= 0, result = rounds_init(&saving.rounds, table, takers) || !records ? -1 : 0;
+    int writes = part->fd >= 0, result = whole_rows_init(&saving.rounds, table, takers) || !records ? -1 : 0;
     if (records) saving.last = records + chunk;
     if (!result && ranks_first(table->ranks)) result = file_part_resize(part, data + table_file_bytes(table));
     result = ranks_meet(table->ranks, NULL, result);
     if (!result) result = save_rounds(&saving);
     if (result == TABLE_NOT_FINITE) say_not_finite(&saving);
     if (!result) result = ranks_do(table->ranks, writes ? sync_part : NULL, part);
-    rounds_release(&saving.rounds);
+    whole_rows_release(&saving.rounds);
     free(records);
     return result;
 }
@@ -235,13 +235,13 @@ static int check_file(const struct table *table, const struct npy *seen, const c
 }
 
 static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {
-    struct rounds rounds;
-    int result = ranks_meet(table->ranks, NULL, rounds_init(&rounds, table, readers));
-    while (!result && rounds_next(&rounds))
+    struct whole_rows rounds;
+    int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
+    while (!result && whole_rows_next(&rounds))
         result = interrupt_check()
                      ? -1
-                     : rounds_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
-    rounds_release(&rounds);
+                     : whole_rows_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
+    whole_rows_release(&rounds);
     return result;
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/ranks.h"
 #include "rates.h"
 #include "replicas.h"
-#include "schedule.h"
+#include "run/schedule.h"
 #include "session.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ int bench_open(struct bench *bench, const struct config *config) {
                                       .depth = (unsigned)config->memory_depth,
                                       .gpu_budget = config->memory_gpu_budget};
     *bench = (struct bench){0};
-    if (session_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
+    if (config_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
     bench->cuda = bench->ops == &backend_cuda;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;
     return bench->cuda ? measure_limits(bench->backend, &bench->machine, &bench->limits) : 0;

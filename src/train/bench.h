@@ -5,7 +5,7 @@
 #define SPTX_BENCH_H
 
 #include "kernels/bench.h"
-#include "config.h"
+#include "config/config.h"
 #include "planner.h"
 
 /* A backend that is open for measuring, and what it measured of the machine. */

@@ -1,7 +1,7 @@
 #include "diverged.h"
 
 #include "base/report.h"
-#include "checkpoint.h"
+#include "run/checkpoint.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef SPTX_DIVERGED_H
 #define SPTX_DIVERGED_H
 
-#include "config.h"
+#include "config/config.h"
 #include "kernels/ranks.h"
 
 /* `what` was seen ("the loss is infinite") at this step: that the weights have diverged, what to change, and where the last good

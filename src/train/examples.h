@@ -2,7 +2,7 @@
 #ifndef SPTX_EXAMPLES_H
 #define SPTX_EXAMPLES_H
 
-#include "config.h"
+#include "config/config.h"
 #include "corpus/idstream.h"
 #include "kernels/backend.h"
 

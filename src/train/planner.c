@@ -3,9 +3,9 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
-#include "grow.h"
+#include "warm_start.h"
 #include "kernels/stores.h"
-#include "tables.h"
+#include "run/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void expect_batch(struct planning *p, uint64_t batch) {
     struct plan *plan = p->plan;
     plan->batch = batch;
     p->source.batch = examples_batch(p->examples, batch);
-    p->batch = touches_of_batch(&p->touches, p->source.batch);
+    p->batch = expected_rows_of_batch(&p->touches, p->source.batch);
     p->source.capacity = is_bounded(p) ? (struct example_sizes){0} : expected_capacity(p);
     plan->batch_blocks = p->batch.blocks;
     plan->batch_pairs = p->batch.pairs;
@@ -218,7 +218,7 @@ static void settle_hot_rows(struct planning *p) {
     uint64_t wanted = p->config->memory_hot_rows;
     if (!p->gpu || all_on_gpu(plan)) return;
     plan->hot_rows = wanted == COUNT_AUTO ? planning_fitting_rows(p) : wanted < plan->rows ? wanted : plan->rows;
-    plan->hot_hits = touches_below(&p->touches, plan->hot_rows);
+    plan->hot_hits = expected_rows_below(&p->touches, plan->hot_rows);
 }
 
 /* ---- adding up ---- */
@@ -266,7 +266,7 @@ static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
     p->estimate = planning_estimate(p);
-    p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + grow_bytes(p->config, plan->rows) +
+    p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
                          table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
 }
@@ -329,7 +329,7 @@ static void measure_traffic(struct planning *p) {
                          weights * fmax(0, p->batch.targets - plan->batch_targets) +
                          weights * fmax(0, contexts - plan->batch_contexts);
     if (!p->gpu) return;
-    struct distinct_rows cold = touches_from(&p->touches, &p->batch, plan->hot_rows);
+    struct distinct_rows cold = expected_rows_from(&p->touches, &p->batch, plan->hot_rows);
     plan->link_bytes = 2 * (cold.targets * link_row(plan, TABLE_TARGET) + cold.contexts * link_row(plan, TABLE_CONTEXT));
     planner_set_floor(plan, &p->machine->rates);
 }
@@ -364,7 +364,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->stream_bytes = idstream_bytes(p->source.tokens, plan->sentences);
-    touches_init(&p->touches, p->config, vocab, p->examples);
+    expected_rows_init(&p->touches, p->config, vocab, p->examples);
     settle_asked_places(p);
     settle_batch(p);
     settle_auto_places(p);

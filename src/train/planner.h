@@ -1,7 +1,7 @@
 /* planner: bytes, rows and floors before anything is allocated; says whether a run fits and what to change if not.
  *
  *   planner.c  settles batch, places and hot rows, and adds up    advice.c      what to change where it does not fit
- *   touches.c  which rows a batch touches                         plan_print.c  for people and for machines
+ *   expected_rows.c  which rows a batch touches                   plan_print.c  for people and for machines
  *
  * What a backend allocates the backend says (estimate in backend.h).
  */

@@ -3,7 +3,7 @@
 #define SPTX_PLANNING_H
 
 #include "planner.h"
-#include "touches.h"
+#include "expected_rows.h"
 
 enum { GPU_STREAM_PART = 4 }; /* the id stream lies on the GPU where it takes a quarter of the budget at most */
 
@@ -12,8 +12,8 @@ struct planning {
     const struct config *config;
     const struct planner_machine *machine;
     const struct examples *examples;
-    struct touches touches;
-    struct batch_touches batch;   /* of plan->batch */
+    struct expected_rows touches;
+    struct batch_rows batch;   /* of plan->batch */
     struct example_source source; /* as the backend will be given it */
     struct rule_options rule;
     int gpu, hogwild;

@@ -1,31 +1,23 @@
 #include "session.h"
 
-#include "alike.h"
+#include "run/ranks_alike.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
 #include "corpus/ratings.h"
 #include "rates.h"
-#include "run_directory.h"
-#include "tables.h"
+#include "run/run_directory.h"
+#include "run/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int session_backend(const struct config *config, const struct backend_ops **ops) {
-    char why[256] = "";
-    int present = config->device_backend == BACKEND_CPU ? 0 : backend_cuda_present(why, sizeof why);
-    if (config->device_backend == BACKEND_CUDA && !present) return fail("device.backend = cuda: %s", why);
-    *ops = present ? &backend_cuda : &backend_cpu;
-    return 0;
-}
-
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     const char *cpu_alone = config_cpu_alone(config);
-    if (session_backend(config, ops)) return -1;
+    if (config_backend(config, ops)) return -1;
     if (*ops != &backend_cuda || !cpu_alone) return 0;
     if (config->device_backend == BACKEND_CUDA)
         return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
@@ -103,7 +95,7 @@ static int read_corpus(struct session *s) {
 
 static int open_source(void *session) {
     struct session *s = session;
-    return grow_open(&s->grow, s->config);
+    return warm_start_open(&s->grow, s->config);
 }
 
 static int find_examples(void *session) {
@@ -126,7 +118,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
 /* Where rows begin and which of them are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
-    if (!checkpoint || !s->frozen.known) return grow_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
+    if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
     return frozen_resume(&s->frozen, checkpoint, s->ranks);
 }
 
@@ -157,7 +149,7 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks, 
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */
-    if (ranks_agree(ranks, choose_backend(config, &s->ops)) || alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
+    if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s)) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
@@ -203,7 +195,7 @@ static void note_too_short(const struct session *s) {
 void session_print(const struct session *s) {
     note_corpus(s);
     note_too_short(s);
-    grow_print(&s->grow);
+    warm_start_print(&s->grow);
     note("device     %s", s->machine.name);
     planner_print(&s->plan, s->config, 0);
 }
@@ -244,8 +236,8 @@ int session_tables(struct session *s) {
 
 static int fill(void *session) {
     struct session *s = session;
-    int result = grow_fill(&s->grow, &s->target, s->pool) || grow_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
-    grow_release(&s->grow); /* its mappings are as large as the tables */
+    int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
+    warm_start_release(&s->grow); /* its mappings are as large as the tables */
     return result;
 }
 
@@ -259,7 +251,7 @@ void session_close(struct session *s) {
     if (s->backend) s->ops->close(s->backend);
     s->backend = NULL;
     examples_release(&s->examples);
-    grow_release(&s->grow);
+    warm_start_release(&s->grow);
     frozen_release(&s->frozen);
     idstream_close(&s->stream);
     vocab_release(&s->vocab);

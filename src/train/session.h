@@ -5,7 +5,7 @@
 #ifndef SPTX_SESSION_H
 #define SPTX_SESSION_H
 
-#include "grow.h"
+#include "warm_start.h"
 #include "planner.h"
 
 struct session {
@@ -19,7 +19,7 @@ struct session {
     struct idstream stream;
     int reused; /* 1: the encoded corpus was there already */
     struct examples examples;
-    struct grow grow;     /* where rows begin */
+    struct warm_start grow;     /* where rows begin */
     struct frozen frozen; /* which rows stay as they are */
     const struct backend_ops *ops;
     struct backend *backend;
@@ -27,9 +27,6 @@ struct session {
     struct plan plan;
     struct table target, context; /* of session_tables() */
 };
-
-/* The backend that device.backend names, "auto" being the GPU where there is one. */
-int session_backend(const struct config *config, const struct backend_ops **ops);
 
 /* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is made and
  * may say that the run does not fit. `checkpoint`: of the run that goes on; NULL: it begins. */

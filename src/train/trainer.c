@@ -7,14 +7,14 @@
  */
 #include "trainer_inner.h"
 
-#include "alike.h"
+#include "run/ranks_alike.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "resume.h"
-#include "schedule.h"
+#include "run/resume.h"
+#include "run/schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -151,8 +151,8 @@ static int train_to_end(struct trainer *t) {
 
 /* 1 where there is nothing left to do. */
 static int start(struct trainer *t) {
-    const struct claim *claim = &t->claim;
-    if (ranks_agree(t->ranks, prepare(t)) || alike_corpus(&t->corpus, t->examples_per_epoch, t->batch, t->ranks)) return -1;
+    const struct trainer_run *claim = &t->claim;
+    if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->examples_per_epoch, t->batch, t->ranks)) return -1;
     int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
@@ -160,7 +160,7 @@ static int start(struct trainer *t) {
 int trainer_run(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
     t.run = &t.claim.run;
-    int result = alike_config(config, options->ranks) || claim_open(&t.claim, config, options) ? -1 : 0;
+    int result = ranks_alike_config(config, options->ranks) || trainer_run_open(&t.claim, config, options) ? -1 : 0;
     if (!result) result = metrics_open(&t.metrics, config, trainer_writes(&t) ? t.run->place : NULL);
     if (!result) {
         result = start(&t);
@@ -170,6 +170,6 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
     session_close(&t.session);
     metrics_close(&t.metrics);
-    claim_close(&t.claim);
+    trainer_run_close(&t.claim);
     return result < 0 ? -1 : t.heard_stop;
 }

@@ -2,7 +2,7 @@
 #ifndef SPTX_TRAINER_H
 #define SPTX_TRAINER_H
 
-#include "config.h"
+#include "config/config.h"
 #include "kernels/ranks.h"
 
 /* What a caller in the same process is told. */

@@ -1,12 +1,12 @@
 /* trainer_between: what a run does between its steps: reports, checkpoints, the held-out loss. */
 #include "trainer_inner.h"
 
-#include "checkpoint.h"
+#include "run/checkpoint.h"
 #include "diverged.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "schedule.h"
+#include "run/schedule.h"
 
 enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
 
@@ -131,12 +131,12 @@ int trainer_write_checkpoint(struct trainer *t) {
     double began = progress_now();
     t->state.seconds = seconds_trained(t);
     if (t->ops->drain(t->backend) || write_files(t)) return -1;
-    due_written(&t->due, t->state.step, progress_now() - began, progress_now());
+    checkpoint_due_written(&t->due, t->state.step, progress_now() - began, progress_now());
     return 0;
 }
 
 int trainer_start_due(struct trainer *t) {
-    due_start(&t->due, t->config, t->run->path, t->state.step, t->began_training);
+    checkpoint_due_start(&t->due, t->config, t->run->path, t->state.step, t->began_training);
     t->due.bytes = trainer_checkpoint_bytes(t);
     return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
 }
@@ -150,7 +150,7 @@ static int is_to_stop(struct trainer *t) {
 unsigned trainer_wishes(struct trainer *t, int epoch_ended) {
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
     /* By one clock, that of the rank which writes. */
-    if (trainer_writes(t) && due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    if (trainer_writes(t) && checkpoint_due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 

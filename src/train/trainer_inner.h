@@ -4,9 +4,9 @@
 
 #include "trainer.h"
 
-#include "claim.h"
-#include "due.h"
-#include "metrics.h"
+#include "trainer_run.h"
+#include "run/checkpoint_due.h"
+#include "run/metrics.h"
 #include "replicas.h"
 #include "session.h"
 
@@ -15,7 +15,7 @@ struct trainer {
     const struct trainer_options *options;
     struct ranks *ranks; /* the options'; NULL: alone */
     int heard_stop; /* the caller in this process asked for it: options->hear, or its flag */
-    struct claim claim;
+    struct trainer_run claim;
     struct run_directory *run; /* the claim's; only the first rank writes there */
     struct session session;
     const struct backend_ops *ops; /* the session's */
@@ -26,7 +26,7 @@ struct trainer {
     uint64_t examples_per_epoch, batch, total; /* total: examples of the whole run */
     double began, began_training, seconds_before;
     double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
-    struct due due;
+    struct checkpoint_due due;
     struct metrics metrics;
     struct replicas replicas; /* zeros where this rank's tables are no replica */
 };

@@ -3,7 +3,7 @@
 
 #include "pipeline.h"
 #include "base/progress.h"
-#include "schedule.h"
+#include "run/schedule.h"
 
 /* Positions of a lock-free piece between two looks at signals and clocks: as many as take so many seconds. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "train/run_owns.h"
+#include "run/run_owns.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/numbers.h"
-#include "train/metrics.h"
+#include "run/metrics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "train/config.h"
+#include "config/config.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef SPTX_MODEL_H
 #define SPTX_MODEL_H
 
-#include "train/model_files.h"
+#include "run/model_files.h"
 
 /* The vector that stands for a row, in this order: u of the target table; v of the context table; u + v; u/|u| + v/|v|. */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };

@@ -1,7 +1,7 @@
 #include "names.h"
 
 #include "base/memory.h"
-#include "train/config.h"
+#include "config/config.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include "page_files.h"
 #include "page_rows.h"
 #include "sptx.h"
-#include "train/run_owns.h"
+#include "run/run_owns.h"
 
 #include <inttypes.h>
 #include <stdio.h>

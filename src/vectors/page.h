@@ -8,7 +8,7 @@
 #define SPTX_PAGE_H
 
 #include "titles.h"
-#include "train/config.h"
+#include "config/config.h"
 
 enum { PAGE_BYTES = 10000000 }; /* most of a page */
 

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "model.h"
 #include "titles.h"
-#include "train/config.h"
+#include "config/config.h"
 
 enum { PAGE_NEAREST = 10 }; /* nearest rows of each, as `nearest` shows them by itself */
 

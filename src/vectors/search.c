@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "train/session.h"
+#include "config/config.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim,
         options.index = (unsigned)config->device_index;
         options.gpu_budget = config->memory_gpu_budget;
     }
-    if (!base || (config && session_backend(config, &search->ops)) || search->ops->open(&search->backend, &options)) {
+    if (!base || (config && config_backend(config, &search->ops)) || search->ops->open(&search->backend, &options)) {
         search->backend = NULL;
         search_close(search);
         return -1;

@@ -4,7 +4,7 @@
 
 #include "kernels/backend.h"
 #include "model.h"
-#include "train/config.h"
+#include "config/config.h"
 
 enum search_metric { METRIC_COSINE, METRIC_DOT };
 

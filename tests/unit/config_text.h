@@ -1,5 +1,5 @@
 /* Configs from the text of an INI, and the sentences of those that are refused. */
-#include "train/config.h"
+#include "config/config.h"
 #include "tests/unit/scratch.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef SPTX_SMALL_RUN_H
 #define SPTX_SMALL_RUN_H
 
-#include "train/checkpoint.h"
+#include "run/checkpoint.h"
 #include "base/file.h"
 #include "base/report.h"
 #include "corpus/vocab.h"

@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 #include "corpus/vocab.h"
-#include "train/checkpoints.h"
-#include "train/config.h"
-#include "train/run_files.h"
-#include "train/state.h"
+#include "run/checkpoints.h"
+#include "config/config.h"
+#include "run/run_files.h"
+#include "run/state.h"
 
 static void write_text(const char *path, const char *text) {
     if (file_replace(path, text, strlen(text))) abort();

@@ -1,6 +1,6 @@
 /* config: any bytes as an INI file. Held against a plain reading of its lines; and what is resolved reads back the same
  * when it is written, with and without its help. */
-#include "train/config.h"
+#include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>

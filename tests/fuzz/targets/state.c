@@ -4,7 +4,7 @@
  *   byte 0: 1: the file as it stands; otherwise its last line, the checksum, is made to agree
  */
 #include "tests/fuzz/fuzz.h"
-#include "train/state.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <xxhash.h>

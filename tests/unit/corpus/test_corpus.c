@@ -514,11 +514,11 @@ static void a_byte_order_mark_is_no_text(void **state) {
 
 /* As on old Macs; an LF anywhere makes CR a blank. */
 static void cr_ends_lines_where_there_is_no_lf(void **state) {
-    uint64_t length = FRONT_BYTES + 100;
+    uint64_t length = FIRST_BYTES + 100;
     char *bytes = malloc(length + 1);
     for (int last = 0; last < 3; last++) {
         for (uint64_t i = 0; i < length; i++) bytes[i] = i % 7 ? 'x' : '\r';
-        if (last) bytes[length - (last == 1 ? 1 : FRONT_BYTES)] = '\n';
+        if (last) bytes[length - (last == 1 ? 1 : FIRST_BYTES)] = '\n';
         for (int i = 3; i < BLOCKS; i++) trace_agrees(bytes, length, blocks[i], scratch_file("mac", bytes, length));
     }
     free(bytes);

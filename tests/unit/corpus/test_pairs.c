@@ -158,9 +158,9 @@ static void every_file_may_have_a_header(void **state) {
 
 /* A first or a second line whose end is the last byte that is looked at, or stands near it. */
 static void headers_are_looked_for_in_the_front(void **state) {
-    char *text = malloc(2 * FRONT_BYTES);
-    for (int end = FRONT_BYTES - 3; end <= FRONT_BYTES + 3; end++) {
-        int inside = end <= FRONT_BYTES;
+    char *text = malloc(2 * FIRST_BYTES);
+    for (int end = FIRST_BYTES - 3; end <= FIRST_BYTES + 3; end++) {
+        int inside = end <= FIRST_BYTES;
         uint64_t n = (uint64_t)sprintf(text, "user,item,rating%*s\n1,2,3\n4,5,6\n", end - 17, "");
         const char *got = pairs_of_bytes(text, n, -INFINITY, HEADER_YES);
         assert_true(inside ? !strcmp(got, "1:2;4:5;") : strstr(got, "is longer than 65536 bytes") != NULL);

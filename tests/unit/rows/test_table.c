@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 
-#include "train/tables.h"
+#include "run/tables.h"
 #include "base/memory.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
@@ -69,7 +69,7 @@ static void test_rule_order(void **state) {
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)                                                                     \
     if (!strcmp(#section "." #key, "optimizer.rule")) strcpy(listed, list "|");
-#include "train/config.def"
+#include "config/config.def"
     for (char *at = listed; *at; at++)
         if (*at == '-') *at = '_';
     assert_string_equal(names, listed);

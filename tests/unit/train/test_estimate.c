@@ -4,7 +4,7 @@
 #include "base/report.h"
 #include "tests/unit/tiny_corpus.h"
 #include "train/planner.h"
-#include "train/tables.h"
+#include "run/tables.h"
 
 #include <stdarg.h>
 #include <stddef.h>

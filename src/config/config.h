@@ -1,0 +1,129 @@
+/* config: the keys of config.def, from an INI file and the command line, checked, resolved and written back.
+ *
+ * config_read() -> config_set() for each --section.key=value -> config_resolve(). After resolving, every "auto" that
+ * depends on other keys only has its value; device.backend, train.batch and memory.* keep "auto" (they depend on the
+ * machine) until the trainer settles them through config_set(), and corpus.header does (it depends on each file).
+ */
+#ifndef SPTX_CONFIG_H
+#define SPTX_CONFIG_H
+
+#include "base/file.h"
+#include "corpus/corpus.h"
+#include "kernels/losses.h"
+
+#include <stdint.h>
+
+#define COUNT_AUTO UINT64_MAX
+enum { TRUTH_AUTO = 2 };
+
+/* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
+ * kernels' order, and "auto" after them. */
+enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_AUTO = 4, SCORE_AUTO = 2 };
+
+/* The others, in the order of their lists. */
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_AUTO }; /* the kernels' first */
+enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
+enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
+enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
+enum config_per { PER_PAIR, PER_EXAMPLE, PER_AUTO };
+enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
+enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
+enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
+enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
+enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
+enum config_count { COUNT_GLOBAL, COUNT_ROW };
+
+struct config {
+#define SECTION(name, help)
+#define TEXT(section, key, fallback, help) char *section##_##key;
+#define COUNT(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
+#define REAL(section, key, fallback, lowest, highest, help) double section##_##key;
+#define BYTES(section, key, fallback, help) uint64_t section##_##key;
+#define TRUTH(section, key, fallback, help) int section##_##key;
+#define CHOICE(section, key, fallback, list, help) int section##_##key;
+#include "config.def"
+    int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
+                                             config_resolve() */
+    unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
+    char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
+    /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
+    double checkpoint_seconds;
+    double checkpoint_share; /* of the time that writing may take, with the seconds above; 0: they are the user's own, and hold */
+    uint64_t checkpoint_steps;
+    int checkpoint_epochs; /* 1: after every epoch */
+};
+
+/* Every key at its default. 0, or -1 after fail(). The caller releases in any case. */
+int config_init(struct config *config);
+void config_release(struct config *config);
+
+/* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
+int config_read(struct config *config, const char *path);
+/* The same in two parts: the file's text, for the caller to free; its keys, from a text that is taken apart. */
+char *config_file(const char *path);
+int config_read_text(struct config *config, char *text, const char *path);
+
+/* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
+int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);
+
+/* Sets from an argument "--section.key=value". 0 done; 1: not of that form; -1 after fail_usage(). */
+int config_argument(struct config *config, const char *argument);
+
+/* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
+int config_resolve(struct config *config);
+
+/* The loss as the kernels take it. */
+struct loss_options config_loss(const struct config *config);
+
+/* What the lines of its corpus are: "sentences", "lists" or, where each names a target first, "lines". */
+const char *config_lines(const struct config *config);
+
+/* Whether examples are windows over sentences. */
+int config_is_window(const struct config *config);
+
+/* The backend that device.backend names, "auto" being the GPU where there is one. 0, or -1 after fail(). */
+struct backend_ops;
+int config_backend(const struct config *config, const struct backend_ops **ops);
+
+/* What of a resolved config the CPU backend alone can train, as words for a sentence, or NULL. */
+const char *config_cpu_alone(const struct config *config);
+
+/* Processes that share out the columns of this config's tables. */
+unsigned config_ranks(const struct config *config);
+/* How many of them train whole tables of their own, each a share of the positions; 1: they share out the columns. */
+unsigned config_replicas(const struct config *config);
+
+/* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
+ * stay the config's. */
+struct corpus_options config_corpus(const struct config *config);
+
+/* Writes all keys as an INI that config_read() reads back to the same bytes; with `help`, comments. `text` is grown. */
+int config_format(const struct config *config, int help, char **text);
+int config_write(const struct config *config, int help, struct file_writer *writer);
+
+/* The value of one key as config_format() writes it, in memory that the caller frees. NULL after fail(). */
+char *config_value(const struct config *config, const char *section, const char *key);
+
+/* Where a key that changes the numbers is still "auto" in a resolved config, for the machine to settle, it takes its value
+ * from a config where that has been done. */
+void config_settle(struct config *config, const struct config *settled);
+
+/* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or
+ * NULL: what --resume compares. Left out: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
+ * corpus.cache. */
+const char *config_difference(const struct config *a, const struct config *b);
+
+/* The name of choice `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
+const char *config_choice_name(const char *section, const char *key, int value);
+
+/* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
+const char *config_full_name(const char *key, int nth);
+
+/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout: the ten that matter most, then the sections. */
+void config_print_help(void);
+
+/* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
+ * one path that exists as it stands. mem_free_texts() frees them. -1 after fail(). */
+int64_t config_paths(const char *key, const char *text, char ***paths);
+
+#endif

@@ -1,0 +1,106 @@
+#include "model_files.h"
+
+#include "base/file.h"
+#include "base/report.h"
+#include "checkpoint.h"
+#include "config/config.h"
+#include "tables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `items`, and checks it against what is known of the
+ * model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t items) {
+    char *path = file_join(directory, name);
+    int result = path ? npy_open(npy, path) : -1;
+    const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
+    if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
+    if (!result && npy->rows != model->rows && npy->rows != items)
+        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
+                      model->directory, model->rows);
+    if (!result && model->dim && weights->columns != model->dim)
+        result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
+    free(path);
+    return result;
+}
+
+static int read_words(struct model *model) {
+    char *path = file_join(model->directory, "vocab.tsv");
+    int result = path ? vocab_read(&model->vocab, path) : -1;
+    model->rows = model->vocab.size;
+    free(path);
+    return result;
+}
+
+static int take_keys(struct model *model, const struct config *config) {
+    model->mode = config->examples_mode;
+    model->cosine = config->train_score == SCORE_COSINE;
+    model->own = config->examples_own;
+    model->seed = (uint32_t)config->train_seed;
+    if (model->mode == MODE_AUTO) return 0; /* no resolved config: how rows began is not known */
+    return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
+                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
+               ? -1
+               : 0;
+}
+
+/* Reads the keys that trained its rows. A run that has lost its config.ini is taken for one of the defaults. */
+static int read_keys(struct model *model) {
+    struct config config;
+    char *path = file_join(model->directory, "config.ini");
+    int result = config_init(&config) || !path || (file_exists(path) && config_read(&config, path)) ? -1 : 0;
+    if (!result) result = take_keys(model, &config);
+    config_release(&config);
+    free(path);
+    return result;
+}
+
+/* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
+static int verify(struct model *model, const char *checkpoint) {
+    if (checkpoint_verify(checkpoint, &model->state)) return -1;
+    if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
+        return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
+    return 0;
+}
+
+int model_open(struct model *model, const char *run) {
+    char *checkpoint = NULL;
+    int result = -1;
+    *model = (struct model){.rows = 0};
+    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
+    if (open_table(&model->target, model, checkpoint, "target.npy", model->rows)) goto out;
+    model->dim = npy_find(&model->target, "weights")->columns;
+    uint64_t items = model->rows - model->vocab.lists;
+    if (open_table(&model->context, model, checkpoint, "context.npy", items) || verify(model, checkpoint)) goto out;
+    result = 0;
+out:
+    free(checkpoint);
+    if (result) model_close(model);
+    return result;
+}
+
+void model_close(struct model *model) {
+    npy_close(&model->target);
+    npy_close(&model->context);
+    vocab_release(&model->vocab);
+    free(model->directory);
+    *model = (struct model){.rows = 0};
+}
+
+enum { FIRST_COLUMNS = 4 }; /* compared at once: as many come of one draw */
+
+int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
+    const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
+    if (row >= table->rows) return 0;
+    const float *weights = npy_row(table, npy_find(table, "weights"), row);
+    float first[FIRST_COLUMNS];
+    if (model->mode == MODE_AUTO) return 1;
+    for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
+        uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
+        table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
+        if (memcmp(weights + column, first, count * sizeof *first)) return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,175 @@
+#include "expected_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- pools ---- */
+
+static unsigned pool_of(uint64_t count) {
+    if (count == 0) return 0;
+    unsigned high = 63 - (unsigned)__builtin_clzll(count);
+    uint64_t rest = high >= 4 ? count >> (high - 4) : count << (4 - high);
+    return 1 + high * 16 + (unsigned)(rest & 15);
+}
+
+/* Over the rows from `first` on. */
+static void fill_pools(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
+    const struct example_source *source = &t->examples->source;
+    int by_id = source->noise == NOISE_LOG_UNIFORM;
+    memset(pools, 0, sizeof *pools);
+    for (uint64_t row = first; row < t->vocab->size; row++) {
+        unsigned at = pool_of(t->vocab->counts[row]);
+        pools->rows[at]++;
+        pools->count[at] += (double)t->vocab->counts[row];
+        pools->kept[at] += (double)t->vocab->counts[row] * examples_kept(source, row);
+        if (by_id && row) pools->drawn[at] += log1p(1 / (double)row) / log((double)t->vocab->size);
+    }
+}
+
+static double total(const double *values) {
+    double sum = 0;
+    for (int i = 0; i < ROW_POOLS; i++) sum += values[i];
+    return sum;
+}
+
+static void unigram_chances(double *chance, const struct row_pools *pools, double power) {
+    double sum = 0;
+    for (int i = 1; i < ROW_POOLS; i++)
+        if (pools->rows[i] > 0) {
+            chance[i] = pow(pools->count[i] / pools->rows[i], power);
+            sum += chance[i] * pools->rows[i];
+        }
+    for (int i = 1; i < ROW_POOLS && sum > 0; i++) chance[i] /= sum;
+}
+
+static void fill_chances(struct expected_rows *t, double power) {
+    const struct example_source *source = &t->examples->source;
+    if (source->noise == NOISE_UNIGRAM) {
+        unigram_chances(t->chance, &t->all, power);
+        return;
+    }
+    for (int i = 0; i < ROW_POOLS; i++)
+        t->chance[i] = source->lists && i == 0        ? 0
+                       : source->noise == NOISE_UNIFORM ? 1 / (double)(source->rows - source->lists)
+                       : t->all.rows[i] > 0           ? t->all.drawn[i] / t->all.rows[i]
+                                                      : 0;
+}
+
+void expected_rows_init(struct expected_rows *t, const struct config *config, const struct vocab *vocab,
+                  const struct examples *examples) {
+    const struct example_source *source = &examples->source;
+    memset(t, 0, sizeof *t);
+    t->vocab = vocab;
+    t->examples = examples;
+    t->expected = examples_expect(examples);
+    fill_pools(&t->all, t, 0);
+    t->places = total(t->all.kept);
+    t->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
+    fill_chances(t, config->negatives_power);
+}
+
+/* ---- distinct rows ---- */
+
+/* (1 - share)^times */
+static double missed(double share, double times) {
+    return share >= 1 ? (times > 0 ? 0 : 1) : exp(times * log1p(-share));
+}
+
+static double corpus_missed(const struct expected_rows *t, const struct row_pools *pools, int pool, double draws) {
+    return t->places > 0 ? missed(draws / t->places, pools->kept[pool] / pools->rows[pool]) : 1;
+}
+
+/* Lines begin with rows that no count tells: as if each row, or each that is a list, had as many of them, or some none and
+ * the others one. */
+static double line_missed(const struct expected_rows *t, double draws) {
+    const struct example_source *source = &t->examples->source;
+    double each = t->lines / (double)(source->lists ? source->lists : source->rows);
+    return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
+}
+
+/* Lines' own rows by line_draws, all others by the corpus. */
+static double distinct_targets(const struct expected_rows *t, const struct row_pools *pools, const struct batch_rows *batch) {
+    double sum = 0, others = batch->target_draws - batch->line_draws;
+    for (int i = 0; i < ROW_POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        int own = t->lines > 0 && !(t->examples->source.lists && i); /* lists have counts of 0 */
+        double left = corpus_missed(t, pools, i, others) * (own ? line_missed(t, batch->line_draws) : 1);
+        sum += pools->rows[i] * (1 - left);
+    }
+    return sum;
+}
+
+static double distinct_contexts(const struct expected_rows *t, const struct row_pools *pools, double draws, double negatives) {
+    double sum = 0;
+    for (int i = 0; i < ROW_POOLS; i++) {
+        if (pools->rows[i] == 0) continue;
+        sum += pools->rows[i] * (1 - corpus_missed(t, pools, i, draws) * missed(t->chance[i], negatives));
+    }
+    return sum;
+}
+
+static struct distinct_rows distinct(const struct expected_rows *t, const struct row_pools *pools,
+                                     const struct batch_rows *batch) {
+    return (struct distinct_rows){distinct_targets(t, pools, batch),
+                                  distinct_contexts(t, pools, batch->positive_draws, batch->negatives)};
+}
+
+struct distinct_rows expected_rows_from(const struct expected_rows *t, const struct batch_rows *batch, uint64_t first) {
+    struct row_pools pools;
+    fill_pools(&pools, t, first);
+    return distinct(t, &pools, batch);
+}
+
+/* ---- a batch ---- */
+
+/* Of a block's targets, those that are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
+static double own_targets(const struct expected_rows *t) {
+    const struct example_pool *pool = &t->examples->source.pool;
+    if (!(t->lines > 0)) return 0;
+    return pool->on ? pool->own > 0 : t->expected.targets;
+}
+
+struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t examples) {
+    const struct examples_expected *e = &t->expected;
+    int window = t->examples->source.mode == EXAMPLE_WINDOW;
+    double positives = window ? 1 : e->pairs, words = (double)examples * total(t->all.kept) / total(t->all.count);
+    struct batch_rows batch = {.blocks = (double)examples * e->blocks};
+    batch.pairs = batch.blocks * e->pairs;
+    batch.targets = batch.blocks * e->targets;
+    batch.positives = batch.blocks * positives;
+    batch.negatives = batch.blocks * fmax(0, e->contexts - positives);
+    batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
+    batch.line_draws = batch.blocks * own_targets(t);
+    batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
+    struct distinct_rows rows = distinct(t, &t->all, &batch);
+    batch.distinct_targets = rows.targets;
+    batch.distinct_contexts = rows.contexts;
+    return batch;
+}
+
+static double lines_below(const struct expected_rows *t, uint64_t rows) {
+    const struct example_source *source = &t->examples->source;
+    uint64_t stride = source->sentences / 65536 + 1;
+    double below = 0, all = 0;
+    for (uint64_t i = 0; i < source->sentences; i += stride) {
+        all++;
+        below += source->ids[source->starts[i]] < rows;
+    }
+    return all > 0 ? below / all : 0;
+}
+
+static double corpus_below(const struct expected_rows *t, uint64_t rows) {
+    double below = 0, all = 0;
+    for (uint64_t row = 0; row < t->vocab->size; row++) {
+        double touched = (double)t->vocab->counts[row] * examples_kept(&t->examples->source, row);
+        all += touched;
+        if (row < rows) below += touched;
+    }
+    return all > 0 ? below / all : 0;
+}
+
+double expected_rows_below(const struct expected_rows *t, uint64_t rows) {
+    double own = t->expected.targets > 0 ? own_targets(t) / t->expected.targets : 0;
+    if (rows == 0) return 0;
+    return (own > 0 ? own * lines_below(t, rows) : 0) + (own < 1 ? (1 - own) * corpus_below(t, rows) : 0);
+}

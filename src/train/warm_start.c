@@ -1,0 +1,249 @@
+#include "warm_start.h"
+
+#include "base/directory.h"
+#include "base/floats.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "run/tables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- opening ---- */
+
+/* A run that begins from itself would replace what it reads. */
+static int refuse_itself(const struct config *config, const char *path) {
+    char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
+    size_t length = run ? strlen(run) : 0;
+    int inside = from && run && !strncmp(from, run, length) && (!from[length] || from[length] == '/');
+    free(from);
+    free(run);
+    if (!inside) return 0;
+    return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir", path);
+}
+
+static int check_dim(const struct config *config, uint32_t dim) {
+    if (dim == config->model_dim) return 0;
+    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64
+                ": set model.dim = %" PRIu32,
+                config->train_from, dim, config->model_dim, dim);
+}
+
+/* A directory is a run; a file has vectors, and an npy its words in another. */
+static int open_source(struct warm_start *grow) {
+    int directory = grow->path_count == 1 ? directory_exists(grow->paths[0]) : 0;
+    if (directory < 0) return -1;
+    if (directory) {
+        grow->kind = WARM_RUN;
+        return model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) ? -1 : 0;
+    }
+    if (grow->path_count > 2)
+        return fail("train.from = %s names %" PRId64
+                    " files; wanted a run, a file of vectors, or an npy and its vocabulary",
+                    grow->config->train_from, grow->path_count);
+    grow->kind = WARM_VECTORS;
+    if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
+    return check_dim(grow->config, grow->vectors.dim);
+}
+
+int warm_start_open(struct warm_start *grow, const struct config *config) {
+    *grow = (struct warm_start){.config = config};
+    grow->path_count = config_paths("train.from", config->train_from, &grow->paths);
+    for (int64_t i = 0; i < grow->path_count; i++)
+        if (refuse_itself(config, grow->paths[i])) return -1;
+    if (grow->path_count <= 0) return grow->path_count ? -1 : 0;
+    return open_source(grow);
+}
+
+void warm_start_release(struct warm_start *grow) {
+    mem_free_texts(grow->paths, grow->path_count);
+    vectors_file_close(&grow->vectors);
+    model_close(&grow->run);
+    free(grow->row);
+    *grow = (struct warm_start){0};
+}
+
+/* ---- words to rows ---- */
+
+static const struct words *words_of(const struct warm_start *grow) {
+    return grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
+}
+
+static void find_rows(struct warm_start *grow) {
+    struct word_query queries[WORDS_BATCH];
+    const struct words *words = words_of(grow);
+    for (uint64_t first = 0; first < grow->rows; first += WORDS_BATCH) {
+        unsigned count = grow->rows - first < WORDS_BATCH ? (unsigned)(grow->rows - first) : WORDS_BATCH;
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t length;
+            const char *word = vocab_word(grow->vocab, first + i, &length);
+            words_ask(words, &queries[i], words_hash(word, length), word, length);
+        }
+        words_find_batch(words, queries, count, grow->row + first);
+        for (unsigned i = 0; i < count; i++) grow->known += grow->row[first + i] != WORDS_ABSENT;
+    }
+}
+
+/* The table that a word's vector belongs to: of targets, but of contexts for an item whose lists have rows of their
+ * own. It is the row that `export` writes by itself, and so it comes back. */
+static enum table_side vector_side(const struct warm_start *grow, uint64_t row) {
+    int item = row < grow->rows - grow->vocab->lists;
+    return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
+}
+
+/* Whether a row begins from the source. One that an older run has never trained begins as any new row does, by which it
+ * is known later (answers.h); so does the context of an item that was a list there. */
+static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
+    if (grow->row[row] == WORDS_ABSENT) return 0;
+    return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
+}
+
+/* A row that comes from the source is known. */
+static void freeze_known(const struct warm_start *grow, struct frozen *frozen) {
+    for (uint64_t row = 0; row < grow->rows; row++)
+        for (enum table_side side = TABLE_TARGET; side <= TABLE_CONTEXT; side++)
+            if (begins_there(grow, side, row)) frozen_add(frozen, side, row);
+}
+
+struct matching {
+    struct warm_start *grow;
+    struct frozen *frozen;
+};
+
+static int match(void *user) {
+    const struct matching *matching = user;
+    struct warm_start *grow = matching->grow;
+    struct frozen *frozen = matching->frozen;
+    grow->row = mem_alloc(grow->rows, sizeof *grow->row, "the rows that words begin from");
+    if (!grow->row) return -1;
+    find_rows(grow);
+    if (frozen->known) freeze_known(grow, frozen);
+    int targets_alone = grow->kind == WARM_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
+                        vector_side(grow, 0) == TABLE_TARGET; /* contexts still learn */
+    if (frozen->known && grow->known == grow->rows && !targets_alone)
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64
+                    " words of this corpus, so there is nothing to "
+                    "train",
+                    grow->config->train_from, grow->rows);
+    if (grow->known) return 0;
+    return fail("train.from = %s has none of the %" PRIu64 " words of this corpus, so there is nothing to begin from",
+                grow->config->train_from, grow->rows);
+}
+
+/* The contents of the source, as a number. */
+static uint64_t fingerprint(const struct warm_start *grow) {
+    const struct run_state *state = &grow->run.state;
+    const struct file_map *map = grow->vectors.format == VECTORS_NPY ? &grow->vectors.npy.map : &grow->vectors.map;
+    uint64_t rows = XXH3_64bits(grow->row, grow->rows * sizeof *grow->row);
+    if (grow->kind == WARM_VECTORS) return rows ^ XXH3_64bits(map->data, map->size);
+    return rows ^ state->target.xxh64 ^ 3 * state->context.xxh64;
+}
+
+/* All ranks begin from the same. */
+static int check_alike(const struct warm_start *grow, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    uint64_t own = fingerprint(grow), first = own;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_agree(ranks, own == first ? 0 : fail("its train.from has other contents than that of rank 0"));
+}
+
+int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks) {
+    if (!grow->kind) return 0;
+    grow->vocab = vocab;
+    grow->rows = vocab->size;
+    if (ranks_do(ranks, match, &(struct matching){grow, frozen})) return -1;
+    if (check_alike(grow, ranks)) return -1;
+    vocab_release(&grow->run.vocab); /* before the tables: their memory is better used there */
+    vectors_file_drop_words(&grow->vectors);
+    return 0;
+}
+
+/* ---- first values ---- */
+
+struct filling {
+    const struct warm_start *grow;
+    const struct npy *npy;           /* the source's table */
+    const struct npy_field *weights; /* of it */
+    int state;                       /* 1: its records are this table's, state and all */
+};
+
+static int check_finite(const struct filling *filling, const struct table *table, uint64_t row, const char *record) {
+    const struct record_layout *layout = &table->spec.layout;
+    for (uint32_t i = 0; i < layout->fields; i++) {
+        const struct record_field *field = &layout->field[i];
+        if (field->type != VALUE_FLOAT32 ||
+            floats_finite((const float *)(const void *)(record + field->packed), field->columns))
+            continue;
+        return fail("train.from = %s: the %s row of '%s' holds NaN or infinity", filling->grow->config->train_from,
+                    table->spec.name, vocab_word(filling->grow->vocab, row, NULL));
+    }
+    return 0;
+}
+
+/* A table_origin's take(), of vectors. */
+static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
+    const struct filling *filling = user;
+    uint32_t from = filling->grow->row[row];
+    if (!begins_there(filling->grow, table->side, row)) return 0;
+    float *weights = (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed);
+    if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
+    return check_finite(filling, table, row, record) ? -1 : 1;
+}
+
+/* The same, of a run. */
+static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
+    const struct filling *filling = user;
+    uint32_t from = filling->grow->row[row];
+    if (!begins_there(filling->grow, table->side, row)) return 0;
+    if (filling->state)
+        record_split(&table->whole, &table->spec.layout, table->own.first, 1,
+                     npy_row(filling->npy, &filling->npy->field[0], from), record);
+    else
+        memcpy(record, (const float *)npy_row(filling->npy, filling->weights, from) + table->own.first,
+               table->own.count * sizeof(float));
+    return check_finite(filling, table, row, record) ? -1 : 1;
+}
+
+/* State goes with the rows where the arrays are the same ones. Where a rule counts the steps of the run, the count
+ * begins anew, and averages of an older run would be taken for far too young ones. */
+static int takes_state(const struct table *table, const struct npy *npy) {
+    return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
+           (table->rule.count_rows || !rule_counts(&table->rule));
+}
+
+static int fill_from_vectors(struct warm_start *grow, struct table *table, struct pool *pool) {
+    struct filling filling = {.grow = grow};
+    struct table_origin origin = {&filling, take_vector};
+    return table_fill_from(table, &origin, pool);
+}
+
+static int fill_from_run(struct warm_start *grow, struct table *table, struct pool *pool) {
+    const struct npy *npy = table->side == TABLE_TARGET ? &grow->run.target : &grow->run.context;
+    struct filling filling = {
+        .grow = grow, .npy = npy, .weights = npy_find(npy, "weights"), .state = takes_state(table, npy)};
+    struct table_origin origin = {&filling, take_row};
+    if (!filling.state && table->side == TABLE_TARGET && table->whole.fields > RECORD_STATE)
+        note("state      begins anew: that of '%s' is of another rule, or counts the steps of its run",
+             grow->config->train_from);
+    return table_fill_from(table, &origin, pool);
+}
+
+int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *pool) {
+    if (grow->kind == WARM_RUN) return fill_from_run(grow, table, pool);
+    return grow->kind == WARM_VECTORS ? fill_from_vectors(grow, table, pool) : table_fill(table, pool);
+}
+
+void warm_start_print(const struct warm_start *grow) {
+    char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES];
+    if (!grow->kind) return;
+    note("from       '%s': %s of %s words begin there, %s are new", grow->config->train_from,
+         text_of_count(known, grow->known), text_of_count(rows, grow->rows),
+         text_of_count(new_words, grow->rows - grow->known));
+}
+
+uint64_t warm_start_bytes(const struct config *config, uint64_t rows) {
+    return config->train_from && *config->train_from ? rows * sizeof(uint32_t) + rows / 4 : 0; /* and two bits a row */
+}

@@ -1,0 +1,47 @@
+/* warm_start: a run that begins from an older one, or from vectors of any program, by word (train.from).
+ *
+ *   word of this run's vocabulary -> the source's row of the same word, or none -> first values of the table's row
+ *
+ * The source is opened, verified and held against the config before the corpus is read, which may take an hour. A run that goes
+ * on needs nothing of it: its tables have what came from there.
+ */
+#ifndef SPTX_WARM_START_H
+#define SPTX_WARM_START_H
+
+#include "config/config.h"
+#include "kernels/ranks.h"
+#include "run/frozen.h"
+#include "run/model_files.h"
+#include "rows/table.h"
+#include "rows/vectors_file.h"
+
+struct warm_start {
+    const struct config *config; /* the caller's */
+    const struct vocab *vocab;   /* of this run; the caller's, since warm_start_match() */
+    enum { WARM_NOT, WARM_RUN, WARM_VECTORS } kind; /* not: no train.from, or a run that goes on */
+    char **paths;                /* [path_count] that train.from names; owned */
+    int64_t path_count;
+    struct model run;
+    struct vectors_file vectors; /* each in the table that export takes it from; the word's other row begins at first values */
+    uint32_t *row;               /* [rows] of the source where each row begins; WORDS_ABSENT: at first values */
+    uint64_t rows, known;        /* of them, how many are not WORDS_ABSENT */
+};
+
+/* Opens what train.from names, if anything. 0, or -1 after fail(); released in any case. */
+int warm_start_open(struct warm_start *grow, const struct config *config);
+void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
+
+/* Finds the rows of the words of `vocab`, which stays the caller's and outlives this; where known rows are frozen, says which
+ * those are. By all ranks together: they must have found the same. */
+int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
+
+/* What was found, on stderr. */
+void warm_start_print(const struct warm_start *grow);
+
+/* First values of a table. */
+int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *pool);
+
+/* Bytes that it will hold while a run with so many words trains. */
+uint64_t warm_start_bytes(const struct config *config, uint64_t rows);
+
+#endif

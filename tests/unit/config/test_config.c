@@ -1,0 +1,428 @@
+#include "kernels/backend.h"
+#include "config/config.h"
+#include "tests/unit/config_text.h"
+
+/* ---- defaults ---- */
+
+static void defaults_are_what_is_promised(void **state) {
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_string_equal(c.corpus_path, "");
+    assert_int_equal(c.corpus_format, FORMAT_TEXT);
+    assert_int_equal(c.corpus_max_sentence, 1000);
+    assert_true(c.corpus_min_count == COUNT_AUTO);
+    assert_int_equal(c.model_dim, 128);
+    assert_true(isnan(c.optimizer_lr));
+    assert_true(c.negatives_power == 0.75);
+    assert_int_equal(c.examples_shrink, 1);
+    assert_int_equal(c.examples_shuffle, TRUTH_AUTO);
+    assert_int_equal(c.memory_target, PLACE_PINNED);
+    assert_int_equal(c.memory_context_state, PLACE_GPU);
+    assert_true(c.memory_gpu_budget == COUNT_AUTO);
+    assert_null(c.name);
+    config_release(&c);
+    config_release(&c); /* harmless on a released one */
+}
+
+/* config.def's lists and the enums are two writings of the same order. */
+static void choices_stand_in_the_order_of_their_enums(void **state) {
+    static const struct {
+        const char *section, *key, *name;
+        int value;
+    } all[] = {{"corpus", "format", "pairs", FORMAT_PAIRS},
+               {"corpus", "order", "given", ORDER_GIVEN},
+               {"examples", "mode", "adjacency", EXAMPLE_ADJACENCY},
+               {"examples", "targets", "all", TARGETS_ALL},
+               {"examples", "short", "repeat", SHORT_REPEAT},
+               {"negatives", "per", "example", PER_EXAMPLE},
+               {"negatives", "per", "auto", PER_AUTO},
+               {"negatives", "law", "log-uniform", NOISE_LOG_UNIFORM},
+               {"optimizer", "schedule", "cosine", SCHEDULE_COSINE},
+               {"optimizer", "bias_correction", "row", COUNT_ROW},
+               {"train", "update", "hogwild", UPDATE_HOGWILD},
+               {"train", "reduction", "mean", REDUCTION_MEAN},
+               {"device", "backend", "cuda", BACKEND_CUDA},
+               {"memory", "context", "auto", PLACE_AUTO},
+               {"memory", "target_state", "file", PLACE_FILE}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_string_equal(config_choice_name(all[i].section, all[i].key, all[i].value), all[i].name);
+    assert_string_equal(config_choice_name("train", "update", 3), "?");
+    assert_string_equal(config_choice_name("train", "epochs", 0), "?");
+#define RULE_NAME(name, enumerator) [enumerator] = #name,
+    static const char *const rules[] = {RULES(RULE_NAME)};
+    for (int i = 0; i < RULE_COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s", rules[i]);
+        for (char *at = name; *at; at++)
+            if (*at == '_') *at = '-';
+        assert_string_equal(config_choice_name("optimizer", "rule", i), name);
+    }
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO), "auto");
+    assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
+}
+
+/* ---- reading ---- */
+
+static void reads_an_ini(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c,
+                               "# a comment\n; another\n\n[corpus]\npath = a.txt b.txt ; said so\r\n  format=LISTS\n"
+                               "[train]\nepochs : 1e1\nbatch = 2_048\nheld_out=.125\n[memory]\ngpu_budget = 11GiB\n"
+                               "[examples]\nshrink = off\n[run]\ndir = \"out here\""),
+                     0);
+    assert_string_equal(c.corpus_path, "a.txt b.txt");
+    assert_int_equal(c.corpus_format, FORMAT_LISTS);
+    assert_int_equal(c.train_epochs, 10);
+    assert_int_equal(c.train_batch, 2048);
+    assert_true(c.train_held_out == 0.125);
+    assert_true(c.memory_gpu_budget == 11ull << 30);
+    assert_int_equal(c.examples_shrink, 0);
+    assert_string_equal(c.run_dir, "out here");
+    assert_string_equal(c.name, "some run");
+    config_release(&c);
+}
+
+static void reads_what_editors_leave(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c, "\xEF\xBB\xBF[model]\r\ndim = 7\r\n\r\n"), 0); /* a byte order mark, CRLF */
+    assert_int_equal(c.model_dim, 7);
+    config_release(&c);
+    assert_int_equal(read_text(&c, ""), 0);
+    config_release(&c);
+}
+
+/* As Windows, Unix and old Macs end them, in one file. */
+static void reads_lines_however_they_end(void **state) {
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    for (int first = 0; first < 3; first++)
+        for (int second = 0; second < 3; second++) {
+            char text[256];
+            struct config c;
+            sprintf(text, "[model]%s%sdim = 7%s# epochs = 1%s[train]%sepochs = 3%s%sbatch = 5", ends[first], ends[second],
+                    ends[second], ends[first], ends[second], ends[first], ends[first]);
+            assert_int_equal(read_text(&c, text), 0);
+            assert_int_equal(c.model_dim, 7);
+            assert_int_equal(c.train_epochs, 3);
+            assert_int_equal(c.train_batch, 5);
+            config_release(&c);
+        }
+    REFUSES("[model]\rdim = 7\r\rdimm = 3\r", "line 4");
+    REFUSES("[model]\r\ndim = 7\n\rdimm = 3\r", "line 4");
+}
+
+static void blanks_take_nothing_away(void **state) {
+    for (int blanks = 0; blanks < 1000; blanks = blanks ? blanks * 3 : 1) {
+        char text[16384];
+        struct config c;
+        sprintf(text, "%*s[%*smodel%*s]%*s; a comment\n%*sdim%*s=%*s7%*s\n", blanks, "", blanks, "", blanks, "", blanks, "",
+                blanks, "", blanks, "", blanks, "", blanks, "");
+        assert_int_equal(read_text(&c, text), 0);
+        assert_int_equal(c.model_dim, 7);
+        config_release(&c);
+    }
+}
+
+/* Nothing has a capacity of its own that a line could pass. */
+static void reads_lines_of_any_length(void **state) {
+    for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
+        char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
+        struct config c;
+        memset(path, 'x', length);
+        sprintf(text, "# %s [model] dim = 1\n[corpus]\npath = %s ; a comment\nformat = pairs\n; %s\n[model]\ndim=9\n",
+                path, path, path);
+        assert_int_equal(read_text(&c, text), 0);
+        assert_string_equal(c.corpus_path, path);
+        assert_int_equal(c.corpus_format, FORMAT_PAIRS);
+        assert_int_equal(c.model_dim, 9);
+        config_release(&c);
+        free(path);
+        free(text);
+    }
+}
+
+static void refuses_with_line_and_nearest_name(void **state) {
+    REFUSES("[train]\nepochs = 3\n\nepoch = 5\n", "some run.ini line 4", "[train] has no key 'epoch'",
+            "did you mean 'epochs'");
+    REFUSES("[trian]\nepochs = 3\n", "line 1", "no section 'trian'", "did you mean 'train'");
+    REFUSES("[train]\n\n[modle]\n", "line 3", "no section 'modle'"); /* with no key under it, too */
+    REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, examples, negatives");
+    REFUSES("[train]\ndim = 3\n", "[train] has no key 'dim'", "model.dim");
+    REFUSES("[train]\nqqqqqqqqqqq = 3\n", "no key 'qqqqqqqqqqq'", "help keys");
+    REFUSES("\n\n[optimizer]\nrule = adagrat\n", "line 4", "optimizer.rule = 'adagrat'", "sparse-adam",
+            "did you mean 'adagrad'");
+    REFUSES("[model]\ndim = 5000\n", "line 2", "model.dim = '5000'", "from 1 to 4,096");
+    REFUSES("[model]\ndim = 0\n", "'0'", "from 1 to 4,096");
+    REFUSES("[model]\ndim = 12.5\n", "'12.5'");
+    REFUSES("[model]\ndim = auto\n", "'auto'", "whole number");
+    REFUSES("[model]\ndim =\n", "''", "whole number");
+    REFUSES("[train]\nbatch = many\n", "'many'", "or auto");
+    REFUSES("[train]\nseed = 4294967296\n", "4,294,967,295");
+    REFUSES("[train]\nheld_out = nan\n", "'nan'", "from 0 to 0.9");
+    REFUSES("[negatives]\nexclude = maybe\n", "'maybe'", "yes or no");
+    REFUSES("[memory]\ngpu_budget = 11 GiBs\n", "'11 GiBs'", "11GiB");
+    REFUSES("[corpus]\nmin_rating = good\n", "line 2", "'good'", "number or none");
+    REFUSES("[run]\ncheckpoint_every = 5000\n", "line 2", "'5000'", "5000 steps");
+    REFUSES("[run]\ndir = a\"b\n", "double quotes");
+    REFUSES("[run]\ndir = a\x01b\n", "one line");
+}
+
+static void refuses_what_is_no_ini(void **state) {
+    REFUSES("epochs = 3\n[train]\n", "line 1", "'epochs' stands under no section");
+    REFUSES("[model]\ndim = 3\n[]\nx.y = 1\n", "line 3: there is no section ''");
+    REFUSES("[model] dim = 3\n", "line 1: 'dim = 3' stands after the section");
+    REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
+    REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
+    REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
+    /* no value goes on in the next line */
+    REFUSES("[corpus]\npath = a.txt\n    b.txt\n", "line 3: ", "b.txt' is neither");
+    REFUSES("the quick brown fox\njumps\n", "some run.ini' is no configuration", "write --corpus.path=/");
+    REFUSES("# a comment\n\nthe quick = brown\n", "is no configuration");
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_read(&c, scratch_file("packed.gz", "\x1f\x8b\x08\0\0=\0", 7)), -1);
+    assert_sentence("packed", "packed.gz' is no configuration", "write --corpus.path=/", NULL);
+    assert_int_equal(config_read(&c, scratch_file("nul.ini", "[model]\n\0dim = 3\n", 17)), -1);
+    assert_sentence("nul", "nul.ini", "NUL byte at 8", NULL);
+    assert_int_equal(config_read(&c, in_scratch("absent.ini")), -1);
+    assert_sentence("absent", "absent.ini", "No such file", NULL);
+    assert_int_equal(config_read(&c, scratch), -1);
+    assert_sentence("directory", "is a directory and no configuration; if its files", "write --corpus.path=/", NULL);
+    config_release(&c);
+}
+
+static void a_long_line_is_refused_like_a_short_one(void **state) {
+    char text[2000];
+    snprintf(text, sizeof text, "[train]\n%01000d\n", 5);
+    REFUSES(text, "line 2", "neither [section] nor key = value");
+    snprintf(text, sizeof text, "[train]\nepochs = %01000d\nepoch = 1\n",
+             5); /* a number of 1,000 digits is read, if it is 5 */
+    REFUSES(text, "line 3", "'epoch'");
+    snprintf(text, sizeof text, "[train]\nepochs = x%01000d\n", 5);
+    REFUSES(text, "line 2", "train.epochs = 'x000");
+    snprintf(text, sizeof text, "[train]\n%0500d = 1\n", 5);
+    REFUSES(text, "line 2: [train] has no key '000");
+    snprintf(text, sizeof text, "[%0500d]\nepochs = 1\n", 5);
+    REFUSES(text, "line 1: there is no section '000");
+}
+
+/* ---- arguments ---- */
+
+static void arguments_set_keys(void **state) {
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    assert_int_equal(config_argument(&c, "--model.dim=64"), 0);
+    assert_int_equal(config_argument(&c, "--run.dir=a=b.c"), 0);
+    assert_int_equal(config_argument(&c, "--corpus.cache="), 0);
+    assert_int_equal(c.model_dim, 64);
+    assert_string_equal(c.run_dir, "a=b.c");
+    assert_int_equal(config_argument(&c, "--resume"), 1);
+    assert_int_equal(config_argument(&c, "--out=a.b"), 1);
+    assert_int_equal(config_argument(&c, "model.dim=64"), 1);
+    assert_int_equal(config_argument(&c, "--.dim=64"), 1);
+    assert_int_equal(report_exit_code(), 0);
+    static const char *const wrong[][2] = {{"--model.dim=0", "model.dim = '0'"},
+                                           {"--model.dim", "--model.dim=..."},
+                                           {"--model.dimm=3", "did you mean 'dim'"},
+                                           {"--modle.dim=3", "did you mean 'model'"},
+                                           {"--model.dim=", "model.dim = ''"},
+                                           {"--run.dir=a ;b", "begins a comment"},
+                                           {"--run.dir=a\nb", "one line"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(config_argument(&c, wrong[i][0]), -1);
+        assert_int_equal(report_exit_code(), 2);
+        assert_sentence(wrong[i][0], wrong[i][1], NULL);
+    }
+    assert_int_equal(c.model_dim, 64); /* what was refused changed nothing */
+    assert_int_equal(config_set(&c, "model", "dim", "65", "here"), 0);
+    assert_int_equal(config_set(&c, "model", "dim", "x", "here"), -1);
+    assert_int_equal(report_exit_code(), 1);
+    assert_sentence("set", "here: model.dim = 'x'", NULL);
+    assert_int_equal(c.model_dim, 65);
+    config_release(&c);
+}
+
+/* ---- writing ---- */
+
+static void writes_what_it_reads(void **state) {
+    for (int help = 0; help < 2; help++) {
+        char *once = NULL, *again = NULL, length[600];
+        struct config c, back;
+        memset(length, 'y', sizeof length);
+        length[sizeof length - 1] = 0;
+        assert_int_equal(config_init(&c), 0);
+        assert_int_equal(config_set(&c, "corpus", "path", length, "here"), 0);
+        assert_int_equal(config_set(&c, "corpus", "cache", "a  b # c;d", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "lr", "0.1", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "momentum", "0.30000000000000004", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "eps", "1e-10", "here"), 0);
+        assert_int_equal(config_set(&c, "optimizer", "t0", "123456789012345680", "here"), 0);
+        assert_int_equal(config_set(&c, "negatives", "power", "-0.5", "here"), 0);
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", "1000001", "here"), 0);
+        assert_int_equal(config_set(&c, "train", "steps", "4611686018427387903", "here"), 0);
+        assert_int_equal(config_format(&c, help, &once), 0);
+        assert_int_equal(read_text(&back, once), 0);
+        assert_int_equal(config_format(&back, help, &again), 0);
+        assert_string_equal(once, again);
+        assert_non_null(strstr(once, "\nlr = 0.1\n"));
+        assert_non_null(strstr(once, "\nmomentum = 0.30000000000000004\n"));
+        assert_non_null(strstr(once, "\nrule = auto\n"));
+        assert_non_null(strstr(once, "\nvocab =\n"));
+        assert_true(back.train_steps == 4611686018427387903u && back.memory_gpu_budget == 1000001);
+        assert_string_equal(back.corpus_cache, "a  b # c;d");
+        /* resolved once or, from the file, twice: the same */
+        assert_int_equal(config_resolve(&c), 0);
+        free(once);
+        assert_int_equal(config_format(&c, help, &once), 0);
+        config_release(&back);
+        assert_int_equal(read_resolved(&back, once), 0);
+        free(again);
+        assert_int_equal(config_format(&back, help, &again), 0);
+        assert_string_equal(once, again);
+        free(once);
+        free(again);
+        config_release(&c);
+        config_release(&back);
+    }
+}
+
+static void every_real_reads_back(void **state) {
+    scratch_seed = 5;
+    for (int i = 0; i < 20000; i++) {
+        struct config c;
+        char *text;
+        double back;
+        if (i % 2000 == 0) { /* a config is slow to make: use one for many numbers */
+            if (i) config_release(&c);
+            assert_int_equal(config_init(&c), 0);
+        }
+        c.optimizer_lr = scratch_random(1u << 31) * exp2((double)scratch_random(80) - 60) / (1 + scratch_random(1000));
+        assert_non_null(text = config_value(&c, "optimizer", "lr"));
+        back = strtod(text, NULL);
+        assert_true(back == c.optimizer_lr);
+        free(text);
+        if (i == 19999) config_release(&c);
+    }
+}
+
+static void sizes_read_back(void **state) {
+    static const char *const sizes[][2] = {
+        {"0", "0"}, {"11GiB", "11GiB"}, {"1536 MiB", "1536MiB"}, {"1GB", "976562.5KiB"}, {"999", "999"}};
+    struct config c;
+    assert_int_equal(config_init(&c), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", sizes[i][0], "here"), 0);
+        uint64_t bytes = c.memory_gpu_budget;
+        char *text = config_value(&c, "memory", "gpu_budget");
+        if (i != 3) assert_string_equal(text, sizes[i][1]);
+        assert_int_equal(config_set(&c, "memory", "gpu_budget", text, "here"), 0);
+        assert_true(c.memory_gpu_budget == bytes);
+        free(text);
+    }
+    assert_null(config_value(&c, "memory", "nothing"));
+    report_clear();
+    config_release(&c);
+}
+
+/* ---- comparing ---- */
+
+static void difference_names_what_changes_numbers(void **state) {
+    static const char *const same[] = {"--run.dir=x",      "--device.threads=1", "--memory.depth=1",
+                                       "--train.epochs=9", "--train.steps=9",    "--train.report_seconds=9",
+                                       "--corpus.cache=x"};
+    static const char *const other[] = {"--model.dim=3",    "--corpus.path=x",          "--optimizer.lr=0.02500001",
+                                        "--train.seed=2",   "--examples.shrink=no",     "--train.update=batch",
+                                        "--train.batch=77", "--model.target_init=zeros"};
+    for (size_t i = 0; i < 7 + 8; i++) {
+        const char *argument = i < 7 ? same[i] : other[i - 7];
+        struct config a, b;
+        assert_int_equal(config_init(&a), 0);
+        assert_int_equal(config_init(&b), 0);
+        assert_int_equal(config_argument(&b, argument), 0);
+        assert_int_equal(config_resolve(&a), 0);
+        assert_int_equal(config_resolve(&b), 0);
+        const char *key = config_difference(&a, &b);
+        if (i < 7)
+            assert_null(key);
+        else
+            assert_int_equal(strncmp(argument + 2, key, strlen(key)), 0);
+        config_release(&a);
+        config_release(&b);
+    }
+}
+
+/* What the machine settles and changes the numbers comes from the other config; what was said, and what changes none, stays. */
+static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
+    for (int said = 0; said < 2; said++) {
+        struct config open, settled;
+        assert_int_equal(config_init(&open), 0);
+        assert_int_equal(config_init(&settled), 0);
+        if (said) assert_int_equal(config_argument(&open, "--train.batch=55"), 0);
+        assert_int_equal(config_argument(&settled, "--train.batch=77"), 0);
+        assert_int_equal(config_argument(&settled, "--memory.hot_rows=5"), 0);
+        assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5"), 0);
+        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* a text is no "auto" */
+        assert_int_equal(config_resolve(&open), 0);
+        assert_int_equal(config_resolve(&settled), 0);
+        config_settle(&open, &settled);
+        assert_int_equal(open.train_batch, said ? 55 : 77);
+        assert_true(open.memory_hot_rows == COUNT_AUTO);
+        assert_true(open.optimizer_lr == 0.025);
+        assert_string_equal(open.model_target_init, "word2vec");
+        config_release(&open);
+        config_release(&settled);
+    }
+}
+
+/* ---- paths ---- */
+
+static void assert_paths(const char *text, int64_t count, ...) {
+    char **paths;
+    va_list wanted;
+    assert_int_equal(config_paths("corpus.path", text, &paths), count);
+    va_start(wanted, count);
+    for (int64_t i = 0; i < count; i++) {
+        assert_string_equal(paths[i], va_arg(wanted, const char *));
+        free(paths[i]);
+    }
+    va_end(wanted);
+    free(paths);
+}
+
+static void paths_are_taken_apart(void **state) {
+    assert_paths("", 0);
+    assert_paths(" , ", 0);
+    assert_paths("a", 1, "a");
+    assert_paths("a b,c , d", 4, "a", "b", "c", "d");
+    assert_paths("\"a b\" c", 2, "a b", "c");
+    assert_paths("\"a, b\",\"c\"", 2, "a, b", "c");
+    char *odd = scratch_text("two words, \"one\" file", "x");
+    assert_paths(odd, 1, odd); /* it exists as it stands */
+    char **paths;
+    assert_int_equal(config_paths("corpus.path", "a \"b", &paths), -1);
+    assert_sentence("paths", "not closed", NULL);
+    assert_int_equal(config_paths("corpus.path", "a \"\"", &paths), -1);
+    assert_sentence("paths", "empty", NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(defaults_are_what_is_promised),
+                                       TEST(choices_stand_in_the_order_of_their_enums),
+                                       TEST(reads_an_ini),
+                                       TEST(reads_what_editors_leave),
+                                       TEST(reads_lines_however_they_end),
+                                       TEST(blanks_take_nothing_away),
+                                       TEST(reads_lines_of_any_length),
+                                       TEST(refuses_with_line_and_nearest_name),
+                                       TEST(refuses_what_is_no_ini),
+                                       TEST(a_long_line_is_refused_like_a_short_one),
+                                       TEST(arguments_set_keys),
+                                       TEST(writes_what_it_reads),
+                                       TEST(every_real_reads_back),
+                                       TEST(sizes_read_back),
+                                       TEST(difference_names_what_changes_numbers),
+                                       TEST(what_is_left_open_is_taken_from_a_settled_config),
+                                       TEST(paths_are_taken_apart)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

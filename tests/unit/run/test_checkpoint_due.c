@@ -1,0 +1,104 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "run/checkpoint_due.h"
+#include "tests/unit/scratch.h"
+
+#include <cmocka.h>
+
+static struct config config;
+static struct checkpoint_due due;
+
+static int set_up(void **state) {
+    return scratch_make(state) || config_init(&config) ? -1 : 0;
+}
+static int tear_down(void **state) {
+    config_release(&config);
+    return scratch_remove(state);
+}
+
+/* A run that begins at second 1000 and step 50, with checkpoints of `bytes`. */
+static void start(const char *every, uint64_t bytes) {
+    assert_int_equal(config_set(&config, "run", "checkpoint_every", every, "here"), 0);
+    assert_int_equal(config_resolve(&config), 0);
+    checkpoint_due_start(&due, &config, scratch, 50, 1000);
+    due.bytes = bytes;
+}
+static int at(double now) {
+    return checkpoint_due_now(&due, 60, 0, now);
+}
+
+static void a_time_of_ones_own_holds(void **state) {
+    start("10m", UINT64_MAX / 2); /* whatever the disk has */
+    assert_false(at(1599.9));
+    assert_true(at(1600));
+    assert_false(checkpoint_due_now(&due, 50, 1, 9999)); /* the step that is written already */
+    checkpoint_due_written(&due, 60, 5000, 7000);        /* however long it took */
+    assert_false(checkpoint_due_now(&due, 60, 0, 9999));
+    assert_false(checkpoint_due_now(&due, 61, 0, 7599));
+    assert_true(checkpoint_due_now(&due, 61, 0, 7600));
+}
+
+static void steps_and_epochs_are_counted(void **state) {
+    start("10 steps", 1);
+    assert_false(checkpoint_due_now(&due, 59, 1, 1e9));
+    assert_true(checkpoint_due_now(&due, 60, 0, 1000));
+    checkpoint_due_written(&due, 63, 1, 1001);
+    assert_false(checkpoint_due_now(&due, 72, 0, 1e9));
+    assert_true(checkpoint_due_now(&due, 73, 0, 1e9));
+    start("epoch", 1);
+    assert_false(checkpoint_due_now(&due, 51, 0, 1e9));
+    assert_true(checkpoint_due_now(&due, 51, 1, 1000));
+    assert_false(checkpoint_due_now(&due, 50, 1, 1000));
+    start("end", 1);
+    assert_false(checkpoint_due_now(&due, 51, 1, 1e9));
+}
+
+static void half_an_hour_by_itself_and_longer_where_writing_is_slow(void **state) {
+    start("auto", 1);
+    assert_false(at(2799));
+    assert_true(at(2800));
+    checkpoint_due_written(&due, 60, 1, 10000); /* a second in 30 minutes is nothing */
+    assert_false(checkpoint_due_now(&due, 61, 0, 11799));
+    assert_true(checkpoint_due_now(&due, 61, 0, 11800));
+    checkpoint_due_written(&due, 61, 90, 20000); /* 90 s are 3% of 3000 */
+    assert_false(checkpoint_due_now(&due, 62, 0, 22999));
+    assert_true(checkpoint_due_now(&due, 62, 0, 23001));
+}
+
+static void a_disk_without_room_is_left_for_the_end(void **state) {
+    uint64_t space;
+    assert_int_equal(directory_space(scratch, &space), 0);
+    assert_true(space > 0);
+    config.run_keep = 1;
+    start("auto", space / 8); /* two of them fit, whoever else writes there */
+    assert_true(at(2800));
+    start("auto", space); /* and here they do not */
+    assert_false(at(2800));
+    assert_true(due.without);
+    assert_false(at(1e9));
+    start("auto", space); /* here they would, where the run goes on and has them already */
+    due.present = 2;
+    assert_true(at(2800));
+    start("auto", UINT64_MAX / 2 + 1); /* two of them are more than can be counted */
+    assert_false(at(2800));
+    start("auto", space);
+    due.run = "/nonexistent/run"; /* of which nothing is known */
+    assert_true(at(2800));
+    assert_string_equal(report_sentence(), "");
+    start("auto", space);
+    checkpoint_due_written(&due, 55, 1, 1000); /* the first one found capacity: its kind takes the place of older ones */
+    assert_true(at(2800));
+}
+
+int main(void) {
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_time_of_ones_own_holds),
+        TEST(steps_and_epochs_are_counted),
+        TEST(half_an_hour_by_itself_and_longer_where_writing_is_slow),
+        TEST(a_disk_without_room_is_left_for_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

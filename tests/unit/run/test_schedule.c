@@ -1,0 +1,112 @@
+#include "base/report.h"
+#include "run/schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void assert_near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted) + 1e-15)) fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+static struct config with(int schedule, double lr, double ratio, double warmup) {
+    return (struct config){.optimizer_schedule = schedule,
+                           .optimizer_lr = lr,
+                           .optimizer_min_lr_ratio = ratio,
+                           .optimizer_warmup = warmup};
+}
+
+static void constant(void **state) {
+    struct config c = with(SCHEDULE_CONSTANT, 0.5, 0.1, 0);
+    for (double done = 0; done <= 1; done += 0.125) assert_true(schedule_rate(&c, done) == 0.5);
+}
+
+/* A straight line from lr to lr x ratio, which it reaches at the end and not before. */
+static void linear(void **state) {
+    struct config c = with(SCHEDULE_LINEAR, 0.5, 0.2, 0);
+    assert_true(schedule_rate(&c, 0) == 0.5);
+    assert_near(schedule_rate(&c, 0.25), 0.4);
+    assert_near(schedule_rate(&c, 0.5), 0.3);
+    assert_near(schedule_rate(&c, 0.8), 0.18);
+    assert_near(schedule_rate(&c, 0.9), 0.14);
+    assert_near(schedule_rate(&c, 1), 0.1);
+    c = with(SCHEDULE_LINEAR, 0.025, 0, 0);
+    assert_true(schedule_rate(&c, 1) == 0);
+    c = with(SCHEDULE_LINEAR, 0.025, 1, 0);
+    for (double done = 0; done <= 1; done += 0.125) assert_near(schedule_rate(&c, done), 0.025);
+}
+
+/* word2vec.c has alpha = starting_alpha (1 - done), at least starting_alpha x 0.0001: never more than that much away.
+ */
+static void linear_is_near_word2vec_by_default(void **state) {
+    struct config c = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0);
+    for (double done = 0; done <= 1; done += 1.0 / 1024)
+        assert_true(fabs(schedule_rate(&c, done) - 0.025 * fmax(1 - done, 1e-4)) <= 0.025 * 1e-4);
+}
+
+static void cosine(void **state) {
+    struct config c = with(SCHEDULE_COSINE, 1, 0.2, 0);
+    assert_near(schedule_rate(&c, 0), 1);
+    assert_near(schedule_rate(&c, 0.5), 0.6);
+    assert_near(schedule_rate(&c, 1), 0.2);
+    assert_near(schedule_rate(&c, 1.0 / 3), 0.2 + 0.8 * 0.75);
+    for (double done = 0; done < 0.99; done += 0.01)
+        assert_true(schedule_rate(&c, done) > schedule_rate(&c, done + 0.01));
+}
+
+static void warmup(void **state) {
+    struct config c = with(SCHEDULE_CONSTANT, 0.5, 0, 0.1);
+    assert_true(schedule_rate(&c, 0) == 0);
+    assert_near(schedule_rate(&c, 0.05), 0.25);
+    assert_near(schedule_rate(&c, 0.1), 0.5);
+    assert_near(schedule_rate(&c, 0.7), 0.5);
+}
+
+/* It rises to lr, wherever the warm-up ends; the fall has the rest of the run. */
+static void a_warmup_reaches_lr_before_the_fall(void **state) {
+    for (int schedule = SCHEDULE_LINEAR; schedule <= SCHEDULE_COSINE; schedule++) {
+        struct config c = with(schedule, 0.4, 0.5, 0.5);
+        assert_near(schedule_rate(&c, 0.25), 0.2);
+        assert_near(schedule_rate(&c, 0.5), 0.4);
+        assert_near(schedule_rate(&c, 0.75), schedule == SCHEDULE_CONSTANT ? 0.4 : 0.3);
+        assert_near(schedule_rate(&c, 1), schedule == SCHEDULE_CONSTANT ? 0.4 : 0.2);
+        c.optimizer_warmup = 1; /* all of the run */
+        assert_near(schedule_rate(&c, 0.5), 0.2);
+        assert_near(schedule_rate(&c, 1), 0.4);
+    }
+}
+
+static void rates_of_earlier_versions(void **state) {
+    struct config usual = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0), floor = with(SCHEDULE_LINEAR, 0.025, 0.2, 0),
+                  cosine = with(SCHEDULE_COSINE, 0.025, 0.2, 0), warm = with(SCHEDULE_COSINE, 0.025, 0.2, 0.1),
+                  level = with(SCHEDULE_CONSTANT, 0.025, 0.2, 0.1);
+    assert_false(schedule_differs_from_earlier(&usual));
+    assert_true(schedule_differs_from_earlier(&floor));
+    assert_false(schedule_differs_from_earlier(&cosine));
+    assert_true(schedule_differs_from_earlier(&warm));
+    assert_false(schedule_differs_from_earlier(&level));
+}
+
+static void outside_the_run_its_ends_count(void **state) {
+    struct config c = with(SCHEDULE_LINEAR, 1, 0.5, 0);
+    assert_near(schedule_rate(&c, -0.1), 1);
+    assert_near(schedule_rate(&c, 1.1), 0.5);
+    c.optimizer_lr = 0;
+    assert_true(schedule_rate(&c, 0.3) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(constant),
+                                       cmocka_unit_test(linear),
+                                       cmocka_unit_test(linear_is_near_word2vec_by_default),
+                                       cmocka_unit_test(cosine),
+                                       cmocka_unit_test(warmup),
+                                       cmocka_unit_test(a_warmup_reaches_lr_before_the_fall),
+                                       cmocka_unit_test(rates_of_earlier_versions),
+                                       cmocka_unit_test(outside_the_run_its_ends_count)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

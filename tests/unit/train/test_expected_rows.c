@@ -1,0 +1,96 @@
+/* What batches of lists with rows of their own are expected to touch, against batches that are built. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "base/report.h"
+#include "kernels/cpu/cpu.h"
+#include "train/expected_rows.h"
+#include "tests/unit/tiny_corpus.h"
+
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+enum { ITEMS = 2000, LISTS = 4000, BATCH = 200, BATCHES = 4 };
+
+static struct tiny tiny;
+
+/* Rows of lists behind the items: as the vocabulary has them, without counts. */
+static void give_lists_rows(void) {
+    tiny.vocab.counts = realloc(tiny.vocab.counts, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
+    memset(tiny.vocab.counts, 0, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
+    for (uint64_t i = 0; i < LISTS; i++) {
+        tiny.ids[tiny.starts[i]] = (uint32_t)(ITEMS + i);
+        for (uint64_t at = tiny.starts[i] + 1; at < tiny.starts[i + 1]; at++) tiny.vocab.counts[tiny.ids[at]]++;
+    }
+    tiny.vocab.size = ITEMS + LISTS;
+    tiny.vocab.lists = LISTS;
+}
+
+static double count_distinct(const uint32_t *ids, uint64_t count, double *below) {
+    static unsigned char met[ITEMS + LISTS];
+    double distinct = 0;
+    memset(met, 0, sizeof met);
+    for (uint64_t i = 0; i < count; i++) {
+        distinct += !met[ids[i]];
+        met[ids[i]] = 1;
+        *below += ids[i] < ITEMS / 10;
+    }
+    return distinct;
+}
+
+static void close_to(const char *what, double said, double found) {
+    print_message("%s %.1f of %.1f\n", what, said, found);
+    assert_true(fabs(said - found) <= 0.05 * found);
+}
+
+static void compare_with_built(const struct config *config) {
+    struct examples examples;
+    struct expected_rows t;
+    double blocks = 0, pairs = 0, targets = 0, distinct[2] = {0, 0}, below = 0, unused = 0;
+    assert_int_equal(0, examples_init(&examples, config, &tiny.vocab, &tiny.stream));
+    expected_rows_init(&t, config, &tiny.vocab, &examples);
+    struct batch_rows batch = expected_rows_of_batch(&t, BATCH);
+    for (uint64_t n = 0; n < BATCHES; n++) {
+        struct cpu_piece piece = {0};
+        struct cpu_blocks built = {0};
+        assert_int_equal(0, cpu_build(&examples.source, &piece, &built, 0, n * BATCH, BATCH, 0));
+        for (uint64_t i = 0; i < built.count; i++) pairs += (double)built.block[i].positives;
+        blocks += (double)built.count;
+        targets += (double)built.targets;
+        distinct[0] += count_distinct(built.target, built.targets, &below);
+        distinct[1] += count_distinct(built.context, built.contexts, &unused);
+        cpu_blocks_release(&built);
+        cpu_piece_release(&piece);
+    }
+    close_to("blocks", batch.blocks, blocks / BATCHES);
+    close_to("pairs", batch.pairs, pairs / BATCHES);
+    close_to("targets", batch.targets, targets / BATCHES);
+    close_to("distinct targets", batch.distinct_targets, distinct[0] / BATCHES);
+    close_to("distinct contexts", batch.distinct_contexts, distinct[1] / BATCHES);
+    close_to("per cent of targets among the first rows", 100 * expected_rows_below(&t, ITEMS / 10), 100 * below / targets);
+    examples_release(&examples);
+}
+
+/* Rows alone, beside means of items, and such means alone. */
+static void lists_with_rows(void **state) {
+    static const double own[] = {1, 0.5, 0};
+    tiny_make(&tiny, ITEMS, LISTS, 30, 1);
+    give_lists_rows();
+    for (int i = 0; i < 12; i++) {
+        struct config config = tiny_config(MODE_USER);
+        config.negatives_law = NOISE_UNIFORM;
+        config.examples_own = own[i % 3];
+        config.examples_pooled = i % 3 && i / 3 % 2 ? 6 : 0;
+        config.examples_positives = i / 6 ? 4 : 0;
+        config.examples_shuffle = 1;
+        compare_with_built(&config);
+    }
+    tiny_free(&tiny);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_with_rows)};
+    return cmocka_run_group_tests_name("touches", tests, NULL, NULL);
+}
