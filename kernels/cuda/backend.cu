@@ -32,7 +32,7 @@ static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t c
                     card->name, card->major, card->minor);
 }
 
-/* Whether any card will do. Where none does, `why` says it of the first. */
+/* Returns 1 where the program has kernels for one of the cards; otherwise `why` speaks of the first. */
 static int find_card(int count, char *why, size_t capacity) {
     int before = 0, found = 0;
     struct cudaDeviceProp card;

@@ -163,8 +163,8 @@ struct scratch {
     struct repeats repeats;    /* of the contexts */
 };
 
-/* What a batch is made with. There are several (arrays.h: batch_builders). Distinct ids and counts are double-buffered in a stage:
- * while a builder makes its next batch, the older one may still be read. */
+/* Streams and scratch memory that batches are made with. There are several builders (arrays.h: batch_builders). Distinct ids and
+ * counts are double-buffered in a stage: while a builder makes its next batch, the older one may still be read. */
 struct batch_builder {
     cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
     cudaEvent_t forked, joined;

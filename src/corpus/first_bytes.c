@@ -32,7 +32,7 @@ static int fill(struct piece *piece) {
     return 0;
 }
 
-/* Whether an LF stands in the rest of the file. -1 after fail(). */
+/* Returns 1 where an LF stands in the rest of the file, otherwise 0; -1 after fail(). */
 static int has_newline(struct reader *reader) {
     char bytes[4096];
     int64_t n;

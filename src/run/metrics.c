@@ -80,8 +80,8 @@ static int begins_at_ln2(const struct config *config) {
     return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
 }
 
-/* What an untrained model's loss of as many terms an example would be: ln 2 each, or the first batch's where the loss
- * is another. */
+/* The loss of an untrained model with as many terms an example: ln 2 each where the loss begins there, otherwise that of the first
+ * batch. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }

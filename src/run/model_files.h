@@ -26,8 +26,8 @@ struct model {
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
 
-/* Whether a row of a table was trained: it is no longer what it began as. Where that is not known (a run that has lost its
- * config.ini) each was. */
+/* Returns 1 where a row of a table was trained, that is, where it is no longer what it began as. A run that has lost its config.ini
+ * does not say what rows began as; there every row counts as trained. */
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
 
 #endif

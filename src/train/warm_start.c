@@ -94,8 +94,8 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
     return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
-/* Whether a row begins from the source. One that an older run has never trained begins as any new row does, by which it
- * is known later (answers.h); so does the context of an item that was a list there. */
+/* Returns 1 where a row begins from the source. A row that the older run has never trained begins as any new row does, so that it
+ * is still known as untrained later (answers.h); so does the context of an item that was a list there. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
