@@ -96,7 +96,8 @@ def test_a_run_grows_over_any_number_of_ranks(small):
     """Known rows have the bytes of the older run, and the others come to the same however many share out the columns."""
     small.path("fewer.txt").write_text("".join(small.path("corpus.txt").read_text().replace("t9", "t8")))
     config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0})
-    train(small, 2, config, "--corpus.path=fewer.txt", "--run.dir=old")
+    every = ["--train.steps=0", "--train.epochs=2", "--examples.subsample=0"]  # a word that was never trained begins anew
+    train(small, 2, config, "--corpus.path=fewer.txt", "--run.dir=old", *every)
     more = ["--train.from=old", "--train.freeze=known"]
     train(small, 0, config, *more, "--run.dir=alone")
     assert "new" in train(small, 3, config, *more, "--run.dir=three").stderr
