@@ -13,11 +13,13 @@ extern "C" {
 
 /* ---- what there is ---- */
 
+enum { LEAST_CAPABILITY = 75 }; /* of a card, times ten: what older_cards.cuh can do without */
+
 /* Asked for by name alone, to see whether the program holds kernels for a card. */
 static __global__ void no_work(void) {
 }
 
-/* Cards older than the kernels' least, and those that this program was not compiled for. The device is the current one. */
+/* Returns 1 where the program was compiled for the current card. */
 static int has_kernels(void) {
     struct cudaFuncAttributes attributes;
     int found = cudaFuncGetAttributes(&attributes, no_work) == cudaSuccess;
@@ -32,17 +34,18 @@ static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t c
                     card->name, card->major, card->minor);
 }
 
-/* Returns 1 where the program has kernels for one of the cards; otherwise `why` speaks of the first. */
+/* Returns 1 where one of the cards is not too old; otherwise `why` speaks of the first. Nothing is opened on any card: every
+ * process that looks, and every rank, would take memory of the first one. */
 static int find_card(int count, char *why, size_t capacity) {
-    int before = 0, found = 0;
+    int major = 0, minor = 0;
     struct cudaDeviceProp card;
-    cudaGetDevice(&before);
-    for (int i = 0; i < count && !found; i++) {
-        found = cudaSetDevice(i) == cudaSuccess && has_kernels();
-        if (!found && i == 0 && why && cudaGetDeviceProperties(&card, i) == cudaSuccess) say_no_kernels(&card, why, capacity);
+    for (int i = 0; i < count; i++) {
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, i);
+        if (10 * major + minor >= LEAST_CAPABILITY) return 1;
     }
-    cudaSetDevice(before);
-    return found;
+    if (count > 0 && why && cudaGetDeviceProperties(&card, 0) == cudaSuccess) say_no_kernels(&card, why, capacity);
+    return 0;
 }
 
 int backend_cuda_present(char *why, size_t capacity) {

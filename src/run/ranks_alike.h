@@ -14,7 +14,7 @@ int ranks_alike_config(const struct config *config, struct ranks *ranks);
 /* The first rank's text becomes everyone's, in memory that the caller frees; NULL stays NULL. */
 int ranks_alike_text(char **text, struct ranks *ranks);
 
-/* All ranks sum parts in the same way: device.exchange, and `gpu`, which says whether this rank trains on one, are alike. */
+/* device.exchange must be alike, since all ranks sum parts in the same way, and so must `gpu`: 1 where this rank trains on one. */
 int ranks_alike_device(const struct config *config, int gpu, struct ranks *ranks);
 
 int ranks_alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks);
