@@ -20,7 +20,8 @@ enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
     WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
-    WIDE_BLOCKS = 256 /* up to so many */
+    WIDE_BLOCKS = 256, /* up to so many */
+    HELD_QUADS = 64    /* of a row: of wider ones too few fit into shared memory (dots_held.cuh) */
 };
 
 /* Thread blocks are numbered as they begin, so that every rank works on the earliest block that is not finished. All threads of a
@@ -52,42 +53,44 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left
- * out, or none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3
- * registers more. */
-template <int G, int VEC, int NS, bool ONE, int U>
-static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_row<VEC, ONE ? NS : 0> (&held)[U],
-                                                     char *(&weights)[U], char *(&state)[U], bool (&single)[U],
-                                                     const struct found_row &found, uint32_t i, uint32_t here,
-                                                     uint32_t tid, const struct step_view &v) {
+/* A context: where it lies, NULL of a slot left out or of none; and, where it stands once in the batch, its state. */
+struct context_row {
+    char *weights, *state;
+    uint32_t updates;
+    bool single;
+};
+
+/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
+ * once, where STATE. */
+template <int G, int VEC, bool STATE, int U>
+static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_state<VEC> (&held)[U],
+                                                     struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
+                                                     uint32_t here, uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
         uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
-        weights[u] = (char *)__shfl_sync(ALL_LANES, found.weights, from);
-        single[u] = ONE && __shfl_sync(ALL_LANES, found.single, from);
-        state[u] = ONE && NS ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        if (own >= here) weights[u] = NULL, single[u] = false;
-        if (weights[u]) read_row<G, VEC>(w[u], weights[u], tid, v.quads);
+        struct context_row &row = rows[u];
+        row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
+        row.single = __shfl_sync(ALL_LANES, found.single, from);
+        row.state = STATE ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+        row.updates = STATE ? __shfl_sync(ALL_LANES, found.updates, from) : 0;
+        if (own >= here) row.weights = NULL, row.single = false;
+        if (row.weights) read_row<G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_row<VEC>(w[u]);
     }
-    if constexpr (ONE && NS > 0) {
+    if constexpr (STATE) {
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (single[u]) read_state<G, VEC, NS>(held[u], state[u], tid, v);
+            if (rows[u].single) read_state<G, VEC>(held[u], rows[u].state, tid, v);
     }
 }
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, int NS, bool ONE>
-static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? NS : 0> &held, float4 (&w)[VEC],
-                                                     char *weights, char *state, float coefficient,
-                                                     const float4 (&target)[VEC], uint32_t tid,
-                                                     const struct step_view &v) {
-    float4 g[VEC];
-    clear_row<VEC>(g);
-    add_row<VEC>(g, coefficient, target);
-    if constexpr (NS == 0 || !ONE) held.updates = 0;
-    if constexpr (ONE) update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
+template <int G, int VEC, bool STATE>
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC> &held, float4 (&w)[VEC],
+                                                     const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
+    if constexpr (STATE) update_held<G, VEC>(held, row.updates, gradient, w, row.weights, row.state, tid, v);
+    else update_plain<G, VEC>(gradient, w, row.weights, tid, v);
 }
 
 /* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
@@ -123,9 +126,9 @@ struct meeting {
     uint64_t terms;
 };
 
-/* Rows in flight, of so many floats a thread each. */
-static constexpr __host__ __device__ int contexts_at_once(int group, int floats, bool one) {
-    return rows_at_once(floats, one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+/* Rows in flight, of so many quads a thread each; most records with state have two slots. */
+static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
+    return rows_at_once(4 * vec * (state && one ? 3 : 1), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -141,26 +144,29 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Rows in registers against the target: its gradient grows; a row that stands once is updated. */
-template <int G, int VEC, int NS, bool ONE, int U>
+/* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
+template <int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], float4 (&w)[U][VEC],
-                                                   struct held_row<VEC, ONE ? NS : 0> (&held)[U], char *(&weights)[U],
-                                                   char *(&state)[U], const bool (&single)[U], uint32_t tid,
-                                                   const struct step_view &v) {
+                                                   struct held_state<VEC> (&held)[U], const struct context_row (&rows)[U],
+                                                   uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        float by = weights[u] ? coefficient[u] : 0;
+        float by = rows[u].weights ? coefficient[u] : 0;
         add_row<VEC>(gradient, by, w[u]);
-        if (single[u]) update_single<G, VEC, NS, ONE>(held[u], w[u], weights[u], state[u], by, target, tid, v);
+        if (!ONE || !rows[u].single) continue;
+        float4 g[VEC];
+        clear_row<VEC>(g);
+        add_row<VEC>(g, by, target);
+        update_single<G, VEC, STATE>(rows[u], held[u], w[u], g, tid, v);
     }
 }
 
 /* Of a rank alone: adds to the target's gradient and the loss, updates rows that stand once. */
-template <int G, int VEC, int NS, bool ONE>
+template <int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC * (ONE ? 1 + NS : 1), ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, STATE, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -169,13 +175,13 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float my_logit = 0;
         if (v.loss_only) found.single = 0;
+        if (ONE && STATE) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, ONE ? NS : 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC> held[U];
+            struct context_row rows[U];
             float logit[U];
-            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, ONE && STATE, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) logit[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(logit);
@@ -184,7 +190,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 #pragma unroll
             for (int u = 0; u < U; u++)
                 logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
-            change_rows<G, VEC, NS, ONE, U>(gradient, target, logit, w, held, weights, state, single, tid, v);
+            change_rows<G, VEC, STATE, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
         float my_coefficient = real ? coefficient_of(my_logit, base + lane - m.start < m.positives, scale) : 0;
@@ -200,7 +206,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 template <int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, false, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = m.first; base < m.end; base += 32) {
         uint32_t here = m.end - base < 32 ? m.end - base : 32;
@@ -208,11 +214,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
         float my_part = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC> none[U];
+            struct context_row rows[U];
             float part[U];
-            read_contexts<G, VEC, 0, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, false, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) part[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(part);
@@ -226,10 +231,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
 }
 
 /* What meet_contexts() does, from the sums of what was posted. */
-template <int G, int VEC, int NS, bool ONE>
+template <int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC * (ONE ? 1 + NS : 1), ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, STATE, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -242,36 +247,38 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         float my_coefficient = real ? coefficient_of(logit, base + lane - m.start < m.positives, scale) : 0;
         loss += keep_term<G>(v, m, base + lane, real, logit, my_coefficient);
         if (v.loss_only) found.single = 0;
+        if (ONE && STATE) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, ONE ? NS : 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC> held[U];
+            struct context_row rows[U];
             float coefficient[U];
-            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, ONE && STATE, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            change_rows<G, VEC, NS, ONE, U>(gradient, target, coefficient, w, held, weights, state, single, tid, v);
+            change_rows<G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
     sum_beside<G, VEC>(gradient);
     return loss;
 }
 
+static __device__ __forceinline__ const char *target_at(const struct step_view &v, uint32_t occurrence) {
+    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
+    return live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]);
+}
 template <int G, int VEC>
 static __device__ __forceinline__ void read_target(const struct step_view &v, uint32_t occurrence, float4 (&target)[VEC]) {
-    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
-    read_row<G, VEC>(target, live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]),
-                     threadIdx.x % G, v.quads);
+    read_row<G, VEC>(target, target_at(v, occurrence), threadIdx.x % G, v.quads);
 }
 
 /* ---- blocks of one target ---- */
 
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
-static constexpr int resident_blocks(int group, int slots, int threads) {
-    return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
+static constexpr int resident_blocks(int group, bool state, int threads) {
+    return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
@@ -334,8 +341,8 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, int NS, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
+template <int G, int VEC, bool STATE, int THREADS, int MODE>
+static __global__ void __launch_bounds__(THREADS, resident_blocks(G, STATE, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
@@ -351,8 +358,8 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
     }
     clear_row<VEC>(gradient);
     double loss;
-    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, NS, true>(v, target, gradient, m);
-    else loss = collect_contexts<G, VEC, NS, true>(v, target, gradient, m);
+    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, STATE, true>(v, target, gradient, m);
+    else loss = collect_contexts<G, VEC, STATE, true>(v, target, gradient, m);
     end_block<G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 
@@ -394,8 +401,8 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
             continue;
         }
         double loss;
-        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, 0, false>(v, x, sum, m);
-        else loss = collect_contexts<G, VEC, 0, false>(v, x, sum, m);
+        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, false, false>(v, x, sum, m);
+        else loss = collect_contexts<G, VEC, false, false>(v, x, sum, m);
         loss = warp_sum(loss);
         if (tid == 0) v.losses[t] = loss;
         if (!v.loss_only) write_row<G, VEC>(sum, (char *)(v.target_gradients + t * v.span), tid, v.quads);

@@ -19,7 +19,6 @@ enum {
     HELD_THREADS = 32 * HELD_WARPS,
     HELD_MOST = 32,        /* rows of a warp, a lane each */
     HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
-    HELD_QUADS = 64,       /* of a row: of wider ones too few fit */
     HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
     HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
 };
@@ -65,7 +64,7 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 struct warp_rows {
     float4 *rows;           /* [here x quads], in shared memory */
     struct found_row found; /* the lane's */
-    unsigned real, single;  /* a bit a row */
+    unsigned real;          /* a bit a row */
     uint32_t here;
 };
 
@@ -119,33 +118,37 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
 }
 
 /* Rows add to the target's gradient; those that stand once change. */
-template <int G, int VEC, int NS>
+template <int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
-    constexpr uint32_t U = 2, R = rows_beside<G>();
+    constexpr int U = STATE && VEC > 2 ? 1 : 2;
+    constexpr uint32_t R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G;
     for (uint32_t i = 0; i < held.here; i += U * R) {
-        struct held_row<VEC, NS> state[U];
-        char *weights[U], *state_at[U];
+        struct held_state<VEC> state[U];
+        struct context_row rows[U];
         float by[U];
 #pragma unroll
-        for (uint32_t u = 0; u < U; u++) {
+        for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R), from = row & 31;
-            weights[u] = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
-            state_at[u] = NS ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].weights = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
+            rows[u].state = STATE ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].updates = STATE ? __shfl_sync(ALL_LANES, held.found.updates, from) : 0;
+            rows[u].single = __shfl_sync(ALL_LANES, held.found.single, from) && has_row(held.real, row);
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
-            if (NS && has_row(held.single, row)) read_state<G, VEC, NS>(state[u], state_at[u], tid, v);
+            if (STATE && rows[u].single) read_state<G, VEC>(state[u], rows[u].state, tid, v);
         }
-        if (NS) __syncwarp(); /* all have read the rows' update counts */
 #pragma unroll
-        for (uint32_t u = 0; u < U; u++) {
+        for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             if (!has_row(held.real, row)) continue;
-            float4 w[VEC];
+            float4 w[VEC], g[VEC];
             read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), tid, v.quads);
             add_row<VEC>(gradient, by[u], w);
-            if (has_row(held.single, row))
-                update_single<G, VEC, NS, true>(state[u], w, weights[u], state_at[u], by[u], target, tid, v);
+            if (!rows[u].single) continue;
+            clear_row<VEC>(g);
+            add_row<VEC>(g, by[u], target);
+            update_single<G, VEC, STATE>(rows[u], state[u], w, g, tid, v);
         }
     }
 }
@@ -153,17 +156,17 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 /* ---- a block ---- */
 
 /* Contexts `first` and on, of which a lane has one; the lane's loss. */
-template <int G, int VEC, int NS, int MODE>
+template <int G, int VEC, bool STATE, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
                                                        uint32_t cold_first, float scale, float4 *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
-    struct warp_rows held = {rows, {0, 0, 0}, 0, 0, min(a.end - first, v.held)};
+    struct warp_rows held = {rows, {0, 0, 0, 0}, 0, min(a.end - first, v.held)};
     if (real) held.found = place_row(v.context, cold_first, a.context, a.context_id);
     held.real = __ballot_sync(ALL_LANES, real);
-    held.single = __ballot_sync(ALL_LANES, real && held.found.single);
     bring_rows<G, VEC>(held, v);
+    if (STATE) count_updates<32>(held.found, v);
     wait_for_copies();
     float own = 0; /* where it is only collected the sum has it */
     if constexpr (MODE != DOTS_COLLECT) {
@@ -180,19 +183,19 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     bool positive = context - a.start < a.positives;
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
-    if (!v.loss_only) change_held<G, VEC, NS>(gradient, target, held, coefficient, v);
+    if (!v.loss_only) change_held<G, VEC, STATE>(gradient, target, held, coefficient, v);
     __syncwarp(); /* the rows are read */
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
 /* Thread blocks on a multiprocessor as far as registers go; rows in shared memory may leave fewer. */
-static constexpr int held_resident(int vec, int slots) {
-    return slots ? 3 : vec < 4 ? 6 : 5;
+static constexpr int held_resident(int vec, bool state) {
+    return state ? 3 : vec < 4 ? 6 : 5;
 }
 
 /* v.parts: warps that share a block's contexts; 1, or all of the thread block. */
-template <int G, int VEC, int NS, int MODE>
-static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
+template <int G, int VEC, bool STATE, int MODE>
+static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE))
     dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
@@ -218,7 +221,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
         clear_row<VEC>(gradient);
         for (uint32_t first = first_of(now, part, v.held); first < now.end; first += v.parts * v.held) {
             if (first != first_of(now, part, v.held)) find_context(now, v, first);
-            loss += hold_contexts<G, VEC, NS, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
+            loss += hold_contexts<G, VEC, STATE, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
                                                     rows.rows + warp * rows.stride);
         }
         if (MODE == DOTS_POST) continue;

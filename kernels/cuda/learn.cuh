@@ -53,8 +53,8 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
 template <int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
-    if (l.pooled) read_row<G, VEC>(x, (const char *)(l.pooled + (uint64_t)block * v.span), threadIdx.x % G, v.quads);
-    else read_target<G, VEC>(v, occurrence, x);
+    const char *at = l.pooled ? (const char *)(l.pooled + (uint64_t)block * v.span) : target_at(v, occurrence);
+    read_row<G, VEC>(x, at, threadIdx.x % G, v.quads);
 }
 
 /* What threads of a kernel work on together, and how many such groups a thread block has. */
@@ -93,21 +93,21 @@ struct learn_launch_of {
 };
 
 /* Few forms for all widths of rows: these kernels wait for rows out of the GPU's cache. */
-template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
-    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
-    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
-    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
-    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
-    return kernels_by_slots<Family, 128, 8>(slots);
+template <template <int, int, bool> class Family> auto learn_kernels_for(uint32_t quads, bool state) {
+    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
+    if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
+    if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
+    if (quads <= 64) return kernels_by_state<Family, 16, 4>(state);
+    if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
+    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
+    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
+    return kernels_by_state<Family, 128, 8>(state);
 }
 
 /* score.cu, gain.cu */
 struct learn_launch_of learn_score(uint32_t quads);
 struct learn_launch_of learn_gain_many(uint32_t quads);
-struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t slots);
+struct learn_launch_of learn_gain_one(uint32_t quads, bool state);
 /* pool.cu: enqueued for so many blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);

@@ -39,6 +39,9 @@ struct rule_view {
     struct rule_step constants;
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
+    uint32_t slots;               /* of a record */
+    uint32_t slot_at[RULE_SLOTS]; /* by role in the rule (rule_slots): bytes from where the state begins; DRAW_NONE: no such slot */
+    uint32_t count_at;            /* likewise, of the row's own count of updates */
 };
 
 struct step_view {
@@ -64,6 +67,7 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
 struct found_row {
     unsigned long long weights, state; /* 0: a slot left out, or none */
     int single;
+    uint32_t updates; /* the row's own count of them, where it was asked for (count_updates) */
 };
 
 /* Where the row of a slot lies; distinct, id: the slot's place among distinct rows, with its bit, and its id. */
@@ -72,6 +76,7 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
     uint32_t row = distinct & ~SINGLE_BIT;
     struct found_row found;
     found.single = (distinct & SINGLE_BIT) != 0;
+    found.updates = 0;
     found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
     found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);
     return found;
@@ -80,7 +85,7 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
 static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
                                                             uint32_t occurrence, bool real) {
     uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
-    if (distinct == DRAW_NONE) return {0, 0, 0};
+    if (distinct == DRAW_NONE) return {0, 0, 0, 0};
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
@@ -210,50 +215,44 @@ static constexpr __host__ __device__ int rows_at_once(int floats, int registers)
 
 /* ---- which kernel ---- */
 
-/* Family<G, VEC, NS>::get() for rows of so many quads and records of so many slots. */
-template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_slots(uint32_t slots) {
-    switch (slots) {
-    case 0: return Family<G, VEC, 0>::get();
-    case 1: return Family<G, VEC, 1>::get();
-    case 2: return Family<G, VEC, 2>::get();
-    default: return Family<G, VEC, 3>::get();
-    }
+/* Family<G, VEC, STATE>::get() for rows of so many quads; state: records have slots beside the weights. */
+template <template <int, int, bool> class Family, int G, int VEC> auto kernels_by_state(bool state) {
+    return state ? Family<G, VEC, true>::get() : Family<G, VEC, false>::get();
 }
-template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t slots) {
-    if (quads <= 32) return kernels_by_slots<Family, 32, 1>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 32, 2>(slots);
-    if (quads <= 96) return kernels_by_slots<Family, 32, 3>(slots);
-    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
-    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
-    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
-    return kernels_by_slots<Family, 128, 8>(slots);
+template <template <int, int, bool> class Family> auto kernels_for(uint32_t quads, bool state) {
+    if (quads <= 32) return kernels_by_state<Family, 32, 1>(state);
+    if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
+    if (quads <= 96) return kernels_by_state<Family, 32, 3>(state);
+    if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
+    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
+    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
+    return kernels_by_state<Family, 128, 8>(state);
 }
 /* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
-template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 16, 1>(slots);
-    return kernels_for<Family>(quads, slots);
+template <template <int, int, bool> class Family> auto kernels_for_short(uint32_t quads, bool state) {
+    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
+    if (quads <= 16) return kernels_by_state<Family, 16, 1>(state);
+    return kernels_for<Family>(quads, state);
 }
 /* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
  * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
-template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
-    if (quads <= 24) return kernels_by_slots<Family, 8, 3>(slots);
-    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
-    if (quads <= 48) return kernels_by_slots<Family, 16, 3>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
-    return kernels_for<Family>(quads, slots);
+template <template <int, int, bool> class Family> auto kernels_for_narrow(uint32_t quads, bool state) {
+    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
+    if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
+    if (quads <= 24) return kernels_by_state<Family, 8, 3>(state);
+    if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
+    if (quads <= 48) return kernels_by_state<Family, 16, 3>(state);
+    if (quads <= 64) return kernels_by_state<Family, 16, 4>(state);
+    return kernels_for<Family>(quads, state);
 }
 
-/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`; counted: rows keep counts of
- * their own. */
+/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
-                      int counted, cudaStream_t stream, struct rule_view *view);
+                      const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
 /* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
  * the compute stream. */
-int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
+int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, bool state);
 /* Whether parts come from other ranks in this step. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;

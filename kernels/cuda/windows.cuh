@@ -65,16 +65,6 @@ __device__ __forceinline__ float4 read4(const float *p, bool on) {
     return v;
 }
 
-__device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {
-    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
-}
-__device__ __forceinline__ float4 scale4(float k, float4 a) {
-    return make_float4(k * a.x, k * a.y, k * a.z, k * a.w);
-}
-__device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
-    return make_float4(fmaf(k, a.x, sum.x), fmaf(k, a.y, sum.y), fmaf(k, a.z, sum.z), fmaf(k, a.w, sum.w));
-}
-
 /* ---- a warp ---- */
 
 __device__ __forceinline__ unsigned lanes_below(unsigned mask) {
