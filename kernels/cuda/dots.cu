@@ -28,8 +28,8 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 /* ---- with other ranks ---- */
 
 /* Parts, then what their sums lead to. */
-static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v, bool state) {
-    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, state);
+static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, v->rule.roles);
     if (launch(b, stage, *v, &post)) return -1;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
     return launch(b, stage, *v, &collect);
@@ -71,16 +71,16 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
     return launch_runs(b, k->collect, wanted, v);
 }
 
-static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, bool state) {
-    struct held_kernels held = dot_kernels_held(v->quads, state);
+static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    struct held_kernels held = dot_kernels_held(v->quads, v->rule.roles);
     struct dot_kernels near = dot_kernels_near(v->quads);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
-    return launch_passes(b, stage, v, state);
+    return launch_passes(b, stage, v);
 }
 
-int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, bool state) {
-    if (has_parts(v)) return launch_with_ranks(b, stage, v, state);
-    struct dot_kernels k = dot_kernels_alone(v->quads, state);
+int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    if (has_parts(v)) return launch_with_ranks(b, stage, v);
+    struct dot_kernels k = dot_kernels_alone(v->quads, v->rule.roles);
     return launch(b, stage, *v, &k);
 }

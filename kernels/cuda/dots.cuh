@@ -61,9 +61,9 @@ struct context_row {
 };
 
 /* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
- * once, where STATE. */
-template <int G, int VEC, bool STATE, int U>
-static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_state<VEC> (&held)[U],
+ * once, where records have any. */
+template <int G, int VEC, int ROLES, int U>
+static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_state<VEC, ROLES> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
                                                      uint32_t here, uint32_t tid, const struct step_view &v) {
 #pragma unroll
@@ -72,25 +72,24 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
         struct context_row &row = rows[u];
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
-        row.state = STATE ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        row.updates = STATE ? __shfl_sync(ALL_LANES, found.updates, from) : 0;
+        row.state = ROLES ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+        row.updates = ROLES ? __shfl_sync(ALL_LANES, found.updates, from) : 0;
         if (own >= here) row.weights = NULL, row.single = false;
         if (row.weights) read_row<G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_row<VEC>(w[u]);
     }
-    if constexpr (STATE) {
+    if constexpr (ROLES) {
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (rows[u].single) read_state<G, VEC>(held[u], rows[u].state, tid, v);
+            if (rows[u].single) read_state<G, VEC, ROLES>(held[u], rows[u].state, tid, v);
     }
 }
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, bool STATE>
-static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC> &held, float4 (&w)[VEC],
+template <int G, int VEC, int ROLES>
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held, float4 (&w)[VEC],
                                                      const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
-    if constexpr (STATE) update_held<G, VEC>(held, row.updates, gradient, w, row.weights, row.state, tid, v);
-    else update_plain<G, VEC>(gradient, w, row.weights, tid, v);
+    update_held<G, VEC, ROLES>(held, row.updates, gradient, w, row.weights, row.state, tid, v);
 }
 
 /* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
@@ -126,9 +125,9 @@ struct meeting {
     uint64_t terms;
 };
 
-/* Rows in flight, of so many quads a thread each; most records with state have two slots. */
-static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
-    return rows_at_once(4 * vec * (state && one ? 3 : 1), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+/* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
+static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
+    return rows_at_once(4 * vec * (1 + roles), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -145,10 +144,10 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
 }
 
 /* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
-template <int G, int VEC, bool STATE, bool ONE, int U>
+template <int G, int VEC, int ROLES, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], float4 (&w)[U][VEC],
-                                                   struct held_state<VEC> (&held)[U], const struct context_row (&rows)[U],
+                                                   struct held_state<VEC, ROLES> (&held)[U], const struct context_row (&rows)[U],
                                                    uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
@@ -158,15 +157,15 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
         float4 g[VEC];
         clear_row<VEC>(g);
         add_row<VEC>(g, by, target);
-        update_single<G, VEC, STATE>(rows[u], held[u], w[u], g, tid, v);
+        update_single<G, VEC, ROLES>(rows[u], held[u], w[u], g, tid, v);
     }
 }
 
 /* Of a rank alone: adds to the target's gradient and the loss, updates rows that stand once. */
-template <int G, int VEC, bool STATE, bool ONE>
+template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, STATE, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -175,13 +174,13 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float my_logit = 0;
         if (v.loss_only) found.single = 0;
-        if (ONE && STATE) count_updates<G>(found, v);
+        if (ROLES) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_state<VEC> held[U];
+            struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float logit[U];
-            read_contexts<G, VEC, ONE && STATE, U>(w, held, rows, found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) logit[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(logit);
@@ -190,7 +189,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 #pragma unroll
             for (int u = 0; u < U; u++)
                 logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
-            change_rows<G, VEC, STATE, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
+            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
         float my_coefficient = real ? coefficient_of(my_logit, base + lane - m.start < m.positives, scale) : 0;
@@ -214,10 +213,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
         float my_part = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_state<VEC> none[U];
+            struct held_state<VEC, 0> none[U];
             struct context_row rows[U];
             float part[U];
-            read_contexts<G, VEC, false, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) part[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(part);
@@ -231,10 +230,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
 }
 
 /* What meet_contexts() does, from the sums of what was posted. */
-template <int G, int VEC, bool STATE, bool ONE>
+template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, STATE, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -247,17 +246,17 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         float my_coefficient = real ? coefficient_of(logit, base + lane - m.start < m.positives, scale) : 0;
         loss += keep_term<G>(v, m, base + lane, real, logit, my_coefficient);
         if (v.loss_only) found.single = 0;
-        if (ONE && STATE) count_updates<G>(found, v);
+        if (ROLES) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_state<VEC> held[U];
+            struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float coefficient[U];
-            read_contexts<G, VEC, ONE && STATE, U>(w, held, rows, found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            change_rows<G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
+            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
     sum_beside<G, VEC>(gradient);
@@ -277,8 +276,8 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
-static constexpr int resident_blocks(int group, bool state, int threads) {
-    return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
+static constexpr int resident_blocks(int group, int roles, int threads) {
+    return group > 32 || threads > CTA ? 1 : roles ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
@@ -341,8 +340,8 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, bool STATE, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, STATE, THREADS))
+template <int G, int VEC, int ROLES, int THREADS, int MODE>
+static __global__ void __launch_bounds__(THREADS, resident_blocks(G, ROLES, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
@@ -358,8 +357,8 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, STATE, THRE
     }
     clear_row<VEC>(gradient);
     double loss;
-    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, STATE, true>(v, target, gradient, m);
-    else loss = collect_contexts<G, VEC, STATE, true>(v, target, gradient, m);
+    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
+    else loss = collect_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
     end_block<G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 
@@ -401,8 +400,8 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
             continue;
         }
         double loss;
-        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, false, false>(v, x, sum, m);
-        else loss = collect_contexts<G, VEC, false, false>(v, x, sum, m);
+        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, 0, false>(v, x, sum, m);
+        else loss = collect_contexts<G, VEC, 0, false>(v, x, sum, m);
         loss = warp_sum(loss);
         if (tid == 0) v.losses[t] = loss;
         if (!v.loss_only) write_row<G, VEC>(sum, (char *)(v.target_gradients + t * v.span), tid, v.quads);

@@ -2,18 +2,18 @@
 #include "dots_held.cuh"
 #include "dots_windows.cuh"
 
-template <int G, int VEC, bool STATE> struct held {
+template <int G, int VEC, int ROLES> struct held {
     static struct held_kernels get(void) {
         if constexpr (G * VEC > HELD_QUADS) return {};
-        else return {dot_held<G, VEC, STATE, DOTS_NEAR>, dot_held<G, VEC, false, DOTS_POST>, dot_held<G, VEC, STATE, DOTS_COLLECT>};
+        else return {dot_held<G, VEC, ROLES, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, ROLES, DOTS_COLLECT>};
     }
 };
 
-struct held_kernels dot_kernels_held(uint32_t quads, bool state) {
-    return kernels_for_narrow<held>(quads, state);
+struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles) {
+    return kernels_for_narrow<held>(quads, roles);
 }
 
-template <int G, int VEC, bool STATE> struct near_windows {
+template <int G, int VEC, int ROLES> struct near_windows {
     static struct dot_kernels get(void) {
         if constexpr (G > 32) return {};
         else return {NULL, NULL, 0, dot_windows<G, VEC, DOTS_NEAR>, G};
@@ -31,12 +31,12 @@ static bool has_smaller_tiles(uint32_t quads) {
 
 struct dot_kernels dot_kernels_near(uint32_t quads) {
     if (has_smaller_tiles(quads)) return {};
-    return kernels_for_short<near_windows>(quads, false);
+    return kernels_for_short<near_windows>(quads, 0);
 }
 
 struct dot_kernels dot_kernels_post(uint32_t quads) {
-    return dot_kernels_of<DOTS_POST>(quads, false);
+    return dot_kernels_of<DOTS_POST>(quads, 0);
 }
-struct dot_kernels dot_kernels_collect(uint32_t quads, bool state) {
-    return dot_kernels_of<DOTS_COLLECT>(quads, state);
+struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles) {
+    return dot_kernels_of<DOTS_COLLECT>(quads, roles);
 }

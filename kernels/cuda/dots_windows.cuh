@@ -208,8 +208,8 @@ struct held_kernels {
 
 /* For blocks of one target; of several. */
 template <int MODE> struct of_mode {
-    template <int G, int VEC, bool STATE> struct one {
-        static constexpr bool READS = STATE && MODE != DOTS_POST;
+    template <int G, int VEC, int ROLES> struct one {
+        static constexpr int READS = MODE == DOTS_POST ? 0 : ROLES;
         static struct dot_kernels get(void) {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* dots_held.cuh has them */
             else if constexpr (G > 32) return {dot_one<G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
@@ -218,7 +218,7 @@ template <int MODE> struct of_mode {
             else return {dot_one<G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
         }
     };
-    template <int G, int VEC, bool STATE> struct many {
+    template <int G, int VEC, int ROLES> struct many {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
             else return {NULL, NULL, 0, dot_windows<G, VEC, MODE>, G};
@@ -226,20 +226,20 @@ template <int MODE> struct of_mode {
     };
 };
 
-/* state: whether records have any. */
-template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, bool state) {
-    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, state);
-    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, false);
+/* roles: of the records' slots; where no state is read, 0. */
+template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t roles) {
+    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, roles);
+    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
     k.many = many.many;
     k.many_threads = many.many_threads;
     return k;
 }
 
-struct dot_kernels dot_kernels_alone(uint32_t quads, bool state); /* dots_alone.cu */
+struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t roles); /* dots_alone.cu */
 /* dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);
-struct dot_kernels dot_kernels_collect(uint32_t quads, bool state);
+struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles);
 struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where they take two passes */
-struct held_kernels dot_kernels_held(uint32_t quads, bool state);
+struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles);
 
 #endif

@@ -18,23 +18,23 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
 }
 
 /* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
-template <int G, int VEC, bool STATE>
+template <int G, int VEC, int ROLES>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
                                                      const struct block_share &s, const float4 (&x)[VEC],
                                                      float4 (&gradient)[VEC]) {
-    constexpr int U = contexts_at_once(G, VEC, STATE, true), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, true), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     uint64_t terms = v.term_starts[s.block];
     for (uint32_t base = s.first; base < s.last; base += 32) {
         uint32_t here = s.last - base < 32 ? s.last - base : 32;
         struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
-        if (STATE) count_updates<G>(g.found, v);
+        if (ROLES) count_updates<G>(g.found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_state<VEC> held[U];
+            struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float coefficient[U], own[U];
-            read_contexts<G, VEC, STATE, U>(w, held, rows, g.found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, g.found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 uint32_t from = (i + u * R + own_beside<G>()) & 31;
@@ -49,7 +49,7 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
                 add_row<VEC>(own_gradient, own[u], w[u]);
-                update_single<G, VEC, STATE>(rows[u], held[u], w[u], own_gradient, tid, v);
+                update_single<G, VEC, ROLES>(rows[u], held[u], w[u], own_gradient, tid, v);
             }
         }
     }
@@ -57,12 +57,12 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
 }
 
 /* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide records. */
-static constexpr int gain_resident(int group, int vec, bool state) {
-    return group <= 32 && vec * (state ? 3 : 1) <= 8 ? 2 : 1;
+static constexpr int gain_resident(int group, int vec, int roles) {
+    return group <= 32 && vec * (1 + roles) <= 8 ? 2 : 1;
 }
 
-template <int G, int VEC, bool STATE>
-static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, STATE))
+template <int G, int VEC, int ROLES>
+static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, ROLES))
     gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     constexpr int THREADS = learn_groups<G>::threads;
     constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     uint32_t tid = threadIdx.x % WIDTH;
     read_vector<G, VEC>(v, l, s.block, s.target, x);
     clear_row<VEC>(gradient);
-    gain_contexts<G, VEC, STATE>(v, l, s, x, gradient);
+    gain_contexts<G, VEC, ROLES>(v, l, s, x, gradient);
     if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
     char *out = (char *)(v.target_gradients + (uint64_t)s.target * v.span);
     if (v.parts == 1) {
@@ -89,11 +89,11 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     }
 }
 
-template <int G, int VEC, bool STATE> struct gain_one_family {
+template <int G, int VEC, int ROLES> struct gain_one_family {
     static struct learn_launch_of get(void) {
-        return {gain_one<G, VEC, STATE>, learn_groups<G>::threads, learn_groups<G>::count};
+        return {gain_one<G, VEC, ROLES>, learn_groups<G>::threads, learn_groups<G>::count};
     }
 };
-struct learn_launch_of learn_gain_one(uint32_t quads, bool state) {
-    return learn_kernels_for<gain_one_family>(quads, state);
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles) {
+    return learn_kernels_for<gain_one_family>(quads, roles);
 }

@@ -93,21 +93,21 @@ struct learn_launch_of {
 };
 
 /* Few forms for all widths of rows: these kernels wait for rows out of the GPU's cache. */
-template <template <int, int, bool> class Family> auto learn_kernels_for(uint32_t quads, bool state) {
-    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
-    if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
-    if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
-    if (quads <= 64) return kernels_by_state<Family, 16, 4>(state);
-    if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
-    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
-    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
-    return kernels_by_state<Family, 128, 8>(state);
+template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
+    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
+    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
+    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
+    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
+    return kernels_by_roles<Family, 128, 8>(roles);
 }
 
 /* score.cu, gain.cu */
 struct learn_launch_of learn_score(uint32_t quads);
 struct learn_launch_of learn_gain_many(uint32_t quads);
-struct learn_launch_of learn_gain_one(uint32_t quads, bool state);
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles);
 /* pool.cu: enqueued for so many blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);

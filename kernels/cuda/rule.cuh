@@ -1,8 +1,7 @@
 /* rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
- *   records without state   sgd: update_plain()
- *   records with state      any rule and any number of slots, which the kernel is told: update_held() of one that is in registers
- *                           as a whole, update_state() of one that is not, of any width
+ *   update_held()    a record that is in registers as a whole
+ *   update_state()   a record of any width and of any rule, which lies in memory
  */
 #ifndef SPTX_CUDA_RULE_CUH
 #define SPTX_CUDA_RULE_CUH
@@ -33,85 +32,118 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     x.w = 0;
 }
 
-/* ---- records without state: all columns of a thread at once ---- */
+/* ---- a record's slots in registers ---- */
 
-template <int G, int VEC>
-static __device__ __forceinline__ void update_plain(const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, uint32_t tid,
-                                                    const struct step_view &v) {
-    struct rule_step k = v.rule.constants;
-    float unused = 0;
-    k.momentum = 0;
-#pragma unroll
-    for (int i = 0; i < VEC; i++) {
-#pragma unroll
-        for (int e = 0; e < 4; e++) rule_sgd(&k, (&g[i].x)[e], &w[i].x + e, &unused, &unused, &unused);
-        if (v.dim & 3) mask_columns(w[i], i * G + tid, v.dim);
+/* ROLES says which slots a kernel is compiled for; a slot's role is its place among those that its rule can have (rule_slots).
+ *
+ *   0          no state at all: sgd
+ *   1, 2, 3    slots in the first so many roles, all in registers: where a record waits in registers beside others
+ *   ANY_ROLES  whatever the rule has: the first two roles in registers; the third, which few rules have, is read where it is
+ *              changed, since registers for it would be taken from every rule
+ */
+enum { ANY_ROLES = 4, THIRD = 2 };
+
+static constexpr __host__ __device__ int held_roles(int roles) {
+    return roles == ANY_ROLES ? 2 : roles;
+}
+
+/* Whether records of a rule can have slots in just so many roles. */
+static constexpr __host__ __device__ bool may_have_roles(int rule, int roles) {
+    switch (rule) {
+    case RULE_SGD: return roles == 0 || roles == 1 || roles == ANY_ROLES;
+    case RULE_ADAGRAD:
+    case RULE_ASGD: return roles == 1 || roles == ANY_ROLES;
+    case RULE_RMSPROP: return roles >= 1;
+    case RULE_ADAM:
+    case RULE_ADAMW: return roles >= 2;
+    default: return roles == 2 || roles == ANY_ROLES;
     }
-    write_row<G, VEC>(w, weights, tid, v.quads);
 }
 
-/* ---- records with state ---- */
-
-/* Quads of a slot; none of one that the rule has not. A bound instead of a branch leaves the reads of a row in one stretch of code,
- * which the compiler may put in any order. */
-static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
-    return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
+/* Quads of a slot; none of one that the rule has not: any of several, or rmsprop's momentum beside its mean. A bound instead of a
+ * branch leaves the reads of a row in one stretch of code, which the compiler may put in any order. */
+template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
+    return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* What a thread has of a record's state: quads tid, tid + G .. of its first two slots, by their role in the rule. Few rules have a
- * third, which is read where it is changed: registers for it would be taken from every rule. */
-enum { HELD_SLOTS = 2, THIRD = 2 };
-template <int VEC> struct held_state {
-    float4 s[HELD_SLOTS][VEC];
+/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role. */
+template <int VEC, int ROLES> struct held_state {
+    float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
 };
 
-template <int G, int VEC>
-static __device__ __forceinline__ void read_state(struct held_state<VEC> &held, char *state, uint32_t tid,
+template <int G, int VEC, int ROLES>
+static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
                                                   const struct step_view &v) {
 #pragma unroll
-    for (int role = 0; role < HELD_SLOTS; role++)
-        read_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of(v, role));
+    for (int role = 0; role < held_roles(ROLES); role++)
+        read_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
+    if constexpr (ROLES == ANY_ROLES)
 #pragma unroll
-    for (int i = 0; i < VEC; i++)
-        if (i * G + tid < quads_of(v, THIRD))
-            asm volatile("prefetch.L2 [%0];" ::"l"((const float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid));
+        for (int i = 0; i < VEC; i++)
+            if (i * G + tid < quads_of<ROLES>(v, THIRD))
+                asm volatile("prefetch.L2 [%0];" ::"l"((const float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid));
 }
 
-static constexpr __host__ __device__ bool may_have_third(int rule) {
-    return rule == RULE_RMSPROP || rule == RULE_ADAM || rule == RULE_ADAMW;
+/* The constants without what rules of so few roles leave out, so that the compiler leaves it out, too. */
+template <int ROLES> static __device__ __forceinline__ struct rule_step constants_of(struct rule_step k, int rule) {
+    if (ROLES < 3) k.centered = 0, k.amsgrad = 0;
+    if (ROLES == 0 || (ROLES == 1 && rule != RULE_SGD)) k.momentum = 0;
+    return k;
 }
 
-/* A rule of so many columns: w and the record's slots s0, s1 in registers, its third slot in memory, if it has one. */
+/* One rule on a thread's quads i x G + tid of a record: w and the slots in registers, and the third that ANY_ROLES leaves in memory.
+ * change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
+template <int RULE, int G, int VEC, int ROLES, typename Change>
+static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROLES> &held, const struct rule_step &constants,
+                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
+                                                      const struct step_view &v, Change change) {
+    constexpr int HELD = held_roles(ROLES);
+    struct rule_step k = constants_of<ROLES>(constants, RULE);
+#pragma unroll
+    for (int i = 0; i < VEC; i++) {
+        float4 absent = make_float4(0, 0, 0, 0), *third_at = NULL;
+        if constexpr (ROLES == ANY_ROLES && may_have_roles(RULE, 3))
+            if (i * G + tid < quads_of<ROLES>(v, THIRD)) third_at = (float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid;
+        if (third_at) absent = *third_at;
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            float *slot[RULE_SLOTS];
+#pragma unroll
+            for (int role = 0; role < RULE_SLOTS; role++) slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][i].x : &absent.x) + e;
+            change(k, (&g[i].x)[e], &w[i].x + e, slot[0], slot[1], slot[2]);
+        }
+        if (v.dim & 3) mask_columns(absent, i * G + tid, v.dim);
+        if (third_at) *third_at = absent;
+    }
+}
+
 #define RULE_CASE(name, enumerator)                                                                                    \
     case enumerator:                                                                                                   \
-        _Pragma("unroll") for (int i = 0; i < VEC; i++) {                                                              \
-            float4 third = make_float4(0, 0, 0, 0), *third_at = (float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid; \
-            bool thirds = may_have_third(enumerator) && i * G + tid < quads_of(v, THIRD);                              \
-            if (thirds) third = *third_at;                                                                             \
-            _Pragma("unroll") for (int e = 0; e < 4; e++)                                                              \
-                rule_##name(&k, (&g[i].x)[e], &w[i].x + e, &held.s[0][i].x + e, &held.s[1][i].x + e, &third.x + e);     \
-            if (v.dim & 3) mask_columns(third, i * G + tid, v.dim);                                                    \
-            if (thirds) *third_at = third;                                                                             \
-        }                                                                                                              \
+        if constexpr (may_have_roles(enumerator, ROLES))                                                               \
+            change_columns<enumerator, G, VEC, ROLES>(held, k, g, w, state, tid, v,                                    \
+                                                      [](const struct rule_step &step, float gradient, float *weight, float *s0, \
+                                                         float *s1, float *s2) {                                       \
+                                                          rule_##name(&step, gradient, weight, s0, s1, s2);            \
+                                                      });                                                              \
         break;
 
 /* The rule, then the record back to where it came from. */
-template <int G, int VEC>
-static __device__ __forceinline__ void change_record(struct held_state<VEC> &held, const struct rule_step &k,
+template <int G, int VEC, int ROLES>
+static __device__ __forceinline__ void change_record(struct held_state<VEC, ROLES> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
                                                      uint32_t tid, const struct step_view &v) {
-    switch (v.rule.rule) { RULES(RULE_CASE) }
+    switch (ROLES ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
     if (v.dim & 3)
 #pragma unroll
         for (int i = 0; i < VEC; i++) {
             mask_columns(w[i], i * G + tid, v.dim);
 #pragma unroll
-            for (int role = 0; role < HELD_SLOTS; role++) mask_columns(held.s[role][i], i * G + tid, v.dim);
+            for (int role = 0; role < held_roles(ROLES); role++) mask_columns(held.s[role][i], i * G + tid, v.dim);
         }
     write_row<G, VEC>(w, weights, tid, v.quads);
 #pragma unroll
-    for (int role = 0; role < HELD_SLOTS; role++)
-        write_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of(v, role));
+    for (int role = 0; role < held_roles(ROLES); role++)
+        write_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
 }
 
 #undef RULE_CASE
@@ -133,13 +165,17 @@ template <int G> static __device__ __forceinline__ void count_updates(struct fou
     group_wait<G>();
 }
 
-/* The rule on a record that is all in registers. */
-template <int G, int VEC>
-static __device__ __forceinline__ void update_held(struct held_state<VEC> &held, uint32_t updates, const float4 (&g)[VEC],
+/* The rule on a record that waits in registers. */
+template <int G, int VEC, int ROLES>
+static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES> &held, uint32_t updates, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
                                                    const struct step_view &v) {
-    change_record<G, VEC>(held, row_constants(v.rule, updates), g, w, weights, state, tid, v);
-    write_updates(v, state, updates + 1, tid);
+    if constexpr (ROLES == 0) {
+        change_record<G, VEC, 0>(held, v.rule.constants, g, w, weights, state, tid, v);
+    } else {
+        change_record<G, VEC, ROLES>(held, row_constants(v.rule, updates), g, w, weights, state, tid, v);
+        write_updates(v, state, updates + 1, tid);
+    }
 }
 
 /* The rule on a record of any width, B quads of a thread at a time: gradient(quad, g) gives those of quads quad, quad + G .. All
@@ -150,12 +186,12 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
     struct rule_step k = row_constants(v.rule, updates);
 #pragma unroll 1
     for (uint32_t quad = tid; quad - tid < v.quads; quad += G * B) {
-        struct held_state<B> held;
+        struct held_state<B, ANY_ROLES> held;
         float4 w[B], g[B];
         read_row<G, B>(w, weights, quad, v.quads);
-        read_state<G, B>(held, state, quad, v);
+        read_state<G, B, ANY_ROLES>(held, state, quad, v);
         gradient(quad, g);
-        change_record<G, B>(held, k, g, w, weights, state, quad, v);
+        change_record<G, B, ANY_ROLES>(held, k, g, w, weights, state, quad, v);
     }
     write_updates(v, state, updates + 1, tid);
 }

@@ -21,10 +21,10 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_state<VEC> none[U];
+            struct held_state<VEC, 0> none[U];
             struct context_row rows[U];
             float value[U];
-            read_contexts<G, VEC, false, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
             if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums */
@@ -61,13 +61,13 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     }
 }
 
-template <int G, int VEC, bool STATE> struct score_family {
+template <int G, int VEC, int ROLES> struct score_family {
     static struct learn_launch_of get(void) {
         return {score_blocks<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
     }
 };
 struct learn_launch_of learn_score(uint32_t quads) {
-    return learn_kernels_for<score_family>(quads, false);
+    return learn_kernels_for<score_family>(quads, 0);
 }
 
 /* ---- gain, of several vectors ---- */
@@ -84,11 +84,11 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
         uint32_t here = s.end - base < 32 ? s.end - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float4 w[U][VEC];
-        struct held_state<VEC> none[U];
+        struct held_state<VEC, 0> none[U];
         struct context_row rows[U];
         float factor = lane < here ? coefficients[base + lane - s.start] : 0;
         for (uint32_t i = 0; i < here; i += U) {
-            read_contexts<G, VEC, false, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
@@ -132,11 +132,11 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     for (uint32_t place = s.start + s.part; place < s.end; place += v.parts) gain_context<G, VEC>(v, l, s, place, coefficients);
 }
 
-template <int G, int VEC, bool STATE> struct gain_many_family {
+template <int G, int VEC, int ROLES> struct gain_many_family {
     static struct learn_launch_of get(void) {
         return {gain_many<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
     }
 };
 struct learn_launch_of learn_gain_many(uint32_t quads) {
-    return kernels_for<gain_many_family>(quads, false);
+    return kernels_for<gain_many_family>(quads, 0);
 }

@@ -14,6 +14,7 @@
 #include "learn.cuh"
 #include "sums.cuh"
 
+#include <algorithm>
 #include <string.h>
 
 /* Rows whose sums were kept: shortened by the squares of all columns, and updated. Of one rule or another: rows are read once. */
@@ -95,7 +96,7 @@ struct sums {
 };
 
 template <bool LEARNED> struct plain_sums {
-    template <int G, int VEC, bool STATE> struct family {
+    template <int G, int VEC, int ROLES> struct family {
         static struct sums get(void) {
             return {sum_kernels_plain<G, VEC, LEARNED>(), G};
         }
@@ -104,7 +105,7 @@ template <bool LEARNED> struct plain_sums {
 
 template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
     uint32_t quads = layout->span / 4;
-    if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, false);
+    if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
     if (quads <= 8) return {sum_kernels_state<8, 1, LEARNED>(), 8};
     if (quads <= 16) return {sum_kernels_state<16, 1, LEARNED>(), 16};
     if (quads <= 32) return {sum_kernels_state<32, 1, LEARNED>(), 32};
@@ -178,7 +179,11 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
     view->slots = (uint32_t)rule_slots(rule, slots);
     view->count_at = view->slots * span * 4;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
-    for (uint32_t i = 0; i < view->slots; i++) view->slot_at[slots[i].role] = i * span * 4;
+    view->roles = 0;
+    for (uint32_t i = 0; i < view->slots; i++) {
+        view->slot_at[slots[i].role] = i * span * 4;
+        view->roles = std::max(view->roles, (uint32_t)slots[i].role + 1);
+    }
     view->corrections = NULL;
     if (!layout->counted) return 0;
     if (prepare_corrections(b, rule, lr, stream)) return -1;
@@ -331,8 +336,7 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
 /* The first half, from old rows: in the fused kernels of dots.cu, or in the passes of learn.cuh. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
-    bool state = request->target->spec.layout.slots > 0;
-    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v, state);
+    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v);
 }
 
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {

@@ -40,7 +40,8 @@ struct rule_view {
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
     uint32_t slots;               /* of a record */
-    uint32_t slot_at[RULE_SLOTS]; /* by role in the rule (rule_slots): bytes from where the state begins; DRAW_NONE: no such slot */
+    uint32_t roles;               /* the highest role of a slot in the rule (rule_slots), and one: rarely more than there are slots */
+    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
     uint32_t count_at;            /* likewise, of the row's own count of updates */
 };
 
@@ -215,35 +216,40 @@ static constexpr __host__ __device__ int rows_at_once(int floats, int registers)
 
 /* ---- which kernel ---- */
 
-/* Family<G, VEC, STATE>::get() for rows of so many quads; state: records have slots beside the weights. */
-template <template <int, int, bool> class Family, int G, int VEC> auto kernels_by_state(bool state) {
-    return state ? Family<G, VEC, true>::get() : Family<G, VEC, false>::get();
+/* Family<G, VEC, ROLES>::get() for rows of so many quads, and slots in so many roles of the rule (rule_view). */
+template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_roles(uint32_t roles) {
+    switch (roles) {
+    case 0: return Family<G, VEC, 0>::get();
+    case 1: return Family<G, VEC, 1>::get();
+    case 2: return Family<G, VEC, 2>::get();
+    default: return Family<G, VEC, 3>::get();
+    }
 }
-template <template <int, int, bool> class Family> auto kernels_for(uint32_t quads, bool state) {
-    if (quads <= 32) return kernels_by_state<Family, 32, 1>(state);
-    if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
-    if (quads <= 96) return kernels_by_state<Family, 32, 3>(state);
-    if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
-    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
-    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
-    return kernels_by_state<Family, 128, 8>(state);
+template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t roles) {
+    if (quads <= 32) return kernels_by_roles<Family, 32, 1>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 32, 2>(roles);
+    if (quads <= 96) return kernels_by_roles<Family, 32, 3>(roles);
+    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
+    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
+    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
+    return kernels_by_roles<Family, 128, 8>(roles);
 }
 /* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
-template <template <int, int, bool> class Family> auto kernels_for_short(uint32_t quads, bool state) {
-    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
-    if (quads <= 16) return kernels_by_state<Family, 16, 1>(state);
-    return kernels_for<Family>(quads, state);
+template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 16, 1>(roles);
+    return kernels_for<Family>(quads, roles);
 }
 /* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
  * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
-template <template <int, int, bool> class Family> auto kernels_for_narrow(uint32_t quads, bool state) {
-    if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
-    if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
-    if (quads <= 24) return kernels_by_state<Family, 8, 3>(state);
-    if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
-    if (quads <= 48) return kernels_by_state<Family, 16, 3>(state);
-    if (quads <= 64) return kernels_by_state<Family, 16, 4>(state);
-    return kernels_for<Family>(quads, state);
+template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
+    if (quads <= 24) return kernels_by_roles<Family, 8, 3>(roles);
+    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
+    if (quads <= 48) return kernels_by_roles<Family, 16, 3>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
+    return kernels_for<Family>(quads, roles);
 }
 
 /* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */
@@ -252,7 +258,7 @@ int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, 
 
 /* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
  * the compute stream. */
-int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, bool state);
+int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
 /* Whether parts come from other ranks in this step. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;

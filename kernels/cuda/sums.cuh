@@ -174,7 +174,8 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
         write_row<G, VEC>(sum, (char *)(work.partials + item.partial * v.span), tid, v.quads);
     } else {
         scale_row<VEC>(sum, share_of_row(v, side.rows.distinct_starts, item.row, squares));
-        update_plain<G, VEC>(sum, w, weights, tid, v);
+        struct held_state<VEC, 0> none;
+        update_held<G, VEC, 0>(none, 0, sum, w, weights, NULL, tid, v);
     }
 }
 
