@@ -68,7 +68,7 @@ FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
  * A row is a record (record.h). Where weights and state have the same place they share a record; otherwise they are two
  * stores with the same numbering.
  *
- *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padded to a multiple of 128 bytes
+ *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padded (store_stride)
  *   two stores  [weights span] padded | [slot 0 span]..[updates] padded
  */
 enum place { PLACE_PINNED, PLACE_GPU, PLACE_FILE };

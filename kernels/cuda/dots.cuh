@@ -56,7 +56,6 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
 /* A context: where it lies, NULL of a slot left out or of none; and, where it stands once in the batch, its state. */
 struct context_row {
     char *weights, *state;
-    uint32_t updates;
     bool single;
 };
 
@@ -73,7 +72,6 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
         row.state = ROLES ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        row.updates = ROLES ? __shfl_sync(ALL_LANES, found.updates, from) : 0;
         if (own >= here) row.weights = NULL, row.single = false;
         if (row.weights) read_row<G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_row<VEC>(w[u]);
@@ -89,7 +87,7 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
 template <int G, int VEC, int ROLES>
 static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held, float4 (&w)[VEC],
                                                      const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
-    update_held<G, VEC, ROLES>(held, row.updates, gradient, w, row.weights, row.state, tid, v);
+    update_held<G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v);
 }
 
 /* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
@@ -174,7 +172,6 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float my_logit = 0;
         if (v.loss_only) found.single = 0;
-        if (ROLES) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
             struct held_state<VEC, ROLES> held[U];
@@ -246,7 +243,6 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         float my_coefficient = real ? coefficient_of(logit, base + lane - m.start < m.positives, scale) : 0;
         loss += keep_term<G>(v, m, base + lane, real, logit, my_coefficient);
         if (v.loss_only) found.single = 0;
-        if (ROLES) count_updates<G>(found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
             struct held_state<VEC, ROLES> held[U];
@@ -256,6 +252,7 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
+            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
             change_rows<G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
@@ -295,7 +292,7 @@ struct group_rows {
 
 /* The groups' gradients, added in the groups' order by all threads. */
 template <int THREADS, uint32_t GROUPS>
-static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float4 *out, uint32_t quads) {
+static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
         float4 sum = sums.rows[q];
 #pragma unroll
@@ -303,7 +300,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
             float4 more = sums.rows[p * sums.stride + q];
             sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
         }
-        out[q] = sum;
+        write_quad(out, q, sum);
     }
 }
 
@@ -314,14 +311,14 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     constexpr uint32_t WIDTH = THREADS / GROUPS;
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH;
-    if (tid < G) write_row<G, VEC>(gradient, (char *)(sums.rows + group * sums.stride), tid, v.quads);
+    if (tid < G) write_row<G, VEC>(gradient, (float *)(sums.rows + group * sums.stride), tid, v.quads);
     if (tid == 0) losses[group] = loss;
     __syncthreads();
     if (threadIdx.x == 0) {
         for (uint32_t p = 1; p < GROUPS; p++) loss += losses[p];
         v.losses[block] = loss;
     }
-    if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, (float4 *)(v.target_gradients + block * v.span), v.quads);
+    if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, v.target_gradients + block * v.span, v.quads);
 }
 
 /* The groups' loss and gradient of a block, which one group has alone or all share. */
@@ -333,7 +330,7 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     loss = warp_sum(loss);
     if (v.parts == 1) {
         if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, (char *)(v.target_gradients + block * v.span), tid, v.quads);
+        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, v.target_gradients + block * v.span, tid, v.quads);
         return;
     }
     if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
@@ -375,7 +372,7 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
         uint32_t here = t1 - base < 32 ? t1 - base : 32;
         struct found_row found = find_row(v.target, cold_first, base + lane, lane < here);
         float factor = lane < here ? coefficients[(uint64_t)(base + lane - t0) * stride] : 0;
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found.weights, factor, i, here, tid, v.quads);
+        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U, char>(sum, found.weights, factor, i, here, tid, v.quads);
     }
 }
 
@@ -404,13 +401,13 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
         else loss = collect_contexts<G, VEC, 0, false>(v, x, sum, m);
         loss = warp_sum(loss);
         if (tid == 0) v.losses[t] = loss;
-        if (!v.loss_only) write_row<G, VEC>(sum, (char *)(v.target_gradients + t * v.span), tid, v.quads);
+        if (!v.loss_only) write_row<G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
     }
     if (v.loss_only || MODE == DOTS_POST) return;
     __syncthreads(); /* all coefficients are there */
     for (uint32_t c = group; c < contexts; c += GROUPS) {
         sum_targets<G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
-        write_row<G, VEC>(sum, (char *)(v.context_gradients + (c0 + c) * v.span), tid, v.quads);
+        write_row<G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);
     }
 }
 

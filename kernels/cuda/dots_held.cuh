@@ -62,7 +62,7 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 
 /* Rows that a warp holds of a block's contexts. */
 struct warp_rows {
-    float4 *rows;           /* [here x quads], in shared memory */
+    char *rows;             /* [here x v.weights_bytes], in shared memory */
     struct found_row found; /* the lane's */
     unsigned real;          /* a bit a row */
     uint32_t here;
@@ -77,18 +77,20 @@ template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i
     return i + own_beside<G>();
 }
 
+static __device__ __forceinline__ const char *held_row(const struct warp_rows &held, uint32_t row, const struct step_view &v) {
+    return held.rows + row * v.weights_bytes;
+}
+
 template <int G, int VEC>
 static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
 #pragma unroll 4
     for (uint32_t i = 0; i < held.here; i += rows_beside<G>()) {
         uint32_t row = group_row<G>(i);
-        const float4 *from = (const float4 *)__shfl_sync(ALL_LANES, held.found.weights, row & 31);
+        const char *from = (const char *)__shfl_sync(ALL_LANES, held.found.weights, row & 31);
         if (!has_row(held.real, row)) continue;
+        char *to = held.rows + row * v.weights_bytes;
 #pragma unroll
-        for (int k = 0; k < VEC; k++) {
-            uint32_t q = k * G + threadIdx.x % G;
-            if (q < v.quads) copy_quad(held.rows + row * v.quads + q, from + q);
-        }
+        for (int k = 0; k < VEC; k++) bring_quad(to, from, k * G + threadIdx.x % G, v.quads);
     }
 }
 
@@ -105,7 +107,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
         for (uint32_t u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             float4 w[VEC];
-            if (has_row(held.real, row)) read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), threadIdx.x % G, v.quads);
+            if (has_row(held.real, row)) read_row<G, VEC>(w, held_row(held, row, v), threadIdx.x % G, v.quads);
             else clear_row<VEC>(w);
             part[u] = dot_rows<VEC>(target, w);
         }
@@ -133,17 +135,17 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             uint32_t row = group_row<G>(i + u * R), from = row & 31;
             rows[u].weights = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
             rows[u].state = ROLES ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
-            rows[u].updates = ROLES ? __shfl_sync(ALL_LANES, held.found.updates, from) : 0;
             rows[u].single = __shfl_sync(ALL_LANES, held.found.single, from) && has_row(held.real, row);
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
             if (ROLES && rows[u].single) read_state<G, VEC, ROLES>(state[u], rows[u].state, tid, v);
         }
+        if (ROLES) __syncwarp(); /* all have read the rows' counts */
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             if (!has_row(held.real, row)) continue;
             float4 w[VEC], g[VEC];
-            read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), tid, v.quads);
+            read_row<G, VEC>(w, held_row(held, row, v), tid, v.quads);
             add_row<VEC>(gradient, by[u], w);
             if (!rows[u].single) continue;
             clear_row<VEC>(g);
@@ -159,14 +161,13 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 template <int G, int VEC, int ROLES, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
-                                                       uint32_t cold_first, float scale, float4 *rows) {
+                                                       uint32_t cold_first, float scale, char *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
-    struct warp_rows held = {rows, {0, 0, 0, 0}, 0, min(a.end - first, v.held)};
+    struct warp_rows held = {rows, {0, 0, 0}, 0, min(a.end - first, v.held)};
     if (real) held.found = place_row(v.context, cold_first, a.context, a.context_id);
     held.real = __ballot_sync(ALL_LANES, real);
     bring_rows<G, VEC>(held, v);
-    if (ROLES) count_updates<32>(held.found, v);
     wait_for_copies();
     float own = 0; /* where it is only collected the sum has it */
     if constexpr (MODE != DOTS_COLLECT) {
@@ -203,7 +204,8 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES)
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
-    struct group_rows rows = {all_rows, v.held * v.quads};
+    uint32_t bytes = v.held * v.weights_bytes; /* of a warp's rows, where it puts its gradient when it is done with them */
+    struct group_rows rows = {all_rows, bytes / (uint32_t)sizeof(float4)};
     float scale = scale_of(v);
     struct ahead next, later;
     find_bounds(next, v, block, blocks);
@@ -222,7 +224,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES)
         for (uint32_t first = first_of(now, part, v.held); first < now.end; first += v.parts * v.held) {
             if (first != first_of(now, part, v.held)) find_context(now, v, first);
             loss += hold_contexts<G, VEC, ROLES, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
-                                                    rows.rows + warp * rows.stride);
+                                                    (char *)all_rows + warp * bytes);
         }
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);

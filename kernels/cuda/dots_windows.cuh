@@ -49,7 +49,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
 #pragma unroll
     for (int j = 0; j < TT; j++) {
         if (j >= most) continue;
-        char *gradient = (char *)(gradients + (uint64_t)j * v.span);
+        float *gradient = gradients + (uint64_t)j * v.span;
         float4 sum[VEC];
         if (begin || j >= count) clear_row<VEC>(sum);
         else read_row<G, VEC>(sum, gradient, tid, v.quads);
@@ -168,7 +168,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
 #pragma unroll
         for (int k = 0; k < CC && !v.loss_only && MODE != DOTS_POST; k++)
             if (first + k < own.contexts)
-                write_row<G, VEC>(gained[k], (char *)(v.context_gradients + (own.context + first + k) * v.span), lane, v.quads);
+                write_row<G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);

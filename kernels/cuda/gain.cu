@@ -28,7 +28,6 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
     for (uint32_t base = s.first; base < s.last; base += 32) {
         uint32_t here = s.last - base < 32 ? s.last - base : 32;
         struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
-        if (ROLES) count_updates<G>(g.found, v);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
             struct held_state<VEC, ROLES> held[U];
@@ -41,6 +40,7 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
+            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w[u]);
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     clear_row<VEC>(gradient);
     gain_contexts<G, VEC, ROLES>(v, l, s, x, gradient);
     if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
-    char *out = (char *)(v.target_gradients + (uint64_t)s.target * v.span);
+    float *out = v.target_gradients + (uint64_t)s.target * v.span;
     if (v.parts == 1) {
         if (s.targets && tid < G) write_row<G, VEC>(gradient, out, tid, v.quads);
         return;
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
         for (int i = 0; i < VEC; i++)
             if (tid < G) sums[s.group][i * G + tid] = gradient[i];
         __syncthreads();
-        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, (float4 *)out, v.quads);
+        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, out, v.quads);
     }
 }
 

@@ -53,8 +53,8 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
 template <int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
-    const char *at = l.pooled ? (const char *)(l.pooled + (uint64_t)block * v.span) : target_at(v, occurrence);
-    read_row<G, VEC>(x, at, threadIdx.x % G, v.quads);
+    if (l.pooled) read_row<G, VEC>(x, l.pooled + (uint64_t)block * v.span, threadIdx.x % G, v.quads);
+    else read_target<G, VEC>(v, occurrence, x);
 }
 
 /* What threads of a kernel work on together, and how many such groups a thread block has. */

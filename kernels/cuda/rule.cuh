@@ -66,10 +66,23 @@ template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const s
     return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role. */
+/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role; the record's count of updates, where it has
+ * one and is in registers as a whole. */
 template <int VEC, int ROLES> struct held_state {
     float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
+    uint32_t updates;
 };
+
+static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
+    return (uint32_t *)(state + v.rule.count_at);
+}
+/* The updates that a row counts, as it was before: whoever changes rows reads them first, waits for its group, and goes on. */
+static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
+    return v.rule.corrections ? *count_of(v, state) : 0;
+}
+static __device__ __forceinline__ void write_updates(const struct step_view &v, char *state, uint32_t updates, uint32_t tid) {
+    if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
+}
 
 template <int G, int VEC, int ROLES>
 static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
@@ -77,11 +90,12 @@ static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> 
 #pragma unroll
     for (int role = 0; role < held_roles(ROLES); role++)
         read_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
-    if constexpr (ROLES == ANY_ROLES)
+    if constexpr (ROLES != ANY_ROLES) held.updates = read_updates(v, state);
+    else
 #pragma unroll
         for (int i = 0; i < VEC; i++)
             if (i * G + tid < quads_of<ROLES>(v, THIRD))
-                asm volatile("prefetch.L2 [%0];" ::"l"((const float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid));
+                prefetch_quad(state + v.rule.slot_at[THIRD], i * G + tid);
 }
 
 /* The constants without what rules of so few roles leave out, so that the compiler leaves it out, too. */
@@ -101,10 +115,9 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
     struct rule_step k = constants_of<ROLES>(constants, RULE);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
-        float4 absent = make_float4(0, 0, 0, 0), *third_at = NULL;
-        if constexpr (ROLES == ANY_ROLES && may_have_roles(RULE, 3))
-            if (i * G + tid < quads_of<ROLES>(v, THIRD)) third_at = (float4 *)(state + v.rule.slot_at[THIRD]) + i * G + tid;
-        if (third_at) absent = *third_at;
+        float4 absent = make_float4(0, 0, 0, 0);
+        bool third = ROLES == ANY_ROLES && may_have_roles(RULE, 3) && i * G + tid < quads_of<ROLES>(v, THIRD);
+        if (third) absent = read_quad(state + v.rule.slot_at[THIRD], i * G + tid);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             float *slot[RULE_SLOTS];
@@ -113,7 +126,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
             change(k, (&g[i].x)[e], &w[i].x + e, slot[0], slot[1], slot[2]);
         }
         if (v.dim & 3) mask_columns(absent, i * G + tid, v.dim);
-        if (third_at) *third_at = absent;
+        if (third) write_quad(state + v.rule.slot_at[THIRD], i * G + tid, absent);
     }
 }
 
@@ -148,33 +161,16 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, ROLE
 
 #undef RULE_CASE
 
-static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
-    return (uint32_t *)(state + v.rule.count_at);
-}
-/* The updates that a row counts, as it was before: whoever changes rows reads them first, waits for its group, and goes on. */
-static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
-    return v.rule.corrections ? *count_of(v, state) : 0;
-}
-static __device__ __forceinline__ void write_updates(const struct step_view &v, char *state, uint32_t updates, uint32_t tid) {
-    if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
-}
-/* Those of found rows that stand once, a lane a row. By all threads of a group. */
-template <int G> static __device__ __forceinline__ void count_updates(struct found_row &found, const struct step_view &v) {
-    if (!v.rule.corrections) return;
-    if (found.single) found.updates = read_updates(v, (char *)found.state);
-    group_wait<G>();
-}
-
-/* The rule on a record that waits in registers. */
+/* The rule on a record that waits in registers. All threads of the group have read its count. */
 template <int G, int VEC, int ROLES>
-static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES> &held, uint32_t updates, const float4 (&g)[VEC],
+static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES> &held, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
                                                    const struct step_view &v) {
     if constexpr (ROLES == 0) {
         change_record<G, VEC, 0>(held, v.rule.constants, g, w, weights, state, tid, v);
     } else {
-        change_record<G, VEC, ROLES>(held, row_constants(v.rule, updates), g, w, weights, state, tid, v);
-        write_updates(v, state, updates + 1, tid);
+        change_record<G, VEC, ROLES>(held, row_constants(v.rule, held.updates), g, w, weights, state, tid, v);
+        write_updates(v, state, held.updates + 1, tid);
     }
 }
 
@@ -183,7 +179,6 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES>
 template <int G, int B, typename Gradient>
 static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
                                                     const struct step_view &v, Gradient gradient) {
-    struct rule_step k = row_constants(v.rule, updates);
 #pragma unroll 1
     for (uint32_t quad = tid; quad - tid < v.quads; quad += G * B) {
         struct held_state<B, ANY_ROLES> held;
@@ -191,6 +186,7 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
         read_row<G, B>(w, weights, quad, v.quads);
         read_state<G, B, ANY_ROLES>(held, state, quad, v);
         gradient(quad, g);
+        struct rule_step k = row_constants(v.rule, updates); /* here: the reads above do not wait for it */
         change_record<G, B, ANY_ROLES>(held, k, g, w, weights, state, quad, v);
     }
     write_updates(v, state, updates + 1, tid);
@@ -219,7 +215,7 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
         float4 row[U][VEC];
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (i + u < end) read_row<G, VEC>(row[u], (const char *)(partials + (i + u) * v.span), tid, v.quads);
+            if (i + u < end) read_row<G, VEC>(row[u], partials + (i + u) * v.span, tid, v.quads);
 #pragma unroll
         for (int u = 0; u < U; u++)
             if (i + u < end) add_row<VEC>(sum, 1, row[u]);
@@ -278,7 +274,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
             scale_row<B>(g, share);
         });
     } else if (real) {
-        char *sum_to = (char *)(to.kept ? to.kept : to.partials + item.partial * v.span);
+        float *sum_to = to.kept ? to.kept : to.partials + item.partial * v.span;
         for (uint32_t quad = tid; quad - tid < v.quads; quad += G * B) {
             float4 sum[B];
             sum_at(quad, sum);

@@ -101,7 +101,7 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
         read_target<G, VEC>(v, place, x);
         add_row<VEC>(sum, l.lengths[SIDE_TARGET][place], x);
     }
-    write_row<G, VEC>(sum, (char *)(v.target_gradients + (uint64_t)place * v.span), tid, v.quads);
+    write_row<G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
 /* The gradient of a context's place: the block's targets by their coefficients, and its own row. */
@@ -118,7 +118,7 @@ static __device__ __forceinline__ void gain_context(const struct step_view &v, c
                                      v.counts->cold_first[SIDE_CONTEXT]), tid, v.quads);
         add_row<VEC>(sum, l.lengths[SIDE_CONTEXT][place], w);
     }
-    write_row<G, VEC>(sum, (char *)(v.context_gradients + (uint64_t)place * v.span), tid, v.quads);
+    write_row<G, VEC>(sum, v.context_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
 template <int G, int VEC>

@@ -32,11 +32,11 @@ static __global__ void __launch_bounds__(CTA)
         bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* of others nobody has posted squares */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
-        const float4 *sum = (const float4 *)(work.row_sums + row * v.span);
+        const float *sum = work.row_sums + row * v.span;
         uint32_t updates = real ? read_updates(v, state) : 0;
         __syncwarp(); /* all have read the row's update count */
         float squares[1] = {0};
-        for (uint32_t quad = tid; real && quad < v.quads; quad += G) squares[0] = dot4(sum[quad], sum[quad], squares[0]);
+        for (uint32_t quad = tid; real && quad < v.quads; quad += G) squares[0] = dot4(read_quad(sum, quad), read_quad(sum, quad), squares[0]);
         __syncwarp();
         group_sum<G, 1>(squares);
         float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), squares[0]) : 0;
@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(CTA)
         if (!real) continue;
         float share = rule_share(v.rule.constants.clip, places, all);
         update_state<G, 1>(weights, state, updates, tid, v, [&](uint32_t quad, float4(&g)[1]) {
-            read_row<G, 1>(g, (const char *)sum, quad, v.quads);
+            read_row<G, 1>(g, sum, quad, v.quads);
             scale_row<1>(g, share);
         });
     }
@@ -104,7 +104,7 @@ template <bool LEARNED> struct plain_sums {
 };
 
 template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
-    uint32_t quads = layout->span / 4;
+    uint32_t quads = record_quads(layout);
     if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
     if (quads <= 8) return {sum_kernels_state<8, 1, LEARNED>(), 8};
     if (quads <= 16) return {sum_kernels_state<16, 1, LEARNED>(), 16};
@@ -173,15 +173,14 @@ static int prepare_corrections(struct backend *b, const struct rule_options *rul
 int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t updates,
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view) {
     struct rule_slot slots[RULE_SLOTS];
-    uint32_t span = layout->span;
     view->constants = rule_prepare(rule, lr, updates);
     view->rule = rule->rule;
     view->slots = (uint32_t)rule_slots(rule, slots);
-    view->count_at = view->slots * span * 4;
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
     view->roles = 0;
     for (uint32_t i = 0; i < view->slots; i++) {
-        view->slot_at[slots[i].role] = i * span * 4;
+        view->slot_at[slots[i].role] = (uint32_t)record_slot(layout, i)->offset;
         view->roles = std::max(view->roles, (uint32_t)slots[i].role + 1);
     }
     view->corrections = NULL;
@@ -222,7 +221,9 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->target_gradients = (float *)b->gradients.data;
     v->context_gradients = (float *)b->context_gradients.data;
     v->losses = (double *)stage->losses.data;
-    v->quads = layout->span / 4;
+    v->quads = record_quads(layout);
+    v->weights_bytes = (uint32_t)record_weights_bytes(layout);
+    v->state_bytes = (uint32_t)record_state_bytes(layout);
     v->dim = layout->dim;
     v->span = layout->span;
     v->mean = request->mean;

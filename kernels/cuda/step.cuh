@@ -52,10 +52,11 @@ struct step_view {
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
-    uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
+    uint32_t quads, dim, parts; /* quads: of a row; parts: groups that share a block's contexts */
     uint32_t run;               /* dots_held.cuh: blocks that a group works on, one after the other */
     uint32_t held;              /* the same: rows that a warp holds */
-    uint64_t span;
+    uint64_t span; /* 4 x quads: floats of a row of working memory */
+    uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
     int mean, loss_only;
     struct exchange_view exchange; /* with other ranks; of one alone all zeros */
 };
@@ -68,7 +69,6 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
 struct found_row {
     unsigned long long weights, state; /* 0: a slot left out, or none */
     int single;
-    uint32_t updates; /* the row's own count of them, where it was asked for (count_updates) */
 };
 
 /* Where the row of a slot lies; distinct, id: the slot's place among distinct rows, with its bit, and its id. */
@@ -77,7 +77,6 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
     uint32_t row = distinct & ~SINGLE_BIT;
     struct found_row found;
     found.single = (distinct & SINGLE_BIT) != 0;
-    found.updates = 0;
     found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
     found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);
     return found;
@@ -86,7 +85,7 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
 static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
                                                             uint32_t occurrence, bool real) {
     uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
-    if (distinct == DRAW_NONE) return {0, 0, 0, 0};
+    if (distinct == DRAW_NONE) return {0, 0, 0};
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
@@ -106,21 +105,22 @@ template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-template <int G, int VEC>
-static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+/* Row: char, a field of a record, or float, working memory (values.cuh). */
+template <int G, int VEC, typename Row>
+static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const Row *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
-        x[v] = q < quads ? ((const float4 *)row)[q] : make_float4(0, 0, 0, 0);
+        x[v] = q < quads ? read_quad(row, q) : make_float4(0, 0, 0, 0);
     }
 }
 
-template <int G, int VEC>
-static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads) {
+template <int G, int VEC, typename Row>
+static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], Row *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
-        if (q < quads) ((float4 *)row)[q] = x[v];
+        if (q < quads) write_quad(row, q, x[v]);
     }
 }
 
@@ -156,15 +156,16 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. */
-template <int G, int VEC, int U>
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. They are Row's
+ * (read_row). */
+template <int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
     constexpr int LANES = lanes_of<G>();
     float4 row[U][VEC];
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
+        const Row *from = (const Row *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
         if (i + u < here) read_row<G, VEC>(row[u], from, tid, quads);
         else clear_row<VEC>(row[u]);
     }

@@ -87,10 +87,9 @@ static __device__ __forceinline__ void take_targets(struct coming &c, const stru
 template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
-    const char *row = (const char *)(work.buffer + c.occurrence * v.span);
-    if (LEARNED && OF == SUM_TARGETS && work.pooled) row = (const char *)(work.pooled + c.block * v.span);
-    else if (OF == SUM_TARGETS) row = live_row(v.target.weights, c.target_id, c.target, cold_first);
-    return (unsigned long long)(uintptr_t)row;
+    if (OF == SUM_BUFFER) return (unsigned long long)(uintptr_t)(work.buffer + c.occurrence * v.span);
+    if (LEARNED && work.pooled) return (unsigned long long)(uintptr_t)(work.pooled + c.block * v.span);
+    return (unsigned long long)(uintptr_t)live_row(v.target.weights, c.target_id, c.target, cold_first);
 }
 
 /* The piece's record on its way into the GPU's cache, where it will be worked on a piece or two later. */
@@ -98,8 +97,8 @@ template <int G>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {
     if (!c.real || c.item.partial != DRAW_NONE) return;
-    ask_for_lines<G>(live_row(side.weights, c.id, c.item.row, cold_first), v.span * 4);
-    ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.rule.slots * v.span * 4);
+    ask_for_lines<G>(live_row(side.weights, c.id, c.item.row, cold_first), v.weights_bytes);
+    ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.state_bytes);
 }
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
@@ -121,7 +120,10 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, c.factor, i, here, tid, v.quads);
+        bool stored = OF == SUM_TARGETS && !(LEARNED && work.pooled);
+        for (uint32_t i = 0; i < rounds; i += U)
+            if (stored) add_found<G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
+            else add_found<G, VEC, U, float>(sum, found, c.factor, i, here, tid, v.quads);
     }
 }
 
@@ -168,14 +170,14 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
     float squares = sum_squares<G, VEC>(sum, v);
     if (!real) return;
     if (is_kept(side, work, item)) {
-        write_row<G, VEC>(sum, (char *)(work.row_sums + item.row * v.span), tid, v.quads);
+        write_row<G, VEC>(sum, work.row_sums + item.row * v.span, tid, v.quads);
         if (tid == 0) exchange_post(v.exchange, squares_of(side, work, item.row), squares);
     } else if (item.partial != DRAW_NONE) {
-        write_row<G, VEC>(sum, (char *)(work.partials + item.partial * v.span), tid, v.quads);
+        write_row<G, VEC>(sum, work.partials + item.partial * v.span, tid, v.quads);
     } else {
         scale_row<VEC>(sum, share_of_row(v, side.rows.distinct_starts, item.row, squares));
         struct held_state<VEC, 0> none;
-        update_held<G, VEC, 0>(none, 0, sum, w, weights, NULL, tid, v);
+        update_held<G, VEC, 0>(none, sum, w, weights, NULL, tid, v);
     }
 }
 

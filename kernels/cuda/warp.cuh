@@ -3,7 +3,7 @@
 #define SPTX_CUDA_WARP_CUH
 
 #include "cuda.cuh"
-#include "older_cards.cuh"
+#include "values.cuh"
 
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
