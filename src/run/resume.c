@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* RUN/config.ini, which the first rank alone may see. */
+/* Reads RUN/config.ini. Only the first rank may see it, and gives its text to the others. */
 static int read_keys(struct config *before, const char *path, struct ranks *ranks) {
     char *text = ranks_first(ranks) ? config_file(path) : NULL;
     int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
@@ -16,7 +16,7 @@ static int read_keys(struct config *before, const char *path, struct ranks *rank
     return result;
 }
 
-/* train.update = auto has come to what the run began with, which this number of ranks may be too many for. */
+/* train.update = auto came to something when the run began; refuses it where there are now too many ranks for it. */
 static int check_update(struct config *config, const char *run) {
     if (config->train_update == UPDATE_HOGWILD && config_ranks(config) > 2)
         return fail("'%s' trains lock-free (train.update = hogwild), which one rank does or two, and there are %u: go on with "
@@ -25,7 +25,7 @@ static int check_update(struct config *config, const char *run) {
     return config_resolve(config);
 }
 
-/* The first rank's keys are compared: the others have its own but for paths (ranks_alike_config). */
+/* Compares the first rank's keys: the other ranks have the same but for paths (ranks_alike_config). */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     struct config before;
     char *path = file_join(run, "config.ini");
@@ -35,7 +35,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
     if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
-    if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* pair, where version 1.0 began a run of text */
+    if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* version 1.0 began runs of text with `pair` */
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     if (!result && config->train_update != chosen) result = check_update(config, run);
