@@ -10,12 +10,12 @@ struct list_item {
     uint64_t list, code;
 };
 
-/* What a file is read into. */
+/* The state of reading a file. */
 struct taking {
     struct list_items *items;
     const struct model *model;
     struct names *lists, *unknown;
-    int64_t list; /* the current one, or -1 where it is none of those asked for */
+    int64_t list; /* the current list, or -1 where it is not one of those asked for */
 };
 
 static int take_list(struct taking *taking, const char *name, uint64_t length) {
@@ -43,7 +43,7 @@ static int take_item(struct taking *taking, const char *name, uint64_t length) {
     return 0;
 }
 
-/* A line is the list's name and its items; it may go on in the next block. */
+/* Takes a line, which is the list's name and its items; it may go on in the next block. */
 static int take_tokens(struct taking *taking, const struct corpus_block *block) {
     struct corpus_cursor cursor;
     const char *word;
