@@ -1,8 +1,7 @@
-/* Workers encode blocks out of order. A ring buffer commits them in file order: the worker that finishes the next block in
- * order writes it and every finished block after it. So the file is the same for any number of threads, and only the commit
- * knows what crosses blocks: how long the open sentence is, whether the open line has its target, and which number a list
- * has.
- */
+/* Workers encode blocks in any order. A ring buffer commits them in file order: the worker that finishes the next block
+ * in order writes it and every finished block after it. So the file is the same for any number of threads, and only the
+ * commit knows what crosses blocks: how long the open sentence is, if the open line has its target, and which number a
+ * list has. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -37,17 +36,17 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         options->format == FORMAT_PAIRS ? (uint64_t)options->header : 0,
                         0,
                         (uint64_t)options->list_rows};
-    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
+    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* as in older streams */
     if (options->format == FORMAT_PAIRS) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, known);
 }
 
 /* ---- committing blocks in order ---- */
 
-/* A list of pairs, under its name's number. */
+/* A list of pairs, at the place of its name's number. */
 struct list {
     uint64_t items;
-    uint64_t next; /* grouping: where its next item goes */
+    uint64_t next; /* while grouping: the place of its next item */
 };
 
 struct encoding {
@@ -56,14 +55,14 @@ struct encoding {
     const struct corpus_options *options;
     struct progress progress;
     struct idstream_writer writer;
-    uint64_t open_start; /* token at which the open sentence began */
+    uint64_t open_start; /* the token at which the open sentence began */
     int line_lost;       /* adjacency: the open line has no target */
-    int held;            /* adjacency: the open line has only its target so far; it is written when a context follows */
+    int held;            /* adjacency: the open line has only its target so far, which is written when a context follows */
     uint32_t held_id;
-    struct words names;        /* pairs: of the lists */
+    struct words names;        /* pairs: names of the lists */
     struct list *lists;        /* [names.size] */
     uint64_t lists_capacity;
-    struct file_writer places; /* pairs: (list, id), to be put together by list */
+    struct file_writer places; /* pairs: the working file of (list, id), which is then grouped by list */
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -72,12 +71,12 @@ struct encoding {
     int committing, failed;
 };
 
-/* A pair as it lies in the working file. */
+/* A pair in the working file. */
 struct place {
     uint32_t list, id;
 };
 
-/* Ends sentences every max_sentence tokens up to token `end`, and there too where the line ends. */
+/* Ends sentences every max_sentence tokens up to token `end`, and also where the line ends. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
     int text = encoding->options->format == FORMAT_TEXT;
     uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
@@ -98,7 +97,7 @@ static int commit_lines(struct encoding *encoding, const struct encoded *block) 
     return idstream_put(&encoding->writer, block->ids, block->count);
 }
 
-/* Ids of the line that an earlier block left open: they count only where its target was known. */
+/* Commits ids of the line that an earlier block left open. They count only where the line's target was known. */
 static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
     if (encoding->line_lost || !count) return 0;
     if (encoding->held && idstream_put(&encoding->writer, &encoding->held_id, 1)) return -1;
@@ -128,7 +127,7 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
     return idstream_put(&encoding->writer, block->ids + from, end - from);
 }
 
-/* The number of a list that is new where it was not met before; -1 after fail(). */
+/* Returns the number of a list, a new one where the list was not met before; -1 after fail(). */
 static int64_t list_named(struct encoding *encoding, const char *name, uint64_t length) {
     uint64_t before = encoding->names.size;
     if (mem_grow(&encoding->lists, &encoding->lists_capacity, before + 1, sizeof *encoding->lists, "the lists"))
@@ -159,8 +158,8 @@ static void give_up(struct encoding *encoding) {
     pthread_cond_broadcast(&encoding->moved);
 }
 
-/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits the
- * blocks that are next in file order. */
+/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits
+ * the blocks that are next in file order. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
     uint64_t number = mine->block.number;
     pthread_mutex_lock(&encoding->lock);
@@ -213,12 +212,12 @@ static int encode_blocks(void *context, unsigned worker) {
 
 enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
 
-/* Ids of a list in the stream: its items, behind its own where lists have rows. */
+/* Counts the ids of a list in the stream: its items and, where lists have rows, its own id before them. */
 static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
     return list->items + (uint64_t)encoding->options->list_rows;
 }
 
-/* Lists first..*end: as many as fit, and one at least. How many ids they have. */
+/* Chooses lists first..*end: as many as fit into memory, and one at least. Returns how many ids they have. */
 static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
     for (*end = first; *end < encoding->names.size; ++*end) {
@@ -230,7 +229,7 @@ static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t
     return ids;
 }
 
-/* The lists' own ids, each in front of its items. */
+/* Writes each list's own id in front of its items. */
 static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uint32_t *ids) {
     for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
         uint64_t length;
@@ -239,7 +238,7 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uin
     }
 }
 
-/* A counting sort in as many passes over the working file as memory makes necessary. */
+/* Groups pairs by a counting sort, in as many passes over the working file as memory demands. */
 static int group_pairs(struct encoding *encoding, const char *path) {
     struct list *lists = encoding->lists;
     struct file_map map;

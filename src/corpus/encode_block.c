@@ -12,7 +12,8 @@ void encoded_release(struct encoded *encoded) {
     free(encoded->names);
 }
 
-/* Collects a batch of look-ups, then appends the ids found to one block. A query whose word is NULL marks a line's end. */
+/* Collects a batch of look-ups, then appends the ids found to one block. A query without a word marks the end of a
+ * line. */
 struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
@@ -20,10 +21,10 @@ struct encoder {
     int given, adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
-    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query is one's name; otherwise -1 */
+    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query stands for one; otherwise -1 */
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
-    int line_began;      /* in this block, not in an earlier one */
+    int line_began;      /* 1: the line began in this block, not in an earlier one */
     int has_target;      /* adjacency: the line's first token has been taken */
 };
 
@@ -42,7 +43,7 @@ static void look_up(struct encoder *encoder) {
 
 static int take_line_end(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* a target alone is no line */
+    uint64_t least = encoder->adjacency && encoder->line_began; /* adjacency: a target alone is no line */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
         if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))
@@ -56,7 +57,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* flush() has grown out->ids for a whole batch, so this one has its place. */
+/* There is space for the id: flush() has grown out->ids for a whole batch. */
 static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
@@ -88,7 +89,8 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* The name of a list takes its place among the queries, found already: it is another word than its bytes. */
+/* A list's row is found before the batch is, since its word is not just the bytes in the block. It is queued, so that
+ * order is kept. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;
@@ -127,7 +129,7 @@ static int encode_tokens(struct encoder *encoder, int format) {
         if (ask(encoder, word, length)) return -1;
     }
     if (flush(encoder)) return -1;
-    return out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
+    return out->block.line_open ? 0 : take_line_end(encoder); /* the end of a file ends its line, with a newline or without */
 }
 
 static int encode_pairs(struct encoder *encoder, double min_rating) {
@@ -137,7 +139,7 @@ static int encode_pairs(struct encoder *encoder, double min_rating) {
     int more;
     corpus_cursor_start(&cursor, &out->block);
     while ((more = pairs_next(&cursor, &out->block, min_rating, &pair)) > 0) {
-        ask(encoder, pair.item, pair.item_length); /* the only one: no batch is full */
+        ask(encoder, pair.item, pair.item_length); /* an item is the only query of its line, so that no batch is full here */
         uint64_t before = out->count;
         if (flush(encoder)) return -1;
         if (out->count == before) continue;

@@ -12,15 +12,15 @@
 
 enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
 
-/* The words of one worker's block, as many as its cache holds. The arrays go by a word's number in `words`. */
+/* The words of one worker's block, as many as its cache holds. The arrays are indexed by a word's number in `words`. */
 struct tally {
     struct words words;
     struct word_count counts[TALLY_MOST];
     uint64_t hashes[TALLY_MOST];
-    uint32_t by_shard[TALLY_MOST]; /* numbers in the order of their shards */
+    uint32_t by_shard[TALLY_MOST]; /* the numbers, ordered by shard */
     struct word_query asked[WORDS_BATCH]; /* tokens of the block that are still to be counted */
-    uint64_t lines[WORDS_BATCH];          /* where they stand */
-    unsigned waiting;                     /* so many */
+    uint64_t lines[WORDS_BATCH];          /* the line of each */
+    unsigned waiting;                     /* tokens in `asked` */
     struct corpus_block block;
 };
 
@@ -28,14 +28,14 @@ struct counting {
     struct word_counts *counts;
     struct corpus *corpus;
     const struct corpus_options *options;
-    enum token_part part; /* what is counted */
+    enum token_part part; /* the tokens that are counted */
     struct progress progress;
     _Atomic int failed; /* 1: the other workers stop too */
 };
 
 /* ---- from the tally to the shards ---- */
 
-/* The batch's words into the shard that has those numbered `known` already. */
+/* Adds the batch's words to the shard. known[i] is the word's number there, or WORDS_ABSENT. */
 static int add_batch(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, unsigned count,
                      const struct word_query *queries, const uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static int add_batch(struct word_shard *shard, const struct tally *tally, const 
             if (met.first < word->first) word->first = met.first;
             continue;
         }
-        /* First memory for its count: a word without one would be found by the other workers. */
+        /* Memory for the count comes first: other workers would find a word that has none. */
         if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts,
                      "the words' counts"))
             return -1;
@@ -76,7 +76,7 @@ static int flush_shard(struct word_shard *shard, const struct tally *tally, cons
     return result;
 }
 
-/* Brings the tally into the shards, each locked once, and empties it. */
+/* Adds the tally to the shards, each locked once, and empties it. */
 static int tally_flush(struct counting *counting, struct tally *tally) {
     uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
     for (uint64_t n = 0; n < size; n++) starts[(tally->hashes[n] >> WORD_SHARD_SHIFT) + 1]++;
@@ -96,7 +96,7 @@ static int tally_flush(struct counting *counting, struct tally *tally) {
 
 /* ---- from a block to the tally ---- */
 
-/* A token that the tally had not when it was asked for: it may have come in since. */
+/* Counts a token that was not in the tally when it was asked for. It may have been added since. */
 static int count_new(struct counting *counting, struct tally *tally, const struct word_query *query, uint64_t line) {
     uint64_t before = tally->words.size, id;
     int64_t number = words_add(&tally->words, query->hash, query->word, query->length);
