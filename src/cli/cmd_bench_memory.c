@@ -1,4 +1,4 @@
-/* `bench memory`: what a table takes. */
+/* `bench memory`: measures the memory that a table takes. */
 #include "cmd_bench.h"
 
 #include "base/text.h"

@@ -11,7 +11,7 @@
 
 enum { GPUS_MOST = 64 };
 
-/* How the CPU backend names itself: with the processor level that its loops were compiled for. */
+/* Prints the CPU backend's name, which tells the processor level that its loops were compiled for. */
 static int print_processor(void) {
     struct backend_options options = {.threads = 0, .depth = 1};
     struct backend_info info;

@@ -12,8 +12,8 @@ const char *sptx_version(void) {
     return SPTX_VERSION;
 }
 
-/* The pool's workers have the mode of floating point in which they were begun, the default one: work comes out the same whoever
- * does it. */
+/* Sets the default mode of floating point, in which the pool's workers were begun, so that work comes out the same on
+ * every thread. */
 static locale_t take_thread(fenv_t *mode) {
     fegetenv(mode);
     fesetenv(FE_DFL_ENV);
@@ -34,7 +34,7 @@ void enter(struct sptx_context *context) {
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
-    step_out(context); /* a callback that made this call goes on in the caller's locale and mode, too */
+    step_out(context); /* a callback that made this call goes on in the caller's locale and mode */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }
@@ -82,7 +82,7 @@ int check_count(uint64_t count, const char *what) {
 
 /* ---- opening ---- */
 
-/* "auto", "cpu", "cuda", "cuda:N" -> backend and GPU. */
+/* Reads "auto", "cpu", "cuda" or "cuda:N" into a backend and a GPU. */
 static int choose_device(struct sptx_context *context, const char *device, unsigned *index) {
     char why[256] = "", *end;
     *index = 0;
@@ -102,7 +102,7 @@ static int choose_device(struct sptx_context *context, const char *device, unsig
     return 0;
 }
 
-enum { MOST_THREADS = 4096 }; /* as the configuration's device.threads */
+enum { MOST_THREADS = 4096 }; /* the limit of the configuration's device.threads */
 
 static int open_machine(struct sptx_context *context, const struct sptx_context_options *options) {
     struct backend_options machine = {.threads = options->threads,

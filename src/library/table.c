@@ -106,8 +106,8 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
 
 /* ---- opening ---- */
 
-/* The system hands out more memory than it has, and ends a process that comes to use it: a table that cannot fit is refused
- * before. What lies in a file needs none, and of GPUs and pinned memory their backend knows more. */
+/* Refuses a table that cannot fit into memory. The system would hand out more memory than it has, and kill a process
+ * that comes to use it. A table in a file needs no memory, and for GPUs and pinned memory the backend checks. */
 static int check_host_memory(const struct sptx_context *context, const struct table_options *o) {
     char free_text[32], row_text[32];
     struct table_spec spec = {
@@ -167,7 +167,7 @@ void sptx_table_close(struct sptx_table *table) {
     free(table);
 }
 
-/* ---- what a table is ---- */
+/* ---- properties of a table ---- */
 
 uint64_t sptx_table_rows(const struct sptx_table *table) {
     return table ? table->table.spec.rows : 0;
@@ -208,7 +208,7 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Of a float type: rows' counts of updates are no part of the library's face. */
+/* Finds a field of floats. The counts of rows' updates are no part of the library's interface. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
     if (field && field->type == VALUE_FLOAT32) return field;

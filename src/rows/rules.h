@@ -4,17 +4,17 @@
 
 #include "kernels/optimizers.h"
 
-/* The rule of this name ("sparse-adam" and "sparse_adam" alike), or -1. */
+/* Returns the rule of this name ("sparse-adam" is also found as "sparse_adam"), or -1. */
 int rules_named(const char *name);
 
-/* Every option at PyTorch's default for this rule. */
+/* Returns every option at PyTorch's default for this rule. */
 struct rule_options rules_defaults(int rule);
 
-/* Whether a rule reads the option of this name ("beta1"). */
+/* Returns 1 where a rule reads the option of this name ("beta1"). */
 int rules_has(int rule, const char *option);
 
-/* Whether these options can work together; those that the rule does not read may be anything. 0, or -1 after fail_usage(), whose
- * sentence names the rule and the option. */
+/* Checks that these options can work together; those that the rule does not read may be anything. Returns 0, or -1
+ * after fail_usage(), whose sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif
