@@ -11,13 +11,13 @@ enum { STORE_ALIGN = 128 }; /* bytes: a record begins at a multiple of it */
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all of the gpu place, the hot ones of the others */
+    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
 };
 
 struct table_shape {
     unsigned stores;  /* 1, or 2: the second is the state's */
-    uint64_t weights; /* bytes of the weights alone: where the state begins in a shared record */
-    uint64_t state;   /* bytes of the state alone; 0: there is none */
+    uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
+    uint64_t state;   /* bytes of the state; 0: there is none */
     struct store_shape store[2];
 };
 
@@ -39,7 +39,8 @@ FN struct table_spec replica_base(const struct table_spec *table) {
     return base;
 }
 
-/* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */
+/* Lays a table out. `gpu`: 1 where the backend has a GPU; without one, pinned and gpu are the same plain memory, and no
+ * row is hot. */
 FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     struct table_shape shape;
     const struct record_layout *layout = &spec->layout;
