@@ -1,6 +1,6 @@
 #!/bin/sh
-# What several GPUs of one machine add: the two notebooks' shapes and text in exact steps, and text lock-free, on one GPU and on
-# more, in one run.
+# Measures how much several GPUs of one machine gain, in one run on one GPU and on more: the two notebooks' shapes and text in
+# exact steps, and text lock-free.
 #
 #   scripts/bench_ranks.sh [GPUS...]        1 2
 #

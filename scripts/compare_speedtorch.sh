@@ -31,7 +31,7 @@ corpus() { # FILE KIND ROWS LISTS
     [ -f "$work/$1" ] || $program generate "$2" --rows=$(($3 / scale)) --lists=$(($4 / scale)) --out="$work/$1" >/dev/null
 }
 
-# What a config trains: its corpus, and what SpeedTorch's script is asked for.
+# Sets what a config trains, its corpus, and the numbers that SpeedTorch's script is given.
 of_config() { # CONFIG
     peer_dim=$(sed -n 's/^dim = //p' "configs/$1.ini") peer_rule='SGD:'
     [ "$(sed -n 's/^rule = //p' "configs/$1.ini")" = sgd ] || peer_rule='Adamax state pinned'

@@ -1,6 +1,8 @@
-# What the scripts that measure share; each says `. scripts/measure.sh` in the repository's root. They set $work, where
-# logs and results go. SPTX_ANCHORS: a directory with speedtorch_bench.py and speedtorch_train.py, which need python3 with
-# cupy and torch, and SpeedTorch's package on PYTHONPATH.
+# Shared by the scripts that measure: each sets $work, where logs and results go, and then runs `. scripts/measure.sh` in the
+# repository's root.
+#
+# SPTX_ANCHORS   a directory with speedtorch_bench.py and speedtorch_train.py, which need python3 with cupy and torch, and
+#                SpeedTorch's package on PYTHONPATH
 
 program=${SPTX_BIN:-${BUILD:-build}/sptx-w2v}
 me=$(basename "$0")

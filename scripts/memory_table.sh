@@ -1,7 +1,7 @@
 #!/bin/sh
-# Where the bytes go: for SpeedTorch's own table of 10,000,000 x 128 float32 and for both notebooks' runs, host and GPU by
-# placement; then the widest rows that fit a small card with and without tables in host memory, by bisection over
-# `sptx-w2v plan`. Nothing of a run is allocated, and no GPU is needed.
+# Plans where the bytes go, on the host and on the GPU by placement: for SpeedTorch's own table of 10,000,000 x 128 float32 and
+# for both notebooks' runs. Then it finds the widest rows that fit a small card with and without tables in host memory, by
+# bisection over `sptx-w2v plan`. Nothing of a run is allocated, and no GPU is needed.
 #
 #   scripts/memory_table.sh [--confirm] [CARD]      CARD: the small card's memory (11GiB)
 #

@@ -64,7 +64,8 @@ has_venv_module() {
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1
 }
 
-# Not in the venv: there it would have to be compiled, and the distribution's is built for the distribution's NumPy.
+# hnswlib is the distribution's, outside of the venv: there it would have to be compiled, and the distribution's is built for
+# the distribution's NumPy.
 has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
@@ -102,7 +103,7 @@ has_fuzzer() {
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
 }
 
-# What has libFuzzer: clang's own package in Ubuntu 22.04 and before, one beside it since.
+# Names the package with libFuzzer: clang's own in Ubuntu 22.04 and before, one beside it since.
 fuzzer_packages() {
     has_fuzzer && return
     case $(. /etc/os-release && echo "$ID ${VERSION_ID-}") in

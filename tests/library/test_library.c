@@ -19,7 +19,8 @@
 
 #include "open_cpu.h"
 
-/* What programs were built against. A struct may grow at its end only; then its line here is added to, with its version. */
+/* The sizes that programs were built against. A struct may grow only at its end; its line here then gets another, with
+ * its version. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(sizeof(struct sptx_table_options) == 216, "version 1");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
@@ -137,7 +138,7 @@ static void options_that_cannot_work_are_named(void **state) {
     sptx_close(context);
 }
 
-/* But for weight_decay, without which a model is another. */
+/* weight_decay is no such option: without it a model would be another one. */
 static void options_that_a_rule_does_not_have_are_ignored(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;

@@ -10,7 +10,7 @@ from . import _library
 from ._context import number_of
 from ._library import library
 
-# What each optimizer has beside lr: the numbers and flags of sptx.h. Defaults are the library's.
+# The options of each optimizer beside lr: the numbers and flags of sptx.h. Defaults are the library's.
 OPTIMIZERS: Dict[str, tuple] = {
     "none": (),
     "sgd": ("momentum", "nesterov", "weight_decay"),

@@ -91,7 +91,7 @@ static void reads_what_editors_leave(void **state) {
     config_release(&c);
 }
 
-/* As Windows, Unix and old Macs end them, in one file. */
+/* Lines may end in one file as on Windows, on Unix and on old Macs. */
 static void reads_lines_however_they_end(void **state) {
     static const char *const ends[] = {"\n", "\r\n", "\r"};
     for (int first = 0; first < 3; first++)
@@ -350,7 +350,8 @@ static void difference_names_what_changes_numbers(void **state) {
     }
 }
 
-/* What the machine settles and changes the numbers comes from the other config; what was said, and what changes none, stays. */
+/* Keys that the machine settles, and that change the numbers, come from the other config; keys that were given, and
+ * those that change no number, stay. */
 static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
     for (int said = 0; said < 2; said++) {
         struct config open, settled;

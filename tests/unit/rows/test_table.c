@@ -421,7 +421,8 @@ static void check_third(const struct table *filled, const struct table *plain) {
     }
 }
 
-/* In chunks of 209,715 rows, of which the last is short; state that one chunk took is not the next one's. */
+/* There are chunks of 209,715 rows, of which the last is short. State that one chunk took must not come into the next
+ * one. */
 static void test_rows_that_begin_elsewhere(void **state) {
     struct config config = plain_config();
     struct table plain, filled;
