@@ -25,7 +25,7 @@ OPTIMIZERS: Dict[str, tuple] = {
     "rprop": ("eta_minus", "eta_plus", "step_min", "step_max"),
 }
 
-# PyTorch's names that stand for others here.
+# Names of PyTorch's that are called otherwise in sptx.h.
 PAIRS = {"betas": ("beta1", "beta2"), "etas": ("eta_minus", "eta_plus"), "step_sizes": ("step_min", "step_max")}
 ALIASES = {"initial_accumulator_value": "initial_accumulator"}
 

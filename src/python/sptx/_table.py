@@ -128,7 +128,7 @@ class Table:
     @property
     def lr(self) -> float:
         """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
-        handle = self._open()  # a local, here and below: what is closed meanwhile stays open for the call
+        handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
         return float(library.sptx_table_lr(handle.pointer))
 
     @lr.setter
@@ -204,7 +204,7 @@ class Table:
         self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, *values: _arrays.Operand) -> None:
-        """One call of the library: of ids, and of the values [ids x dim] that they have where the call has any."""
+        """Makes one call of the library with ids and, where the call has them, their values [ids x dim]."""
         which = self._apart(which, "ids")
         context = self._context
         ids = ctypes.byref(_library.Ids(which.pointer, which.count, which.bits, which.memory))
@@ -217,7 +217,7 @@ class Table:
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
-        """The addresses of the fields that lie on the host, as ranges: one where weights and state share records."""
+        """Returns the addresses of the fields on the host as ranges: a single one where weights and state share records."""
         ranges: List[Tuple[int, int]] = []
         for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
             low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # to the end of the last record
@@ -377,9 +377,9 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
             there, told = os.fstat(file.fileno()).st_size - file.tell(), math.prod(shape) * dtype.itemsize
-        except Exception as error:  # NumPy's reader of headers lets the errors of Python's own parser through
+        except Exception as error:  # NumPy's reader of headers passes on any error of Python's parser
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
-    if there != told:  # before a table of that size is opened
+    if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
     if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
         shape, fields = shape + (dtype["weights"].shape or (1,)), dtype.names
