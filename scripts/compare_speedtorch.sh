@@ -1,6 +1,6 @@
 #!/bin/sh
-# One epoch of each notebook's run at full size, through `sptx-w2v train`, beside the time that SpeedTorch would need for as
-# many examples, and the ratio.
+# Trains one epoch of each notebook's run at full size by `sptx-w2v train`, and prints its time beside the time that SpeedTorch
+# would need for as many examples, with the ratio.
 #
 #   scripts/compare_speedtorch.sh [CONFIG ...] [--section.key=value ...]
 #
@@ -48,7 +48,7 @@ of_config() { # CONFIG
     [ -f "$work/$file" ] || scripts/windows.sh 2 "$work/words.txt" >"$work/$file"
 }
 
-# Trains one epoch; leaves seconds of training, of the whole, examples, pairs.
+# Trains one epoch, and sets the seconds of training, those of the whole, the examples, the pairs.
 epoch() { # CONFIG
     began=$(date +%s)
     rm -rf "$work/run"
