@@ -3,6 +3,7 @@
 
 #include "kernels/backend.h"
 #include "base/text.h"
+#include "corpus/format.h"
 #include "corpus/words.h"
 
 #include <pthread.h>

@@ -59,10 +59,6 @@ const char *vocab_near(const struct vocab *vocab, const char *word);
 /* A number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
-/* The field that a format makes of token `index` of a line: whether it counts as a word of the model. */
-enum token_part { PART_WORD, PART_NAME, PART_RATING };
-enum token_part vocab_part(enum corpus_format format, uint64_t index);
-
 /* ---- making one, a word at a time ---- */
 
 /* Memory for `size` words of `bytes` bytes, their NULs counted, in a zeroed vocabulary. */
