@@ -80,9 +80,10 @@ static void resolve_optimizer(struct config *c) {
     struct rule_options usual = rules_defaults(rule);
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
-    config_choose_real(&c->optimizer_weight_decay, usual.weight_decay);
-    config_choose_real(&c->optimizer_eps, usual.eps);
-    config_choose_real(&c->optimizer_alpha, usual.alpha);
+#define NUMBER(name, fallback, lowest, highest, rules, help)
+#define BY_RULE(name, fallback, lowest, highest, rules, help) config_choose_real(&c->optimizer_##name, usual.name);
+#define FLAG(name, rules, help)
+#include "kernels/optimizers.def"
 }
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
@@ -273,9 +274,12 @@ static int check_train(const struct config *c) {
 /* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
  * anew. */
 static int warn_without_effect(const struct config *config) {
-    static const char *const options[] = {"momentum", "nesterov", "lr_decay", "initial_accumulator", "rho",
-                                          "centered", "beta1",    "beta2",    "amsgrad",             "lambd",
-                                          "t0",       "eta_minus", "eta_plus", "step_min",           "step_max"};
+    static const char *const options[] = {
+#define NUMBER(name, fallback, lowest, highest, rules, help)  #name,
+#define BY_RULE(name, fallback, lowest, highest, rules, help) /* "auto" has been resolved */
+#define FLAG(name, rules, help)                               #name,
+#include "kernels/optimizers.def"
+    };
     static atomic_uint warned;
     struct config defaults;
     int result = config_init(&defaults);
