@@ -153,7 +153,7 @@ static int read_arguments(struct transfer *asked, struct config *config) {
     if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
     arguments_release(&arguments);
     if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
-        arguments_number("bench", "dim", dim, 4, 4096, &asked->dim))
+        arguments_number("bench", "dim", dim, 4, COLUMNS_MOST, &asked->dim))
         return -1;
     if (span && (text_bytes(span, &asked->span) || asked->span < GIB))
         return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span);

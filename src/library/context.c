@@ -102,13 +102,14 @@ static int choose_device(struct sptx_context *context, const char *device, unsig
     return 0;
 }
 
-enum { MOST_THREADS = 4096 }; /* the limit of the configuration's device.threads */
+_Static_assert((int)SPTX_THREADS_MOST == (int)POOL_THREADS_MOST, "the header tells of the pool's limit");
 
 static int open_machine(struct sptx_context *context, const struct sptx_context_options *options) {
     struct backend_options machine = {.threads = options->threads,
                                       .depth = 1,
                                       .gpu_budget = options->gpu_budget ? options->gpu_budget : UINT64_MAX};
-    if (options->threads > MOST_THREADS) return fail_usage("threads = %u is more than %d", options->threads, MOST_THREADS);
+    if (options->threads > SPTX_THREADS_MOST)
+        return fail_usage("threads = %u is more than %d", options->threads, SPTX_THREADS_MOST);
     if (choose_device(context, options->device, &machine.index)) return -1;
     if (!(context->pool = pool_open(options->threads)) || context->ops->open(&context->backend, &machine)) {
         context->backend = NULL;
