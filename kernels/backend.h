@@ -40,7 +40,6 @@ struct backend_options {
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
     uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
     struct ranks *ranks;   /* that share out the columns of tables: step() sums dot products over them; NULL: one has all */
-    int replicas;          /* these ranks have whole tables instead, and step() knows of no other: replica_merge() */
     enum exchange_way exchange; /* of several ranks with GPUs; auto: the first of the ways that works between them */
 };
 
@@ -204,7 +203,6 @@ struct estimate_request {
     const struct rule_options *rule;
     struct loss_options loss;
     unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
-    unsigned replicas;   /* ranks that have whole tables, both of them open as replicas; 0 or 1: there are none */
     int frozen_targets, frozen_contexts; /* the tables will say which of their rows are frozen */
     int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
 };
@@ -214,7 +212,6 @@ struct estimate {
     struct memory_bytes tables; /* hot rows counted as gpu */
     struct memory_bytes source; /* what examples are made of, beside the caller's own arrays */
     struct memory_bytes work;   /* batches in flight, scratch, rows on their way */
-    struct memory_bytes replicas; /* what those keep beside their tables, and hand over: whatever the batch is */
     struct memory_bytes fixed;  /* threads, the driver's own: whatever the run is */
 };
 
@@ -253,14 +250,6 @@ struct backend_ops {
                                   const struct record_field *field);
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
-    /* Tables without state that all ranks have whole (backend_options.replicas), and move rows of in their own ways.
-     * replica_open: of a table whose rows are the same on all ranks now. replica_merge: by all ranks at once; each of the first
-     * `rows` rows of both tables, of those that have as many, becomes
-     *     row = base + (row of rank 0 - base) + (row of rank 1 - base) + ..     base: as it was on all ranks last
-     * the same bits on each. Where a rank does not come within the ranks' patience, -1 after fail(). */
-    int (*replica_open)(struct backend *backend, struct backend_table *table);
-    int (*replica_merge)(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-    unsigned replica_merges; /* made at most before the processes meet, a power of two: 1 on CPUs, where each is a meeting */
     int (*topk)(struct backend *backend, const struct topk_request *request);
 };
 

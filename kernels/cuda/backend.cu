@@ -192,7 +192,7 @@ int cuda_use_builders(struct backend *b, const struct example_source *source) {
 
 static int open_streams(struct backend *b) {
     if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
-    cudaEvent_t *events[] = {&b->sized, &b->last_forward, &b->merged};
+    cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
@@ -248,7 +248,7 @@ static void close_backend(struct backend *b) {
     struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
                                   &b->scores,    &b->lengths,           &b->pooled,   &b->corrections};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
-    cudaEvent_t events[] = {b->sized, b->last_forward, b->merged};
+    cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
@@ -274,7 +274,6 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     *out = NULL;
     if (!b) return -1;
     b->ops = &backend_cuda;
-    b->replicas = options->replicas;
     b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
     int failed = open_device(b, options) || open_streams(b);
     for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
@@ -323,8 +322,5 @@ extern "C" const struct backend_ops backend_cuda = {
     cuda_by_id_wait,
     cuda_by_id_view,
     cuda_hogwild,
-    cuda_replica_open,
-    cuda_replica_merge,
-    /* replica_merges */ 16,
     cuda_topk,
 };

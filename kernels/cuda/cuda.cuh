@@ -8,7 +8,7 @@
  *                    learn (with pool, score, gain) for the others; then sums, with rule
  *   lock-free        hogwild chooses among hogwild_windows, hogwild_pooled, hogwild_rows; windows and pieces are theirs
  *   rows by id       by_id has the story; by_id_list, by_id_claims, by_id_rows, by_id_announced, by_id_update
- *   several ranks    exchange, nccl, heartbeat; replicas, where each has whole tables
+ *   several ranks    exchange, nccl, heartbeat
  *   search           topk, with blas
  *   for all          warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no nvcc
  *
@@ -107,7 +107,6 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] as table_spec has it; NULL: none */
-    struct backend_table *base; /* of a replica: its rows as all ranks had them last; NULL: it is none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -243,7 +242,6 @@ struct backend {
     struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* the same; only of learn.cuh */
     struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: there are none */
-    int replicas;                  /* other ranks have whole tables: no step sums anything over them */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
@@ -251,7 +249,6 @@ struct backend {
     char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
-    cudaEvent_t merged;              /* rows of replicas are the same again */
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
     void *topk;    /* topk.cu's own */
@@ -374,13 +371,8 @@ struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_t
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
 void cuda_by_id_close(struct backend *backend);
 
-/* replicas.cu */
-int cuda_replica_open(struct backend *backend, struct backend_table *table);
-int cuda_replica_merge(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-
 /* hogwild.cu, topk.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
-int cuda_hogwild_check_table(const struct backend_table *table); /* whether it can train this table; -1 after fail() */
 void cuda_hogwild_close(struct backend *backend);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
 void cuda_topk_close(struct backend *backend);

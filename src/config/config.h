@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "corpus/corpus.h"
-#include "kernels/losses.h"
+#include "kernels/hogwild.h"
 
 #include <stdint.h>
 
@@ -85,13 +85,14 @@ int config_is_window(const struct config *config);
 struct backend_ops;
 int config_backend(const struct config *config, const struct backend_ops **ops);
 
-/* What of a resolved config the CPU backend alone can train, as words for a sentence, or NULL. */
-const char *config_cpu_alone(const struct config *config);
-
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);
-/* How many of them train whole tables of their own, each a share of the positions; 1: they share out the columns. */
-unsigned config_replicas(const struct config *config);
+
+/* What this config would ask of lock-free training; which device it runs on and where tables lie is known later. */
+struct hogwild_asked config_hogwild(const struct config *config);
+/* 1 with the sentence in `why` where the config wants lock-free training, which does not do what the config asks for: `gpu` says
+ * whether it is to run on a GPU. */
+int config_refuses_hogwild(const struct config *config, int gpu, char why[HOGWILD_WHY]);
 
 /* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
  * stay the config's. */

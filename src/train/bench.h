@@ -42,7 +42,6 @@ struct bench_training {
     uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
     uint64_t row_bytes;   /* hogwild: of the rows that examples name, read and written once each */
     double calling;       /* hogwild: seconds within its calls */
-    double exchanging;    /* hogwild over ranks: seconds in which rows were exchanged or other ranks waited for */
     double loss_pair;     /* of the last ones measured */
     double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
     uint64_t phase_steps; /* 0: not measured */

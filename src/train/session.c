@@ -16,11 +16,10 @@
 
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
-    const char *cpu_alone = config_cpu_alone(config);
+    char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
-    if (*ops != &backend_cuda || !cpu_alone) return 0;
-    if (config->device_backend == BACKEND_CUDA)
-        return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
+    if (*ops != &backend_cuda || !config_refuses_hogwild(config, 1, why)) return 0;
+    if (config->device_backend == BACKEND_CUDA) return fail("%s", why);
     *ops = &backend_cpu;
     return 0;
 }
@@ -37,7 +36,6 @@ static int open_backend(struct session *s) {
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
                                       .ranks = s->ranks,
-                                      .replicas = config_replicas(c) > 1,
                                       .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
@@ -166,8 +164,8 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     *s = (struct session){.config = config};
     if (ranks_count(ranks) > 1 && check_ranks(config, ranks)) return -1;
     plan_shares(s, ranks);
-    const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
-    if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
+    char why[HOGWILD_WHY];
+    if (config->device_backend == BACKEND_CUDA && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
@@ -221,9 +219,8 @@ static int open_tables(void *session) {
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->plan.rows, items = s->plan.items, hot = s->plan.hot_rows;
-    struct ranks *ranks = config_replicas(c) > 1 ? NULL : s->ranks; /* that share out the columns */
-    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
-                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
+    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
+                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
                      ? -1
                      : 0;
     s->context.older_rows = rows; /* version 1.0 kept a context row for each list, too */
