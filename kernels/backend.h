@@ -26,6 +26,9 @@
 struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
+struct bench_request; /* bench.h */
+struct bench_times;
+struct bench_limits;
 
 enum { BACKEND_STAGES = 8 };
 
@@ -171,6 +174,7 @@ struct rows_view {
     void *data;     /* of row `first`; NULL where none lies there */
     uint64_t first; /* rows below lie on the GPU */
     uint64_t stride; /* bytes */
+    int gpu_reads;   /* a GPU reads and writes the same memory at the same addresses */
 };
 
 /* ---- exact nearest rows ---- */
@@ -216,7 +220,14 @@ struct estimate {
 };
 
 struct backend_ops {
-    const char *name; /* "cpu", "cuda" */
+    const char *name; /* as device.backend names it: "cpu", "cuda" */
+    int has_gpu;      /* rows and batches can lie on a GPU, whose memory is bounded by a budget, and so can ids and values of a
+                       * rows_request, with a stream. 0: all memory is the processor's */
+    /* Whether it can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
+    int (*present)(char *why, size_t capacity);
+    /* Describes its devices of this machine, which are left as they are: -1 after fail(), otherwise how many there are. `info` has
+     * `capacity` of them. */
+    int (*devices)(struct backend_info *info, int capacity);
     /* Touches no device and fails at nothing: it can be asked of a backend that this machine cannot open. */
     void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
@@ -251,14 +262,20 @@ struct backend_ops {
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);
+
+    /* Measuring (bench.h); NULL without a GPU. */
+    int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);
+    int (*bench_limits)(struct backend *backend, struct bench_limits *limits);
 };
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
-/* Whether a backend can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
-int backend_cuda_present(char *why, size_t capacity);
-/* Lines for `devices`: what each GPU is; -1 after fail(), otherwise how many there are. `info` has `capacity` of them.
- */
-int backend_cuda_devices(struct backend_info *info, int capacity);
+/* ---- which backends there are (backends.c) ---- */
+
+extern const struct backend_ops *const backends[]; /* the best first, then NULL; the last one is present on every machine */
+
+const struct backend_ops *backend_named(const char *name); /* NULL: none is called so */
+const struct backend_ops *backend_best(void);              /* the first that is present */
+const struct backend_ops *backend_without_gpu(void);       /* the first that needs no GPU */
 
 #endif

@@ -1,6 +1,5 @@
-/* bench: what measuring needs of the CUDA backend and training does not: rows between a table and one dense variable on
- * the GPU, and the plain copies that are the limits. Without CUDA both fail with the sentence that says what to
- * install.
+/* bench: what measuring asks of a backend with a GPU and training does not (bench_transfer and bench_limits of backend_ops): rows
+ * between a table and one dense variable on the GPU, and the plain copies that are the limits.
  *
  * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, ids sent by the host included.
  */
@@ -21,16 +20,13 @@ struct bench_request {
 };
 struct bench_times {
     double to, from; /* seconds: table -> variable, variable -> table */
-    double
-        both; /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
+    double both;     /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
 };
-int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
 
 /* Bytes a second of plain copies: host to GPU, GPU to host, the sum of both at once; inside the GPU, read and written.
  */
 struct bench_limits {
     double to, from, both, device;
 };
-int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
 
 #endif

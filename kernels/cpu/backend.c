@@ -152,6 +152,20 @@ static int info(struct backend *backend, struct backend_info *out) {
     return 0;
 }
 
+static int present(char *why, size_t capacity) {
+    return 1;
+}
+
+/* The processor, with as many threads as there are cores. */
+static int devices(struct backend_info *out, int capacity) {
+    struct backend_options options = {.threads = 0, .depth = 1};
+    struct backend *backend;
+    if (open_backend(&backend, &options)) return -1;
+    if (capacity > 0) info(backend, out);
+    close_backend(backend);
+    return 1;
+}
+
 static int source(struct backend *backend, const struct example_source *from) {
     backend->source = *from;
     backend->sizes = cpu_sizes(from);
@@ -181,6 +195,8 @@ static int topk(struct backend *backend, const struct topk_request *request) {
 
 const struct backend_ops backend_cpu = {
     .name = "cpu",
+    .present = present,
+    .devices = devices,
     .estimate = cpu_estimate,
     .open = open_backend,
     .close = close_backend,

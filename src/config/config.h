@@ -30,7 +30,7 @@ enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDU
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
-enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
+enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 
 struct config {
@@ -81,9 +81,10 @@ const char *config_lines(const struct config *config);
 /* Whether examples are windows over sentences. */
 int config_is_window(const struct config *config);
 
-/* The backend that device.backend names, "auto" being the GPU where there is one. 0, or -1 after fail(). */
-struct backend_ops;
+/* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
 int config_backend(const struct config *config, const struct backend_ops **ops);
+/* The same, whether or not it can be opened here; NULL for "auto". */
+const struct backend_ops *config_named_backend(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);

@@ -24,8 +24,10 @@ static const double piece_seconds = 0.25; /* of one lock-free call */
 /* ---- the machine ---- */
 
 /* What plans then know, too. */
-static int measure_limits(struct backend *backend, const struct backend_info *machine, struct bench_limits *limits) {
-    if (cuda_bench_limits(backend, limits)) return -1;
+static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
+                          struct bench_limits *limits) {
+    if (!ops->bench_limits) return 0;
+    if (ops->bench_limits(backend, limits)) return -1;
     rates_keep(machine, limits);
     return 0;
 }
@@ -37,9 +39,8 @@ int bench_open(struct bench *bench, const struct config *config) {
                                       .gpu_budget = config->memory_gpu_budget};
     *bench = (struct bench){0};
     if (config_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
-    bench->cuda = bench->ops == &backend_cuda;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;
-    return bench->cuda ? measure_limits(bench->backend, &bench->machine, &bench->limits) : 0;
+    return measure_limits(bench->ops, bench->backend, &bench->machine, &bench->limits);
 }
 
 void bench_close(struct bench *bench) {
@@ -121,12 +122,10 @@ static int prepare(struct training *t) {
     struct session *s = &t->session;
     if (session_open(s, c, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
-    t->out->cuda = s->ops == &backend_cuda;
+    t->out->gpu = s->ops->has_gpu;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
-    if (t->out->cuda) {
-        if (measure_limits(s->backend, &s->machine, &t->out->limits)) return -1;
-        planner_set_floor(&t->out->plan, &t->out->limits);
-    }
+    if (measure_limits(s->ops, s->backend, &s->machine, &t->out->limits)) return -1;
+    planner_set_floor(&t->out->plan, &t->out->limits);
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->ops = s->ops;

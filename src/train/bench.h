@@ -13,8 +13,7 @@ struct bench {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* when opened */
-    int cuda;
-    struct bench_limits limits; /* with CUDA */
+    struct bench_limits limits; /* with a GPU; zeros otherwise */
 };
 /* By device.* of a resolved config. The caller closes in any case. */
 int bench_open(struct bench *bench, const struct config *config);
@@ -35,7 +34,7 @@ struct bench_training {
     struct plan plan;
     struct backend_info machine; /* with everything allocated */
     struct bench_limits limits;
-    int cuda, hogwild;
+    int gpu, hogwild;
     double loading;                              /* seconds from the call to the first step */
     double seconds;                              /* of the measured steps */
     uint64_t steps;                              /* measured; hogwild: calls */

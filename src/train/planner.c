@@ -17,7 +17,7 @@ enum {
     USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
     USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
     USER_LEAST = 16,         /* but for batches too small to be worth it */
-    CUDA_BATCH = 16384,
+    GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
     PROGRAM_BYTES = 22 << 20, /* the program, its libraries, buffers of files, what the allocator keeps of reading the corpus */
@@ -121,7 +121,7 @@ static void settle_batch(struct planning *p) {
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
-                    : p->gpu     ? CUDA_BATCH
+                    : p->gpu     ? GPU_BATCH
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
@@ -393,7 +393,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->machine = machine;
     p->examples = examples;
     p->source = examples->source;
-    p->gpu = machine->ops == &backend_cuda;
+    p->gpu = machine->ops->has_gpu;
     p->hogwild = config->train_update == UPDATE_HOGWILD;
     p->budget = p->gpu ? gpu_budget(config, &machine->info) : 0;
     make(p, vocab);
