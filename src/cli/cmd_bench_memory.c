@@ -27,7 +27,7 @@ static int measure(const struct bench_call *call, const struct config *config, u
     int result = bench_open(&bench, config);
     if (!result) result = bench_memory(&bench, rows, dim, &m);
     if (!result) {
-        bench_print_head(call, &bench.machine, &bench.limits, bench.cuda);
+        bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
         print(call, &m);
     }
     bench_close(&bench);

@@ -88,15 +88,17 @@ static void resolve_optimizer(struct config *c) {
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text is trained lock-free where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
+/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
 static void resolve_update(struct config *c) {
-    const struct loss_options loss = config_loss(c);
-    int plain = corpus_formats[c->corpus_format].sentences && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
-                c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM;
-    int bounded = c->optimizer_clip > 0, many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO;
+    char why[HOGWILD_WHY];
+    int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);
+    struct hogwild_asked alone = config_hogwild(c);
+    alone.ranks = 1;
+    if (no_clip) alone.rule.clip = 0;
+    int plain = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
-    c->clip_auto |= isnan(c->optimizer_clip);
-    choose(&c->train_update, UPDATE_AUTO, plain && !bounded && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
+    c->clip_auto |= no_clip;
+    choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
 }
 
@@ -218,57 +220,23 @@ static int check_optimizer(const struct config *c) {
     return 0;
 }
 
-/* What is exchanged often are the first rows, and what adds up are weights. */
-static int check_replicas(const struct config *c) {
-    unsigned ranks = config_replicas(c);
-    if (ranks > 2)
-        return fail("train.update = hogwild works over two ranks, and this run has %u: what more replicas move rows by adds up "
-                    "to runs that diverge (scripts/RESULTS.md); set train.update = batch",
-                    ranks);
-    if (ranks > 1 && c->optimizer_rule != RULE_SGD)
-        return fail("train.update = hogwild over %u ranks works with optimizer.rule = sgd alone; set train.update = batch",
-                    ranks);
-    if (ranks > 1 && c->corpus_order != ORDER_FREQUENCY)
-        return fail("train.update = hogwild over %u ranks needs corpus.order = frequency; set that, or train.update = batch",
-                    ranks);
-    return 0;
-}
-
 static int check_ranks(const struct config *c) {
     unsigned ranks = config_ranks(c);
     if (c->device_gpus > 1 && ranks != c->device_gpus)
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
-    if (c->train_update == UPDATE_HOGWILD) return check_replicas(c);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     return 0;
 }
 
 static int check_train(const struct config *c) {
-    const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
+    char why[HOGWILD_WHY];
     if (c->train_epochs == 0 && c->train_steps == 0)
         return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
     if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
-    if (c->train_update != UPDATE_HOGWILD) return 0;
-    if (c->optimizer_rule != RULE_SGD && c->optimizer_rule != RULE_ADAGRAD)
-        return fail(
-            "train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
-            rule);
-    if (c->optimizer_rule == RULE_SGD && c->optimizer_momentum != 0)
-        return fail(
-            "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
-            c->optimizer_momentum);
-    if (c->optimizer_clip != 0)
-        return fail(
-            "optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
-            "batch; set it to 0, or train.update = batch",
-            c->optimizer_clip);
-    if (c->train_reduction == REDUCTION_MEAN)
-        return fail(
-            "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
-    return 0;
+    return config_refuses_hogwild(c, 0, why) ? fail("%s", why) : 0;
 }
 
 /* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved

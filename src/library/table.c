@@ -100,7 +100,7 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
         .rows = o->rows, .layout = record_layout_make(&o->rule, o->dim), .weights = o->weights, .state = o->state};
     struct table_shape shape = table_shape(&spec, 0);
     uint64_t row = 0, left = mem_available();
-    if (context->ops != &backend_cpu || !left) return 0;
+    if (context->ops->has_gpu || !left) return 0;
     for (unsigned i = 0; i < shape.stores; i++) row += shape.store[i].place == PLACE_FILE ? 0 : shape.store[i].stride;
     if (!row || o->rows <= left / row) return 0;
     return fail("not enough memory for %" PRIu64 " rows of %s: %s are free; the place 'file' needs none", o->rows,
@@ -213,14 +213,13 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
     const struct record_field *field = find_field(table, name);
     if (!field || context->ops->rows_wait(context->backend)) return leave(context, -1);
     struct rows_view view = context->ops->rows_view(context->backend, table->table.store, field);
-    enum place place = record_is_weights(field) ? spec->weights : spec->state;
     *out = (struct sptx_view){.size = sizeof *out,
                               .data = view.data,
                               .first = view.data ? view.first : spec->rows,
                               .rows = view.data ? spec->rows - view.first : 0,
                               .stride = view.stride,
                               .dim = spec->layout.dim,
-                              .cuda = view.data && context->ops == &backend_cuda && place == PLACE_PINNED};
+                              .cuda = (uint32_t)view.gpu_reads};
     return leave(context, 0);
 }
 

@@ -43,7 +43,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
                {"optimizer", "bias_correction", "row", COUNT_ROW},
                {"train", "update", "hogwild", UPDATE_HOGWILD},
                {"train", "reduction", "mean", REDUCTION_MEAN},
-               {"device", "backend", "cuda", BACKEND_CUDA},
+               {"device", "backend", "cuda", BACKEND_AUTO + 2},
                {"memory", "context", "auto", PLACE_AUTO},
                {"memory", "target_state", "file", PLACE_FILE}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
