@@ -113,7 +113,8 @@ static int open_machine(struct sptx_context *context, const struct sptx_context_
     struct backend_options machine = {.threads = options->threads,
                                       .depth = 1,
                                       .gpu_budget = options->gpu_budget ? options->gpu_budget : UINT64_MAX};
-    if (options->threads > MOST_THREADS) return fail_usage("threads = %u is more than %d", options->threads, MOST_THREADS);
+    if (options->threads > POOL_THREADS_MOST)
+        return fail_usage("threads = %u is more than %d", options->threads, POOL_THREADS_MOST);
     if (choose_device(context, options->device)) return -1;
     machine.index = context->index;
     if (!(context->pool = pool_open(options->threads)) || context->ops->open(&context->backend, &machine)) {
