@@ -17,7 +17,7 @@ static uint64_t bytes_in_memory(enum value_type type, uint32_t columns) {
     return (filled + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN + RECORD_SPARE;
 }
 
-/* Fields are added in their order: each begins where the one before it in its part ends. */
+/* Adds a field. Each begins where the field before it in its part ends. */
 static void add(struct record_layout *layout, const char *name, enum value_type type, uint32_t columns, float initial) {
     struct record_field *field = &layout->field[layout->fields];
     *field = (struct record_field){.name = name,
@@ -48,7 +48,7 @@ const struct record_field *record_field(const struct record_layout *layout, cons
     return NULL;
 }
 
-/* Where the part's columns lie in a whole record's field. */
+/* Returns where a part's columns begin in the field of a whole record. */
 static uint64_t place_of(const struct record_field *field, uint32_t first) {
     return field->packed + (field->type == VALUE_FLOAT32 ? first * value_bytes(field->type) : 0);
 }

@@ -18,13 +18,13 @@ FN uint64_t store_stride(uint64_t record) {
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all of the gpu place, the hot ones of the others */
+    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
 };
 
 struct table_shape {
     unsigned stores;  /* 1, or 2: the second is the state's */
-    uint64_t weights; /* bytes of the weights alone: where the state begins in a shared record */
-    uint64_t state;   /* bytes of the state alone; 0: there is none */
+    uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
+    uint64_t state;   /* bytes of the state; 0: there is none */
     struct store_shape store[2];
 };
 
@@ -35,15 +35,6 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     shape.stride = store_stride(record);
     shape.gpu_rows = !gpu ? 0 : place == PLACE_GPU ? spec->rows : hot;
     return shape;
-}
-
-/* What a replica keeps beside a table: its rows as all replicas had them last. Not in a file: every exchange of all rows reads
- * and writes the whole of it. */
-FN struct table_spec replica_base(const struct table_spec *table) {
-    struct table_spec base = *table;
-    base.frozen = NULL;
-    if (base.weights == PLACE_FILE) base.weights = PLACE_PINNED;
-    return base;
 }
 
 /* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */
