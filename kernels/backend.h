@@ -1,9 +1,9 @@
 /* backend: the interface between deciding which rows change (src/) and changing them (kernels/).
  *
- * Calls are at batch grain. A batch passes make_batch -> gather -> step -> scatter in a stage (one of `depth`), and
- * result() waits for it; a call may return before its work is done, and where a backend has nothing to do it has a no-op,
- * so callers never branch on which one they hold. Batches of the same tables follow one another: the next is gathered when
- * the one before has been scattered. Every function returns 0, or -1 after fail().
+ * Calls are at batch grain. A batch passes make_batch -> step in a stage (one of `depth`), and result() waits for it; a call
+ * may return before its work is done, and where a backend has nothing to do it has a no-op, so callers never branch on which
+ * one they hold. Batches of the same tables are stepped one after the other, and a later one sees the rows of those before,
+ * wherever these are. Every function returns 0, or -1 after fail().
  *
  *   example  a block: T target rows against C context rows, the first P of them positive; all T x C pairs are trained
  *   batch    the blocks of consecutive examples; each distinct row in it gets exactly one optimizer update
@@ -113,7 +113,7 @@ struct batch_view {
     struct example_pool pool;
 };
 
-/* The same for gather, step and scatter of a batch. */
+/* What a step does with a batch. */
 struct step_request {
     struct backend_table *target, *context; /* two tables */
     const struct rule_options *rule;
@@ -245,9 +245,8 @@ struct backend_ops {
     int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
     int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
     int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* valid until the stage is made anew */
-    int (*gather)(struct backend *backend, unsigned stage, const struct step_request *request);
+    /* Brings the batch's rows to where they are computed, trains them, and brings them home. */
     int (*step)(struct backend *backend, unsigned stage, const struct step_request *request);
-    int (*scatter)(struct backend *backend, unsigned stage, const struct step_request *request);
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
     int (*drain)(struct backend *backend); /* all stages done, host rows current */
 

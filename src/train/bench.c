@@ -256,9 +256,9 @@ static int measure_alone(struct training *t, struct step_request *step) {
     struct step_result result;
     struct batch_request batch = next_batch(t, t->batch);
     step->apart = 1;
-    if (ops->make_batch(t->backend, 0, &batch) || ops->gather(t->backend, 0, step) || ops->drain(t->backend)) return -1;
+    if (ops->make_batch(t->backend, 0, &batch) || ops->drain(t->backend)) return -1;
     double began = progress_now();
-    if (ops->step(t->backend, 0, step) || end_phase(t, PHASE_ALONE, &began) || ops->scatter(t->backend, 0, step)) return -1;
+    if (ops->step(t->backend, 0, step) || end_phase(t, PHASE_ALONE, &began)) return -1;
     return ops->result(t->backend, 0, &result);
 }
 
@@ -275,9 +275,8 @@ static int measure_phases(struct training *t) {
         struct step_request step = step_of(t);
         struct batch_request batch = next_batch(t, t->batch);
         double began = progress_now();
-        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) || ops->gather(backend, 0, &step) ||
-            end_phase(t, PHASE_GATHER, &began) || ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
-            ops->scatter(backend, 0, &step) || end_phase(t, PHASE_SCATTER, &began) || ops->result(backend, 0, &result))
+        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) || ops->step(backend, 0, &step) ||
+            end_phase(t, PHASE_STEP, &began) || ops->result(backend, 0, &result))
             return -1;
         if (ranks_count(t->ranks) > 1 && measure_alone(t, &step)) return -1;
     }

@@ -165,8 +165,7 @@ static int measure_held_out(struct trainer *t) {
     if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->batch) {
         struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1, NULL};
-        if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
-            t->ops->step(t->backend, 0, &request) || t->ops->scatter(t->backend, 0, &request) ||
+        if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->step(t->backend, 0, &request) ||
             t->ops->result(t->backend, 0, &got))
             return -1;
         sum.loss += got.loss;
