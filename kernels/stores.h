@@ -6,18 +6,25 @@
 
 #include "backend.h"
 
-enum { STORE_ALIGN = 128 }; /* bytes: a record begins at a multiple of it */
+/* Bytes: a record begins at a multiple of STORE_LINE, what memory hands out at once. A shorter one takes no whole line where that
+ * would be mostly empty: 96 bytes stay 96. */
+enum { STORE_LINE = 128, STORE_SHORT = 32 };
+
+FN uint64_t store_stride(uint64_t record) {
+    uint64_t align = record < STORE_LINE ? STORE_SHORT : STORE_LINE;
+    return (record + align - 1) / align * align;
+}
 
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all of the gpu place, the hot ones of the others */
+    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
 };
 
 struct table_shape {
     unsigned stores;  /* 1, or 2: the second is the state's */
-    uint64_t weights; /* bytes of the weights alone: where the state begins in a shared record */
-    uint64_t state;   /* bytes of the state alone; 0: there is none */
+    uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
+    uint64_t state;   /* bytes of the state; 0: there is none */
     struct store_shape store[2];
 };
 
@@ -25,7 +32,7 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     struct store_shape shape;
     uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
     shape.place = place;
-    shape.stride = (record + STORE_ALIGN - 1) / STORE_ALIGN * STORE_ALIGN;
+    shape.stride = store_stride(record);
     shape.gpu_rows = !gpu ? 0 : place == PLACE_GPU ? spec->rows : hot;
     return shape;
 }

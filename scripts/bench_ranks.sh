@@ -31,7 +31,7 @@ measure() { # GPUS CONFIG SETTING...
         tee -a "$work/ranks.jsonl" || :
 }
 
-# A line of the table: what each number of GPUs reaches, and how many times the first one.
+# Prints a line of the table: the speed on each number of GPUs, and how many times the first one's that is.
 line() { # NAME KEY SCALE CONFIG SETTING...
     name=$1 key=$2 scale=$3
     shift 3

@@ -1,4 +1,4 @@
-/* backend_cpu: the interface of backend.h on the processor. All calls are done when they return. */
+/* backend_cpu: the interface of backend.h on the processor. Every call is done when it returns. */
 #define _GNU_SOURCE
 #include "cpu.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- stores ---- */
 
-/* A mapping of zeros: huge pages where the system has them, because a table's rows are met in no order. */
+/* Maps zeros, in huge pages where the system has them, because a table's rows are used in no order. */
 static int map_memory(struct cpu_store *store, const char *name) {
     void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -31,7 +31,7 @@ static int map_memory(struct cpu_store *store, const char *name) {
     return 0;
 }
 
-/* A file without a name beside `path`: no file that is there can be taken for it, and a kill leaves nothing. */
+/* Maps a file without a name beside `path`: no other file can be taken for it, and a kill leaves nothing. */
 static int map_file(struct cpu_store *store, const char *path) {
     int fd = file_open_unnamed(path);
     if (fd < 0) return -1;

@@ -1,6 +1,5 @@
-/* estimate: every array that the backend keeps, named once. The same lists say how much a run will take before anything is
- * there, make the arrays that large, count what they hold, and free them.
- */
+/* estimate: names every array that the backend keeps, once. The same lists say how much a run will take before anything
+ * is allocated, allocate the arrays that large, count what they hold, and free them. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -11,7 +10,8 @@
 
 enum {
     ARRAYS = 12, /* of a list, at most */
-    /* What mem_grow() makes of an array whose size is not known: so many items, so many times the need. */
+    /* How mem_grow() makes an array whose size is not known: with so many items at least, and so many times the
+     * need. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
@@ -77,13 +77,13 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     return list;
 }
 
-/* `learn`: exact steps of a loss beside word2vec's. */
+/* `learn`: 1 for exact steps of a loss other than word2vec's. */
 static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
-    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source yet */
+    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: there is no source yet */
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
-    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one */
+    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one vector */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t kept = sizes->window ? (lock_free ? sizes->piece : CPU_GRAIN) + 2 * sizes->window : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
@@ -192,7 +192,7 @@ void cpu_release_arrays(struct backend *backend) {
     free(backend->scratch);
 }
 
-/* ---- what a run will take ---- */
+/* ---- the memory that a run takes ---- */
 
 static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
     struct table_shape shape = table_shape(spec, 0);

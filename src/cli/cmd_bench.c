@@ -35,7 +35,7 @@ int bench_run_arguments(struct arguments *arguments, struct bench_call *call, st
     return 0;
 }
 
-/* ---- where a result comes from ---- */
+/* ---- the head of a result ---- */
 
 static const char *kind_of(const struct bench_call *call) {
     return call->name + sizeof "bench";

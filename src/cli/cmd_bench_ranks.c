@@ -1,4 +1,4 @@
-/* `bench ranks`: a run's steps over the ranks that mpirun began. */
+/* `bench ranks`: measures a run's steps over the ranks that mpirun began. */
 #include "cmd_bench.h"
 
 #include "base/json.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank has measured, as the first one gets it. */
+/* The measurements of one rank, which the first rank collects. */
 struct share {
     char device[128];
     uint32_t columns;
@@ -31,13 +31,14 @@ static struct share share_of(const struct bench_training *t, const struct ranks 
     return share;
 }
 
-/* Of a step, how much is not there when no other rank is waited for; 0 of a rank alone, which has not measured that. */
+/* Returns the share of a step that goes away when no other rank is waited for; 0 for a single rank, which has not
+ * measured that. */
 static double exchange_share(const struct share *share) {
     double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
     return apart > 0 && step > apart ? (step - apart) / step : 0;
 }
 
-/* All ranks do the same steps at the same time: the slowest one's seconds are the run's. */
+/* All ranks do the same steps at the same time: the slowest rank's seconds are the run's. */
 static double run_seconds(const struct share *shares, unsigned count) {
     double most = 0;
     for (unsigned r = 0; r < count; r++)
@@ -66,7 +67,7 @@ static void print_json(const struct bench_training *t, const struct share *share
     printf("]}\n");
 }
 
-/* Exact steps, one phase after the other. */
+/* Prints the phases of exact steps, one after the other. */
 static void print_phases(const struct share *shares, unsigned count) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
     printf("\na step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");

@@ -1,4 +1,4 @@
-/* commands: the table. */
+/* commands: the table of all commands. */
 #include "commands.h"
 
 #include "sptx.h"
@@ -238,7 +238,7 @@ const struct command commands[] = {
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'."},
     {0}};
 
-enum { NAMES_MOST = 32 }; /* commands that a misspelt one is compared with */
+enum { NAMES_MOST = 32 }; /* commands that a misspelt one is compared with, at most */
 
 const struct command *command_find(const char *name) {
     const char *names[NAMES_MOST];

@@ -2,7 +2,7 @@
 #include "config.h"
 
 const char *config_lines(const struct config *c) {
-    return c->corpus_format == FORMAT_TEXT ? "sentences" : c->corpus_format == FORMAT_ADJACENCY ? "lines" : "lists";
+    return corpus_formats[c->corpus_format].lines;
 }
 
 int config_is_window(const struct config *c) {

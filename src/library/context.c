@@ -12,8 +12,8 @@ const char *sptx_version(void) {
     return SPTX_VERSION;
 }
 
-/* The pool's workers have the mode of floating point in which they were begun, the default one: work comes out the same whoever
- * does it. */
+/* Sets the default mode of floating point, in which the pool's workers were begun, so that work comes out the same on
+ * every thread. */
 static locale_t take_thread(fenv_t *mode) {
     fegetenv(mode);
     fesetenv(FE_DFL_ENV);
@@ -34,7 +34,7 @@ void enter(struct sptx_context *context) {
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
-    step_out(context); /* a callback that made this call goes on in the caller's locale and mode, too */
+    step_out(context); /* a callback that made this call goes on in the caller's locale and mode */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }
@@ -107,13 +107,14 @@ static int choose_device(struct sptx_context *context, const char *device) {
     return 0;
 }
 
-enum { MOST_THREADS = 4096 }; /* as the configuration's device.threads */
+_Static_assert((int)SPTX_THREADS_MOST == (int)POOL_THREADS_MOST, "the header tells of the pool's limit");
 
 static int open_machine(struct sptx_context *context, const struct sptx_context_options *options) {
     struct backend_options machine = {.threads = options->threads,
                                       .depth = 1,
                                       .gpu_budget = options->gpu_budget ? options->gpu_budget : UINT64_MAX};
-    if (options->threads > MOST_THREADS) return fail_usage("threads = %u is more than %d", options->threads, MOST_THREADS);
+    if (options->threads > POOL_THREADS_MOST)
+        return fail_usage("threads = %u is more than %d", options->threads, POOL_THREADS_MOST);
     if (choose_device(context, options->device)) return -1;
     machine.index = context->index;
     if (!(context->pool = pool_open(options->threads)) || context->ops->open(&context->backend, &machine)) {

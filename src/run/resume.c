@@ -30,7 +30,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
     if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
-    if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* pair, where version 1.0 began a run of text */
+    if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* version 1.0 began runs of text with `pair` */
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     /* train.update = auto has come to what the run began with, which these ranks may be too many for. */

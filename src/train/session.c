@@ -183,7 +183,7 @@ static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
     uint64_t own = s->vocab.lists > 0;
-    if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
+    if (!examples->too_short || corpus_formats[s->config->corpus_format].sentences) return;
     if (examples->least > 2)
         snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of %s)",
                  s->config->examples_positives, own ? "one" : "two");

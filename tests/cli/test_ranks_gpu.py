@@ -64,11 +64,11 @@ def test_ways_of_exchange_make_the_same_bytes(small, kind):
     assert difference(small, "alone", "gpu") < 2e-5
 
 
-# dots_held.cuh: columns of a rank at which its threads lie otherwise, up to the widest rows that are held; contexts of a block
-# from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
+# dots_held.cuh: columns of a rank at which the layout of its threads changes, up to the widest rows that are held; contexts of a
+# block from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
 HELD_COLUMNS = [32, 64, 96, 128, 192, 256]
 HELD_CONTEXTS = [16, 72, 96, 128]
-# With 0 to 3 slots. None divides by what may be next to zero: gradients that cancel but for a rounding would move rows far.
+# Rules with 0 to 3 slots. None divides by what may be nearly zero: gradients that cancel but for a rounding would move rows far.
 RULES = [{"rule": "sgd"}, {"rule": "sgd", "momentum": 0.5}, {"rule": "adadelta"},
          {"rule": "rmsprop", "centered": True, "momentum": 0.5, "eps": 0.1, "lr": 0.001}, {"rule": "sgd", "clip": 0.3}]
 

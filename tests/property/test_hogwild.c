@@ -363,7 +363,7 @@ static void no_negative_is_lost(void **state) {
     }
 }
 
-/* Which examples' loss is measured, and at which rate each trains, does not depend on who takes them. */
+/* The workers that take examples do not decide which examples' loss is measured, nor at which rate each trains. */
 static void the_sample_is_of_the_request(void **state) {
     static struct trial t;
     for (int long_one = 0; long_one < 2; long_one++) {

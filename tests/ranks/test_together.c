@@ -79,7 +79,7 @@ static int fill(struct table *table) {
     return result;
 }
 
-/* Of one rank alone: the same file, and the same bytes after loading. Each rank writes its own one. */
+/* A single rank must write the same file, and have the same bytes after loading. Each rank writes a file of its own. */
 static int save_alone(struct backend *backend, int number, const char *path, uint64_t *checksum) {
     struct table table;
     int result = open_table(&table, backend, number, NULL);

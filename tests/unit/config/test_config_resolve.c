@@ -88,7 +88,7 @@ static void lists_that_have_no_rows(void **state) {
     }
 }
 
-/* By the file, or else by the corpus; never by what would lead out of runs/. */
+/* The name comes from the config's file, or else from the corpus, and never leads out of runs/. */
 static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
     static const char *const corpora[][2] = {{"", "runs/run"},
                                              {"books", "runs/books"},
@@ -186,7 +186,7 @@ static void what_is_set_is_kept(void **state) {
     config_release(&config);
 }
 
-/* What a loss brings: scores, and where contexts begin. */
+/* A loss brings its own score, and how contexts begin. */
 static void auto_of_the_losses(void **state) {
     static const struct {
         const char *keys;
@@ -289,7 +289,7 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
-/* What hogwild cannot do is not what auto picks. */
+/* auto never picks hogwild where hogwild cannot do what is asked. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
                                           "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",
