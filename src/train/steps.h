@@ -1,5 +1,5 @@
-/* steps: a run's examples trained one step after the other, in their order: exact steps with batches in flight, or lock-free pieces.
- * Training and measuring run the same loops; what they do between steps is theirs.
+/* steps: trains the examples of a run in their order, by exact steps with batches in flight or by lock-free pieces. Training and
+ * measuring run the same loops, and are told of each step's result.
  */
 #ifndef SPTX_STEPS_H
 #define SPTX_STEPS_H

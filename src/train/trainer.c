@@ -143,7 +143,8 @@ static int train_to_end(struct trainer *t) {
 /* 1 where there is nothing left to do. */
 static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
-    if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks)) return -1;
+    if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))
+        return -1;
     int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
