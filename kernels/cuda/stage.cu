@@ -135,7 +135,7 @@ static int scatter(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* What a stage knows of its batch's step before anything of it is enqueued. */
+/* Notes in the stage which step its batch takes, before anything of it is enqueued. */
 static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
     stage->side[SIDE_TARGET].table = request->target;
     stage->side[SIDE_CONTEXT].table = request->context;

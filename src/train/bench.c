@@ -21,7 +21,7 @@ static const double warm_share = 0.1; /* of the asked time */
 
 /* ---- the machine ---- */
 
-/* What plans then know, too. */
+/* Plans know what is measured here, too. */
 static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
                           struct bench_limits *limits) {
     if (!ops->bench_limits) return 0;

@@ -60,7 +60,7 @@ static int empty_pipeline(struct pipeline *pipeline, const struct steps_watch *w
     return more;
 }
 
-/* Where all stages are busy, the result of the oldest batch is taken first. */
+/* Starts a batch. The result of the oldest one is taken first where all stages are busy. */
 static int begin_batch(struct steps *s, const struct steps_watch *watch, struct pipeline *pipeline,
                        const struct batch_request *batch, const struct step_request *step) {
     struct step_result oldest;

@@ -28,7 +28,8 @@ struct steps_watch {
     int (*took_piece)(void *user, const struct hogwild_result *result, double seconds);
     /* After each step: what is wished between this one and the next, as bits that are handed back; 0: nothing. */
     unsigned (*wishes)(void *user, int epoch_ended);
-    /* With no batch in flight, where something is wished, an epoch has ended or the run has. 1 stops the loop; -1 after fail(). */
+    /* Called with no batch in flight where something is wished, and where an epoch or the run has ended. 1 stops the loop; -1 after
+     * fail(). */
     int (*between)(void *user, int epoch_ended, unsigned wished);
     /* After each step, and once more (`last`) when all are done. */
     void (*report)(void *user, double lr, int last);

@@ -73,7 +73,7 @@ static void report(void *user, double lr, int last) {
     if (last || metrics_due(&t->metrics)) report_now(t, lr);
 }
 
-/* Of the first batch, as it was before any update. */
+/* Tells the loss of an untrained model: that of the first batch, before any update. */
 static void report_untrained(struct trainer *t, const struct step_result *first) {
     struct progress_state none = {0};
     struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
@@ -130,7 +130,7 @@ static int write_tables(struct trainer *t) {
     return checkpoint_write(t->run->place, &what, t->config->run_keep);
 }
 
-/* By all ranks; what is only done to directories, by the first one. */
+/* All ranks write the tables; the first one alone works on directories. */
 static int write_files(struct trainer *t) {
     if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
     int result = write_tables(t);
@@ -158,7 +158,7 @@ static int is_to_stop(struct trainer *t) {
     return t->heard_stop || asked;
 }
 
-/* What is wished after a step: that of any rank holds for all, so that all do it after the same step. */
+/* Wishes after a step. That of any rank holds for all, so that all ranks act after the same step. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
 
 static unsigned wishes(void *user, int epoch_ended) {

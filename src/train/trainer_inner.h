@@ -26,14 +26,14 @@ struct trainer {
     struct metrics metrics;
 };
 
-/* Whether this process has the run directory, and writes there. */
+/* Returns 1 where this process has the run directory, and writes there. */
 int trainer_writes(const struct trainer *t);
 
 uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* of its files */
 int trainer_start_due(struct trainer *t);
 int trainer_write_checkpoint(struct trainer *t);
 
-/* What is done with the steps' results and between the steps. */
+/* Takes the steps' results, and acts between the steps. */
 struct steps_watch trainer_watch(struct trainer *t);
 
 #endif
