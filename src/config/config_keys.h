@@ -1,6 +1,6 @@
-/* config_keys: the one table of keys, made from config.def, and what the config_*.c files share. It serves every direction:
- * in from INI and arguments (config.c, config_read.c), out to the resolved file and the help (config_write.c), and what
- * "auto" comes to (config_resolve.c). For nobody else.
+/* config_keys: the one table of keys, made from config.def, and what the config_*.c files share. It serves every
+ * direction: in from INI and arguments (config.c, config_ini.c), out to the resolved file and the help
+ * (config_write.c), and what "auto" comes to (config_resolve.c). For nobody else.
  */
 #ifndef SPTX_CONFIG_KEYS_H
 #define SPTX_CONFIG_KEYS_H
@@ -100,6 +100,8 @@ int config_read_times(const char *text, struct config_times *times);
 /* fail() or fail_usage(): whether what is wrong is the file's fault or the command line's. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
+/* Whether a line of an INI, without blanks before it, is a comment. */
+int config_is_comment(const char *line);
 
 /* Of config_resolve(): a number that is "auto" still (NaN), and the keys of the loss. */
 void config_choose_real(double *value, double chosen);
