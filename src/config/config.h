@@ -36,9 +36,10 @@ enum config_count { COUNT_GLOBAL, COUNT_ROW };
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
+#define FORM(section, key, fallback, form, help) char *section##_##key;
 #define COUNT(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
 #define REAL(section, key, fallback, lowest, highest, help) double section##_##key;
-#define BYTES(section, key, fallback, help) uint64_t section##_##key;
+#define BYTES(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"

@@ -6,11 +6,12 @@
  *
  *   in the file                      handed over
  *
- *   [section]  ; comment             [section]             checked first
+ *   [section]  ; comment             [section]          once it is checked
  *   name = value  ; comment          name = value
- *   name = a value of any length     name=                 and then the value in pieces, each of which is
- *                                     .a value of an.      more of the value above. Dots keep the blanks at a piece's
- * ends .y length. more of it                    .more of it.         the same of a line that the user indents
+ *   name = a value of any length     name=
+ *                                     .a value of an.   indented: inih takes each piece for more of the value, and
+ *                                     .y length.        dots keep the blanks at its ends
+ *       more of it                    .more of it.      where the user goes on in an indented line
  *
  * The handler joins the pieces: those of one line as they are, those of another line behind a blank.
  */

@@ -11,6 +11,9 @@
 
 /* ---- the table ---- */
 
+/* What a text must read as. Paths may hold double quotes; what they name is looked at when it is opened. */
+enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_TIMES };
+
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
 
 struct config_key {
@@ -21,8 +24,9 @@ struct config_key {
     const char *list; /* TYPE_CHOICE: "a|b|c" */
     const char *help;
     size_t offset;          /* of its value in struct config */
-    uint64_t least, most;   /* TYPE_COUNT */
+    uint64_t least, most;   /* TYPE_COUNT, TYPE_BYTES */
     double lowest, highest; /* TYPE_REAL */
+    enum config_form form;  /* TYPE_TEXT */
 };
 
 struct config_section {
@@ -33,9 +37,10 @@ enum {
     CONFIG_KEYS = 0
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)                   +1
+#define FORM(section, key, fallback, form, help)             +1
 #define COUNT(section, key, fallback, lowest, highest, help) +1
 #define REAL(section, key, fallback, lowest, highest, help)  +1
-#define BYTES(section, key, fallback, help)                  +1
+#define BYTES(section, key, fallback, lowest, highest, help) +1
 #define TRUTH(section, key, fallback, help)                  +1
 #define CHOICE(section, key, fallback, list, help)           +1
 #include "config.def"
@@ -43,9 +48,10 @@ enum {
     CONFIG_SECTIONS = 0
 #define SECTION(name, help) +1
 #define TEXT(section, key, fallback, help)
+#define FORM(section, key, fallback, form, help)
 #define COUNT(section, key, fallback, lowest, highest, help)
 #define REAL(section, key, fallback, lowest, highest, help)
-#define BYTES(section, key, fallback, help)
+#define BYTES(section, key, fallback, lowest, highest, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)
 #include "config.def"

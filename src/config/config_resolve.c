@@ -103,10 +103,7 @@ static void resolve_update(struct config *c) {
 static int resolve_run(struct config *c) {
     struct config_times times;
     resolve_update(c);
-    if (config_read_times(c->run_checkpoint_every, &times))
-        return fail(
-            "run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",
-            c->run_checkpoint_every);
+    config_read_times(c->run_checkpoint_every, &times); /* its form was checked when it was set */
     c->checkpoint_seconds = times.seconds;
     c->checkpoint_share = times.share;
     c->checkpoint_steps = times.steps;
@@ -139,10 +136,7 @@ static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
 /* What the corpus is, beside what examples are made of it. */
 static int check_format(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
-    char given[TEXT_BYTES], most[TEXT_BYTES], others[FORMAT_NAMES];
-    if (c->corpus_max_word < 1 || c->corpus_max_word > CORPUS_WORD_MOST)
-        return fail("corpus.max_word = %s is not between 1 B and %s", text_of_bytes(given, c->corpus_max_word),
-                    text_of_bytes(most, CORPUS_WORD_MOST));
+    char others[FORMAT_NAMES];
     if (strcmp(c->corpus_min_rating, "none") && !format->columns)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
                     c->corpus_min_rating, formats_with(COLUMNS, others), format->name);
