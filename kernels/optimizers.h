@@ -97,7 +97,7 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Whether the rule's constants depend on how many updates came before, so that a row's own count is worth keeping. */
+/* 1 where the rule's constants depend on how many updates came before, so that a row's own count is worth keeping. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -124,9 +124,9 @@ struct rule_step {
     int nesterov, centered, amsgrad;
 };
 
-/* What a row's gradient, summed over its places in the batch (`squares`: of its columns, summed), is multiplied by. All
- * places are taken at the same old row, so n of them take a step n times as long in one direction where, one after the
- * other, they would have turned back: past some n the step overshoots, the next one more, and sgd diverges. */
+/* The factor that bounds a row's gradient, which is summed over its `places` in the batch and whose squared columns sum up
+ * to `squares`. All places see the same old row, so n of them take a step n times as long in one direction. One after the
+ * other they would have turned back. Past some n the step overshoots, the next one more, and sgd diverges. */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
@@ -189,7 +189,7 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
     *w -= k->lr * g;
 }
 
-/* What adagrad takes off a weight whose squared gradients sum up to `sum`, this one's counted. */
+/* The change that adagrad takes off a weight. `sum`: its squared gradients, this one's counted. */
 FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
     return portable_divide(lr * g, portable_sqrt(sum) + eps);
 }

@@ -70,7 +70,7 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* What a text may hold so that the INI file that it is written to reads back the same. NULL, or what it is not. */
+/* NULL where a text would read back the same from the INI file that it is written to, or what it is not. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";

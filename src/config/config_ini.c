@@ -148,7 +148,7 @@ static int read_section(const struct ini_source *source, char *line, const char 
     return config_is_section(*name) ? 0 : config_refuse_section(*name, where, fail);
 }
 
-/* Whether a line begins as one that sets a key: people indent those, too. */
+/* 1 for a line that begins as one that sets a key does: people indent those, too. */
 static int sets_a_key(const char *line) {
     char name[64];
     size_t length = strcspn(line, "=:");

@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-/* What a text must read as. Paths may hold double quotes; what they name is looked at when it is opened. */
+/* The form that a text must have. Paths may hold double quotes; what they name is looked at when it is opened. */
 enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_TIMES };
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
@@ -74,7 +74,7 @@ struct config_choices {
 };
 const struct config_choices *config_choices(const struct config_key *key);
 
-/* What a key takes, for sentences and help: "a whole number from 1 to 4,096, or auto". */
+/* Describes the values of a key, for sentences and help: "a whole number from 1 to 4,096, or auto". */
 void config_describe(const struct config_key *key, char *out, size_t capacity);
 
 /* ---- a key's place in a config, by its type ---- */
@@ -106,10 +106,10 @@ int config_read_times(const char *text, struct config_times *times);
 /* fail() or fail_usage(): whether what is wrong is the file's fault or the command line's. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
-/* Whether a line of an INI, without blanks before it, is a comment. */
+/* 1 for a line of an INI that is a comment; it has no blanks before it. */
 int config_is_comment(const char *line);
 
-/* Of config_resolve(): a number that is "auto" still (NaN), and the keys of the loss. */
+/* Parts of config_resolve(): the first puts a number where "auto" (NaN) still stands, the others see to the keys of the loss. */
 void config_choose_real(double *value, double chosen);
 int config_resolve_loss(struct config *config);
 int config_check_loss(const struct config *config);

@@ -98,8 +98,8 @@ static int add_file(struct corpus *corpus, const char *path) {
 
 static int add_directory(struct corpus *corpus, const char *path);
 
-/* What a directory holds: plain files and links to them, deeper directories; a link to a directory is not followed (it
- * may lead in a circle), and a socket or a pipe is no text. Hidden ones are an editor's or a system's. */
+/* Adds a plain file, a link to one, or a deeper directory. A link to a directory is not followed (it may lead in a circle), and a
+ * socket or a pipe is no text. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
@@ -112,7 +112,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        int hidden = *names[i] == '.';
+        int hidden = *names[i] == '.'; /* an editor's or a system's */
         char *inner = result || hidden ? NULL : file_join(path, names[i]);
         if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
         free(inner);
@@ -216,7 +216,7 @@ static int is_white(char byte) {
     return white[(unsigned char)byte];
 }
 
-/* Where a block may end: after the last white byte (or line) of bytes[looked..length - 1), or 0 where there is none. The
+/* The place where a block may end: after the last white byte (or line) of bytes[looked..length - 1); 0 where there is none. The
  * very last byte is kept for the next block, so that a block which is not the file's last is always followed by another. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-/* In the order of its list in config.def. */
+/* The order is that of the key's list in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
 /* How a corpus is read and which of its words become rows: the keys of [corpus] that matter here. Texts are the caller's. */

@@ -88,7 +88,7 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* The name of a list takes its place among the queries, found already: it is another word than its bytes. */
+/* A list's row is already known, since its word is not its name's bytes. It is queued so that order is kept. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;
