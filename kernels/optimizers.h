@@ -97,7 +97,8 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* 1 where the rule's constants depend on how many updates came before, so that a row's own count is worth keeping. */
+/* Returns 1 where the rule's constants depend on the number of updates before, so that a row's own count is worth
+ * keeping. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -124,9 +125,10 @@ struct rule_step {
     int nesterov, centered, amsgrad;
 };
 
-/* The factor that bounds a row's gradient, which is summed over its `places` in the batch and whose squared columns sum up
- * to `squares`. All places see the same old row, so n of them take a step n times as long in one direction. One after the
- * other they would have turned back. Past some n the step overshoots, the next one more, and sgd diverges. */
+/* Returns the factor for a row's gradient that bounds its length by `clip`. The gradient is summed over the row's
+ * places in the batch; `squares` is the sum of its columns' squares. All places see the same old row, so n of them make
+ * a step n times as long in one direction, where one after the other they would have turned back. Past some n the step
+ * overshoots, the next one more, and sgd diverges. */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
@@ -189,7 +191,7 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
     *w -= k->lr * g;
 }
 
-/* The change that adagrad takes off a weight. `sum`: its squared gradients, this one's counted. */
+/* Returns what adagrad subtracts from a weight. `sum` is the sum of its squared gradients, including this one. */
 FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
     return portable_divide(lr * g, portable_sqrt(sum) + eps);
 }

@@ -66,7 +66,7 @@ FN const struct record_field *record_updates(const struct record_layout *layout)
     return &layout->field[layout->fields - 1];
 }
 
-/* 1 for the weights, which are the first field; all others are state. */
+/* Returns 1 for the weights, the first field; all others are state. */
 FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
 }

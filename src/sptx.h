@@ -69,7 +69,7 @@ enum sptx_status {
     SPTX_STOPPED = 3, /* sptx_train: the callback or sptx_stop() asked for it; where training had begun, a checkpoint is written */
 };
 
-/* The place of memory that a caller passes. The numbers are DLPack's device types. */
+/* The memory that a caller passes. The numbers are DLPack's device types. */
 enum sptx_memory {
     SPTX_HOST = 1, /* any host memory */
     SPTX_CUDA = 2, /* the context's GPU, or host memory that it can address */
@@ -152,8 +152,8 @@ struct sptx_table_options {
 /* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
 
-/* Names: sptx_optimizer() gives what `optimizer` can be, sptx_optimizer_option() the options above that an optimizer reads
- * beside lr and clip, as the fields are called. `index` counts from 0; NULL comes after the last. Any thread may call. */
+/* What `optimizer` can be, and which of the options above an optimizer reads beside lr and clip: their names, as the
+ * fields are called. `index` counts from 0; NULL comes after the last one. Any thread may call. */
 const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
@@ -174,8 +174,9 @@ enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr);
 uint64_t sptx_table_steps(const struct sptx_table *table);
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 
-/* Save to and load from a NumPy file of a structured type, as checkpoints have them: weights, the rule's slots by PyTorch's names,
- * and the rows' update counts. Saving is whole or not at all. Loading wants the table's own rows, columns and slots. */
+/* Saves to and loads from a NumPy file of a structured type, like that of a checkpoint: weights, the rule's slots by
+ * PyTorch's names, and the rows' update counts. A file is saved whole or not at all. Loading demands the table's own
+ * rows, columns and slots. */
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
@@ -242,11 +243,12 @@ struct sptx_progress {
     double words_per_second, pairs_per_second; /* 0 where they have no meaning */
     double seconds;                           /* seconds of training so far, earlier parts of the run included */
 };
-/* A callback that gives anything but 0 has a checkpoint written and training stopped. */
+/* Returns 0 to go on; another value writes a checkpoint and stops. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
-/* Trains as `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", stronger than the
- * file. resume: 1 goes on from the run's newest checkpoint. SPTX_STOPPED where the callback stopped it. */
+/* Trains, as `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", which
+ * override the file. resume: 1 goes on from the run's newest checkpoint. Returns SPTX_STOPPED where the callback
+ * stopped it. */
 enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                             int resume, sptx_progress_fn *progress, void *user);
 
@@ -296,11 +298,11 @@ enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32
 /* Searches like sptx_run_search(), in the table that suits the run, among words or items only. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
                                   uint32_t k, uint32_t *rows, float *scores);
-/* Finds the rows that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
- * (starts: [count + 1], not falling; what is past the run's rows is passed over); they are not in its answer, but with
- * seen = 1. score: how they choose others, "target", "context", "context-cosine", "normsum", "sum", "context-context"
- * and more as `sptx-w2v help recommend` tells them; NULL: what suits what the run was trained for. rows, scores: as of
- * sptx_run_nearest; a list without a row of the run gets no answer. */
+/* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
+ * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
+ * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
+ * another score of `sptx-w2v help recommend`; NULL: the one that suits the run. rows, scores: as in sptx_run_nearest();
+ * a list without a row of the run gets no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
 

@@ -85,9 +85,8 @@ int config_is_window(const struct config *config);
 
 /* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
 int config_backend(const struct config *config, const struct backend_ops **ops);
-
-/* Names, as words for a sentence, what this resolved config asks that the CPU backend alone can train; NULL: nothing. */
-const char *config_cpu_alone(const struct config *config);
+/* Returns the backend that device.backend names, whether or not it can be opened here; NULL for "auto". */
+const struct backend_ops *config_named_backend(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);

@@ -194,7 +194,7 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Finds a field of a float type: rows' counts of updates are no part of the library's face. */
+/* Finds a field of floats. The counts of rows' updates are no part of the library's interface. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
     if (field && field->type == VALUE_FLOAT32) return field;

@@ -16,11 +16,11 @@ const char *rules_name(int rule);
 /* Number `index` of the options that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL past the
  * last. */
 const char *rules_option(int rule, unsigned index);
-/* 1 where a rule reads the option of this name. Every rule reads those that kernels/optimizers.def has not. */
+/* Whether a rule reads the option of this name. Every rule reads those that kernels/optimizers.def has not. */
 int rules_has(int rule, const char *option);
 
-/* 0 where these options can work together; those that the rule does not read may be anything. -1 after fail_usage(), whose
- * sentence names the rule and the option. */
+/* Checks that these options can work together; those that the rule does not read may be anything. Returns 0, or -1
+ * after fail_usage(), whose sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif
