@@ -19,16 +19,17 @@
 /* ---- tables ---- */
 
 struct cpu_store {
-    char *base;      /* [rows x stride], page-aligned, a mapping of its own */
+    char *memory;    /* [rows that are there x stride], page-aligned, a mapping of its own */
+    uintptr_t base;  /* row r lies at base + r x stride. A number: no pointer may be moved to before the memory that it is of */
     uint64_t stride; /* bytes, a multiple of 128 */
-    uint64_t bytes;
+    uint64_t bytes;  /* of the memory */
     int in_file;
 };
 
 struct backend_table {
     struct table_spec spec;
-    struct cpu_store weights, state; /* state.base NULL where it shares the record or has no arrays */
-    char *state_base;                /* state of row 0, in whichever store */
+    struct cpu_store weights, state; /* state: all zeros where it shares the record or has no arrays */
+    uintptr_t state_base;            /* the state of row r lies at state_base + r x state_stride, in whichever store */
     uint64_t state_stride;
     struct cpu_store base;           /* of a replica: its rows as all ranks had them last */
     struct backend_table *next;

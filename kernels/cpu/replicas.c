@@ -22,7 +22,7 @@ int cpu_replica_open(struct backend *backend, struct backend_table *table) {
     if (mem_reserve(&backend->moved, &backend->moved_capacity, floats, sizeof *backend->moved, "what rows have moved by") ||
         cpu_store_open(&table->base, &spec, &shape.store[0]))
         return -1;
-    memcpy(table->base.base, table->weights.base, table->base.bytes);
+    memcpy(table->base.memory, table->weights.memory, table->base.bytes);
     return 0;
 }
 
@@ -52,7 +52,7 @@ static void move(struct backend_table *table, uint64_t first, uint64_t count, co
 
 static int merge(struct backend *backend, struct backend_table *table, uint64_t rows) {
     uint64_t span = table->spec.layout.span, most = rows_at_once(span), end = rows < table->spec.rows ? rows : table->spec.rows;
-    for (uint64_t first = 0; first < end; first += most) {
+    for (uint64_t first = table->spec.first_row; first < end; first += most) {
         uint64_t count = end - first < most ? end - first : most;
         measure(table, first, count, backend->moved);
         if (ranks_sum(backend->replicas, backend->moved, count * span)) return -1;

@@ -61,7 +61,7 @@ struct by_id {
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
-    uint64_t rows; /* of the table */
+    uint64_t first, rows; /* the table has rows [first, rows) */
     uint32_t count;
     enum { TAKEN, NARROW, WIDE } kind;
 };
@@ -70,7 +70,7 @@ static __device__ __forceinline__ uint32_t read_id(const struct id_view &from, u
     if (from.kind == id_view::TAKEN) return ((const uint32_t *)from.ids)[i];
     long long id =
         from.kind == id_view::WIDE ? (long long)((const int64_t *)from.ids)[i] : ((const int32_t *)from.ids)[i];
-    if ((unsigned long long)id < from.rows) return (uint32_t)id;
+    if ((unsigned long long)id - from.first < from.rows - from.first) return (uint32_t)id;
     from.bad->id = id;
     from.bad->count = 1;
     __threadfence_system();

@@ -116,7 +116,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
                         cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 0, &v, stream)) return -1;
-    struct id_view ids = {v.ids, NULL, r->table->spec.rows, v.count, id_view::TAKEN};
+    struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
     if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
     unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
     copy_claimed<<<blocks, THREADS, 0, stream>>>(v, row_quads(own), out);

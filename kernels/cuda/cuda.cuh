@@ -60,10 +60,11 @@ static inline unsigned blocks_for(uint64_t threads, unsigned size) {
 
 /* ---- tables ---- */
 
-/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`
- * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, host memory
- * that the GPU reaches, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
- * share a record both parts have its stride and the state's pointers begin behind the weights. */
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`, in HBM; the
+ * others in `home`: HBM for the gpu place, host memory that the GPU reaches, or NULL for the file place. Row r is at r x stride in
+ * either, so both may point to before the memory that they are of, and no row is asked for that the table does not have
+ * (table_spec.first_row). For the gpu place hot == home and hot_rows == rows. Where weights and state share a record both parts
+ * have its stride and the state's pointers begin behind the weights. */
 struct part_view {
     char *hot, *home;
     uint64_t hot_rows, stride;
@@ -93,8 +94,10 @@ struct store {
     uint64_t stride, bytes; /* of a record; of the whole host part */
     char *host;             /* pinned: rows_take()'s; file: the working file, mapped; else NULL */
     char *host_device;      /* pinned: the GPU's address of `host` */
-    char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
-    uint64_t gpu_rows;      /* rows that lie in `gpu` */
+    char *gpu_memory;       /* gpu: all rows; pinned and file: the hot ones; or NULL */
+    uint64_t gpu_bytes;     /* of it */
+    char *gpu;              /* row r of the GPU's is at gpu + r x stride; NULL where there is none */
+    uint64_t gpu_rows;      /* rows of the table below this number lie there, the others on the host; its first row at least */
     int fd;                 /* file: open; else -1 */
 };
 

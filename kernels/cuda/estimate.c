@@ -74,11 +74,11 @@ static struct run run_of(const struct estimate_request *request) {
 
 /* ---- tables and source ---- */
 
-static void add_table(uint64_t rows, const struct table_shape *shape, struct memory_bytes *to) {
+static void add_table(const struct table_shape *shape, struct memory_bytes *to) {
     for (unsigned i = 0; i < shape->stores; i++) {
         const struct store_shape *store = &shape->store[i];
-        uint64_t host = (rows - store->gpu_rows) * store->stride, pages = round_up(host, PINNED_PAGE);
-        to->gpu += store->gpu_rows * store->stride;
+        uint64_t host = store->on_host * store->stride, pages = round_up(host, PINNED_PAGE);
+        to->gpu += store->on_gpu * store->stride;
         if (store->place == PLACE_FILE) {
             to->file += host;
         } else {
@@ -89,7 +89,7 @@ static void add_table(uint64_t rows, const struct table_shape *shape, struct mem
 }
 
 static void add_tables(const struct run *run, struct estimate *e) {
-    for (int side = 0; side < SIDES; side++) add_table(run->rows, &run->shape[side], &e->tables);
+    for (int side = 0; side < SIDES; side++) add_table(&run->shape[side], &e->tables);
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
@@ -126,8 +126,8 @@ static uint64_t stage_arrays(const struct example_sizes *n) {
            side_arrays(n->targets) + side_arrays(n->contexts);
 }
 
-static int is_cold(const struct run *run, const struct store_shape *store) {
-    return store->place != PLACE_GPU && store->gpu_rows < run->rows;
+static int is_cold(const struct store_shape *store) {
+    return store->place != PLACE_GPU && store->on_host;
 }
 
 /* The contexts of the largest batch of which those that stand once are left out of sorting (batch.cu); 0: there is none. An
@@ -136,7 +136,7 @@ static uint64_t contexts_alone(const struct run *run) {
     const struct table_shape *table = &run->shape[SIDE_CONTEXT];
     struct example_sizes bound;
     for (unsigned i = 0; i < table->stores; i++)
-        if (is_cold(run, &table->store[i])) return 0;
+        if (is_cold(&table->store[i])) return 0;
     if (run->request->hogwild || !run->one_target || !example_bound(run->source, run->source->batch, &bound)) return 0;
     uint64_t contexts = smaller(bound.contexts, run->rows / 2);
     return repeats_are_few(run->source, contexts, run->rows) ? contexts : 0;
@@ -193,8 +193,8 @@ static void add_cold(const struct run *run, int side, uint64_t named, struct mem
     int host_moves = 0;
     for (unsigned i = 0; i < shape->stores; i++) {
         const struct store_shape *store = &shape->store[i];
-        if (!is_cold(run, store)) continue;
-        most = smaller(named, run->rows - store->gpu_rows);
+        if (!is_cold(store)) continue;
+        most = smaller(named, store->on_host);
         stage->gpu += array(most * store->stride);
         if (store->place != PLACE_FILE) continue;
         stage->pinned += most * store->stride;
@@ -224,7 +224,7 @@ static void add_replicas(const struct run *run, struct estimate *e) {
     if (request->replicas < 2) return;
     for (int side = 0; side < SIDES; side++) {
         struct table_shape shape = table_shape(&bases[side], 1);
-        add_table(run->rows, &shape, &e->replicas);
+        add_table(&shape, &e->replicas);
     }
     e->replicas.gpu += array(exchange_box_bytes(2 * span * smaller(chunk, run->rows), request->replicas));
     e->fixed.host += RANKS_BYTES;
@@ -246,7 +246,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;
-        for (int side = 0; side < SIDES; side++) used |= i < run->shape[side].stores && run->shape[side].store[i].gpu_rows;
+        for (int side = 0; side < SIDES; side++) used |= i < run->shape[side].stores && run->shape[side].store[i].on_gpu;
         if (used) e->work.pinned += TRANSFER_BYTES;
     }
 }

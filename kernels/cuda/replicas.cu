@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(THREADS) take_moved(const __grid_constant__ mo
     }
 }
 
-__global__ void __launch_bounds__(THREADS) copy_rows(part_view from, part_view to, uint64_t rows, uint32_t span) {
-    uint64_t floats = rows * span, stride = (uint64_t)gridDim.x * THREADS;
+__global__ void __launch_bounds__(THREADS) copy_rows(part_view from, part_view to, uint64_t first, uint64_t rows, uint32_t span) {
+    uint64_t floats = (rows - first) * span, stride = (uint64_t)gridDim.x * THREADS;
     for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < floats; i += stride)
-        ((float *)part_at(to, i / span))[i % span] = ((const float *)part_at(from, i / span))[i % span];
+        ((float *)part_at(to, first + i / span))[i % span] = ((const float *)part_at(from, first + i / span))[i % span];
 }
 
 unsigned blocks_of(const backend *b, uint64_t floats) {
@@ -72,11 +72,16 @@ unsigned blocks_of(const backend *b, uint64_t floats) {
     return (unsigned)(wanted < most ? wanted : most);
 }
 
-/* Rows [first, first + most) of a table, or as many as it has of them. */
+uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Those of rows [first, first + most) that a table has. */
 moved_rows rows_from(const backend_table *table, uint64_t first, uint64_t most, uint32_t slot) {
+    uint64_t end = smaller(first + most, table->spec.rows);
+    if (first < table->spec.first_row) first = table->spec.first_row;
     moved_rows side = {table->view.weights, table->base->view.weights, first, slot, 0};
-    uint64_t left = first < table->view.rows ? table->view.rows - first : 0;
-    side.floats = (uint32_t)((left < most ? left : most) * table->view.span);
+    side.floats = first < end ? (uint32_t)((end - first) * table->view.span) : 0;
     return side;
 }
 
@@ -93,10 +98,6 @@ int merge_chunk(backend *b, moved_view *v) {
     return 0;
 }
 
-uint64_t smaller(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 } // namespace
 
 static int await_chunks(backend *b) {
@@ -108,8 +109,8 @@ int cuda_replica_open(struct backend *b, struct backend_table *table) {
     struct table_spec spec = replica_base(&table->spec);
     if (cuda_hogwild_check_table(table) || cuda_table_open(b, &spec, &table->base)) return -1;
     const table_view &view = table->view;
-    copy_rows<<<blocks_of(b, view.rows * view.span), THREADS, 0, b->compute>>>(view.weights, table->base->view.weights, view.rows,
-                                                                               view.span);
+    copy_rows<<<blocks_of(b, table_row_count(&spec) * view.span), THREADS, 0, b->compute>>>(
+        view.weights, table->base->view.weights, spec.first_row, spec.rows, view.span);
     CK_LAUNCH("copy_rows");
     CK(cudaStreamSynchronize(b->compute));
     return 0;

@@ -31,6 +31,7 @@ double table_init_reach(const struct init_values *values);
 /* What a table is made of. */
 struct table_options {
     uint64_t rows, hot_rows; /* hot ones lie on the GPU where the rest is pinned or in a file */
+    uint64_t first_row;      /* rows below this one are not there (table_spec) */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
@@ -53,7 +54,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
-    uint64_t older_rows; /* a file may have so many, too: those behind the table's own are left out. 0: no file may */
+    uint64_t older_rows; /* a file may have so many rows, too, from row 0 on, of which the table takes its own; 0: no file may */
     char *file_path; /* owned, or NULL */
 };
 
@@ -89,15 +90,17 @@ int table_fill_from(struct table *table, const struct table_origin *origin, stru
 /* Whether the records of a file are this table's, field by field. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. */
+/* Rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. The first chunk begins at the table's
+ * first row, and none has more rows. */
 uint64_t table_chunk(const struct table *table, uint64_t first);
+uint64_t table_first_chunk(const struct table *table); /* rows of it */
 
-/* Bytes of memory that saving or loading a table takes beside it, of so many ranks, of records of all columns. */
+/* Bytes of memory that saving or loading a table of so many rows takes beside it, of so many ranks, of records of all columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
 uint64_t table_file_bytes(const struct table *table); /* of its file, but for the header */
 
-/* To and from a structured .npy, by all ranks together; *checksum, the first rank's alone, is XXH64 of the whole file. Saving
- * goes by the first one's path. Loading verifies names, rows and columns. A table that holds infinity or NaN is not saved:
+/* Write the rows that are there to a structured .npy, and read them; by all ranks together. *checksum, the first rank's alone, is
+ * XXH64 of the whole file. Saving goes by the first one's path. Loading verifies names, rows and columns. A table that holds infinity or NaN is not saved:
  * TABLE_NOT_FINITE after fail(), where other failures are -1. A failure of one rank is all ranks'. */
 enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);

@@ -14,8 +14,8 @@ int tables_first_values(struct init_values *out, const struct config *config, en
 int tables_check_init(const struct config *config);
 
 /* Opens the table of this side, or the columns of it that this one of the ranks has; places "auto" are settled already. Working
- * files lie in run.dir. `frozen` as table_options have it. 0, or -1 after fail(). */
-int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
-                const uint32_t *frozen, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks);
+ * files lie in run.dir. Of `own` the rows, ranks and frozen rows are taken; the config has all else. 0, or -1 after fail(). */
+int tables_init(struct table *table, enum table_side side, const struct config *config, const struct table_options *own,
+                const struct backend_ops *ops, struct backend *backend);
 
 #endif

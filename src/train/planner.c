@@ -29,6 +29,7 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
     int target = side == TABLE_TARGET;
     return (struct table_spec){.name = table_side_name(side),
                                .rows = target ? plan->rows : plan->items,
+                               .first_row = target ? plan->first_target : 0,
                                .layout = plan->layout,
                                .weights = target ? plan->target : plan->context,
                                .state = target ? plan->target_state : plan->context_state,
@@ -232,13 +233,13 @@ static void measure_table(struct plan *plan, int gpu, enum table_side side, uint
     *state = 0;
     for (unsigned i = 0; i < shape.stores; i++) {
         const struct store_shape *store = &shape.store[i];
-        uint64_t hot = store->place == PLACE_GPU ? 0 : store->gpu_rows;
+        uint64_t hot = store->place == PLACE_GPU ? 0 : store->on_gpu, rows = store->on_gpu + store->on_host;
         uint64_t *sum = store->place == PLACE_FILE  ? &plan->file_bytes
                         : store->place == PLACE_GPU ? &plan->gpu_bytes
                         : gpu                       ? &plan->pinned_bytes
                                                     : &plan->plain_bytes;
-        *parts[i] = spec.rows * store->stride;
-        *sum += (spec.rows - hot) * store->stride;
+        *parts[i] = rows * store->stride;
+        *sum += (rows - hot) * store->stride;
         plan->hot_bytes += hot * store->stride;
     }
 }
@@ -265,9 +266,10 @@ static uint64_t held_already(const struct plan *plan) {
 static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
+    uint64_t targets = plan->rows - plan->first_target, longest = targets > plan->items ? targets : plan->items;
     p->estimate = planning_estimate(p);
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
-                         table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
+                         table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
 }
 
