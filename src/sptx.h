@@ -206,7 +206,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
     float *data;     /* NULL where no row lies on the host */
-    uint64_t first;  /* rows below are hot: on the GPU */
+    uint64_t first;  /* rows below are hot: on the GPU. Of a run's table: it does not have them */
     uint64_t rows;   /* of the view */
     uint64_t stride; /* bytes between two rows */
     uint32_t dim;
@@ -266,7 +266,9 @@ uint64_t sptx_run_items(const struct sptx_run *run);
 /* Says of a row that was never trained in a table, and is what it began as, that it is so: SPTX_FAILED where the run is of
  * citations or links, which another table answers; a warning otherwise. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. */
+/* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. Where
+ * lists have rows of their own and items are no targets, the target table begins with the first list (view->first), and the context
+ * table ends before it. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
 /* The k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
  * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. lists: 1 looks among

@@ -1,7 +1,8 @@
 /* state: state.ini of a checkpoint: where a run stands, what it trains on, and what the checkpoint's tables must be.
  *
  * Every draw is a function of the position, so this is small. It ends with its own checksum. Keys that a later version adds
- * are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing.
+ * are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing. Numbers that few runs
+ * have are written only where they are not 0.
  */
 #ifndef SPTX_STATE_H
 #define SPTX_STATE_H
@@ -33,6 +34,7 @@ struct run_state {
     struct progress_state progress;
     struct corpus_identity corpus;
     struct table_file target, context;
+    uint64_t target_first;   /* the row that target.npy begins with (table_spec.first_row) */
     struct table_file known; /* known.npy (frozen.h); 0 bytes: there is none */
     uint64_t rate_law;       /* SCHEDULE_LAW by which learning rates were computed; 0: of an earlier version */
 };

@@ -358,6 +358,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab->size;
     plan->items = vocab->size - vocab->lists;
+    plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
     plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->replicas = config_replicas(p->config);
