@@ -1,10 +1,11 @@
-# sptx-w2v. `make` builds build/sptx-w2v; `make help` lists the rest.
+# sptx-w2v. `make` builds build/sptx-w2v; `make help` lists the other targets.
 
 BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
-# gnu11: C11 with POSIX names. No -march here: kernels/cpu/rows.c is compiled once a level and picked at run time.
+# gnu11 is C11 with POSIX names. There is no -march: kernels/cpu/rows.c is compiled once for each level of processors, one of which
+# is picked at run time.
 # The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
 CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
            -fPIC -fvisibility=hidden $(EXTRA_CFLAGS)
@@ -17,9 +18,9 @@ comma    = ,
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
-# For which GPUs: native (the one that is here; the default where there is one), all (every one from Turing on: machine code for 7.5,
-# 8.0 and 9.0, which later cards of the same generation run, too, and PTX, which the driver compiles for cards after them), or nvcc's
-# own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
+# CUDA_ARCH says for which GPUs: native (the one that is here; the default where there is one), all (every one from Turing on:
+# machine code for 7.5, 8.0 and 9.0, which later cards of the same generation run, too, and PTX, which the driver compiles for cards
+# after them), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
 GENCODE_all    = $(foreach sm,75 80 90,-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_90$(comma)code=compute_90
@@ -36,7 +37,7 @@ MPI_LIBS   = $(shell pkg-config --libs $(MPI_PC))
 endif
 RANKS = kernels/ranks/$(if $(filter yes,$(MPI)),mpi,absent)
 
-# Every folder is a floor; a file is asked for by its place under src/ or under the top.
+# Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
 SRC      = $(wildcard src/*/*.c)
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
@@ -51,7 +52,7 @@ LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
 OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu/rows_%.o)
 ifeq ($(CUDA),yes)
 CU   = $(wildcard kernels/cuda/*.cu)
-OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
+OBJ += $(CU:%.cu=$(BUILD)/%.cu.o) $(BUILD)/kernels/cuda/ops.o
 LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -lstdc++
 else
 OBJ += $(BUILD)/kernels/cuda/absent.o
@@ -64,17 +65,17 @@ SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
 LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/% $(BUILD)/$(RANKS).o,$(OBJ)) $(BUILD)/kernels/ranks/absent.o
 
-# A job a core for the targets that set up and build, unless make was told.
+# Targets that set up and build run one job a core, unless make was given -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# One short line a file; `make V=1` shows the commands.
+# Each file prints one short line; `make V=1` shows the commands.
 quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
 UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c tests/library/test_*.c))
 REFERENCE = $(BUILD)/test_reference
 RUNS      = $(BUILD)/test_runs
 TOGETHER  = $(BUILD)/test_together
-# Every target twice: with libFuzzer, and with a main() that runs the inputs that are kept.
+# Every fuzz target is built twice: with libFuzzer, and with a main() that runs the kept inputs.
 TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -88,7 +89,7 @@ help:
 $(BUILD)/sptx-w2v: $(OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS) $(MPI_LIBS)
 
-# What everything is compiled with: when it changes, everything is compiled anew.
+# The flags of everything that is compiled; when they change, everything is compiled again.
 FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS) MPI=$(MPI)
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
@@ -104,7 +105,7 @@ $(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
 
 $(BUILD)/kernels/ranks/mpi.o: INCLUDES += $(MPI_CFLAGS)
 
-# One object a processor level; the level is in the name of the only symbol it gives.
+# rows.c becomes one object a processor level, whose only symbol has the level in its name.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
@@ -125,7 +126,7 @@ $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o 
 $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
-# Programs of other people: they see the public header and the library alone.
+# These are programs as other people write them: they see only the public header and the library.
 $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(CFLAGS) -Isrc -Itests/library $(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,$(abspath $(BUILD)) -lsptx -lcmocka -lm
@@ -133,13 +134,27 @@ $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 $(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
-# Put before the program by LD_PRELOAD: fails the call that a test names.
+# LD_PRELOAD puts this library before the program: it makes the call fail that a test names.
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
 $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c first_rows.c edge.c edge_session.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+
+# The same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide they are.
+WIDE     = $(BUILD)/wide
+WIDE_OBJ = $(filter-out $(BUILD)/kernels/record.o,$(LIB_OBJ)) $(WIDE)/record.o
+WIDE_TESTS = $(WIDE)/test_reference $(WIDE)/test_batch $(WIDE)/test_hogwild $(WIDE)/test_frozen
+$(WIDE)/record.o: kernels/record.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,"$< (wide)")$(CC) $(CFLAGS) $(INCLUDES) -DRECORD_ALIGN=32 -DRECORD_SPARE=32 -MMD -MP -c -o $@ $<
+$(WIDE)/test_reference: $(call test_object,tests/reference/test_reference.c) $(WIDE_OBJ)
+$(WIDE)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(WIDE_OBJ)
+$(WIDE)/test_%: $(BUILD)/tests/property/test_%.o $(WIDE_OBJ)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+$(WIDE)/test_reference $(WIDE)/test_gpu:
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 
 $(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
@@ -162,7 +177,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(WIDE_TESTS) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests
@@ -170,7 +185,7 @@ check-long: all tests
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(LIBSPTX)
+check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX)
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
@@ -211,7 +226,7 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
 #: make python       build/sptx-*.whl: the Python package of src/python, with libsptx inside
-# The wheel's library has the others in it, so that it runs where they are not; PYTHON_STATIC= links them as usual.
+# The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
 PYTHON ?= python3
 PYTHON_STATIC ?= yes
 PYTHON_LIB = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)/libsptx.so
@@ -241,6 +256,6 @@ install: all $(LIBSPTX)
 clean:
 	rm -rf $(BUILD)
 
-# What the compiler wrote about headers; nothing makes it (make would try its own rules on it).
+# The compiler's lists of headers. No rule makes them, and make must not try its own.
 %.d: ;
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,8 +1,7 @@
-/* bench: what measuring needs of the CUDA backend and training does not: rows between a table and one dense variable on
- * the GPU, and the plain copies that are the limits. Without CUDA both fail with the sentence that says what to
- * install.
+/* bench: what measuring asks of a backend with a GPU and training does not (bench_transfer and bench_limits of backend_ops): rows
+ * between a table and one dense variable on the GPU, and the plain copies that are the limits.
  *
- * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, ids sent by the host included.
+ * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, with sending ids from the host.
  */
 #ifndef SPTX_KERNELS_BENCH_H
 #define SPTX_KERNELS_BENCH_H
@@ -11,26 +10,23 @@
 
 enum { BENCH_REPEATS = 11, BENCH_WARM = 3 };
 
-/* How a transfer's ids come: in no order; in order; in no order and sorted on the GPU first, as a part of the work. */
+/* The order of a transfer's ids: random; sorted; random and sorted on the GPU as a part of the work. */
 enum bench_order { BENCH_RANDOM, BENCH_SORTED, BENCH_SORTING };
 
 struct bench_request {
-    struct backend_table *table; /* any place, without state */
-    uint64_t rows;               /* distinct rows of it, drawn at random */
+    struct backend_table *table; /* in any place, without state */
+    uint64_t rows;               /* distinct rows of the table, drawn at random */
     enum bench_order order;
 };
 struct bench_times {
     double to, from; /* seconds: table -> variable, variable -> table */
-    double
-        both; /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
+    double both;     /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
 };
-int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
 
-/* Bytes a second of plain copies: host to GPU, GPU to host, the sum of both at once; inside the GPU, read and written.
- */
+/* The speed of plain copies in bytes a second: host to GPU, GPU to host, the sum of both at once; inside the GPU,
+ * counting reads and writes. */
 struct bench_limits {
     double to, from, both, device;
 };
-int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
 
 #endif

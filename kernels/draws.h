@@ -33,14 +33,14 @@ enum draw_purpose {
     DRAW_GENERATE /* synthetic corpora */
 };
 
-enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; after them the slot stays empty */
+enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */
 #define DRAW_NONE 0xFFFFFFFFu /* an empty slot: no row has this id */
 
 FN struct draw4 draw_at(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch, uint32_t index) {
     return portable_philox(seed, purpose, (uint32_t)position, (uint32_t)(position >> 32), epoch, index);
 }
 
-/* One of four consecutive positions' words. */
+/* Returns one position's word of the draw that four consecutive positions share. */
 FN uint32_t draw_word_of(struct draw4 drawn, uint64_t position) {
     uint32_t even = position & 2 ? drawn.word[2] : drawn.word[0], odd = position & 2 ? drawn.word[3] : drawn.word[1];
     return position & 1 ? odd : even;
@@ -53,33 +53,33 @@ FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
     return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
 }
 
-/* Half slot % 2 of the draws of two slots. */
+/* Returns half slot % 2 of the draw that two slots share. */
 FN uint64_t draw_half(struct draw4 drawn, uint32_t slot) {
     return slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
 }
 
-/* The index of a NEGATIVE draw; half slot % 2 of it is the slot's. */
+/* Returns the index of a NEGATIVE draw. Half slot % 2 of that draw is the slot's. */
 FN uint32_t draw_negative_index(uint32_t slot, uint32_t attempt) {
     return slot / 2 + (attempt << 20);
 }
 
-/* Uniform over 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
+/* Returns a uniform number of 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
 FN uint64_t draw_below(uint64_t bits, uint64_t n) {
     return portable_mul_high(bits, n);
 }
 
-/* Uniform over 1..window from 32 bits. */
+/* Returns a uniform number of 1..window from 32 bits. */
 FN uint32_t draw_window(uint32_t bits, uint32_t window) {
     return 1 + (uint32_t)((uint64_t)bits * window >> 32);
 }
 
-/* A column of Vose's alias table: the row itself below the threshold, the other one from it on. */
+/* A column of Vose's alias table: the row itself below the threshold, `other` from it on. */
 struct alias {
-    uint32_t threshold; /* of 2^32; 0xFFFFFFFF with other == itself for a full column */
+    uint32_t threshold; /* of 2^32; for a full column 0xFFFFFFFF, with other the row itself */
     uint32_t other;
 };
 
-/* One draw of unigram^power: the high part of bits x rows picks the column, the low part flips its coin. */
+/* Draws by unigram^power: the high part of bits x rows picks the column, the low part decides between its two rows. */
 FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) {
     uint64_t column = portable_mul_high(bits, rows);
     uint32_t coin = (uint32_t)(bits * rows >> 32);
@@ -87,7 +87,7 @@ FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) 
     return coin <= at.threshold ? (uint32_t)column : at.other;
 }
 
-/* 2^x for 0 <= x < 64, by fused multiply-adds alone, so that host and device give the same bits. */
+/* Computes 2^x for 0 <= x < 64 by fused multiply-adds alone, so that host and device give the same bits. */
 FN double draw_exp2(double x) {
     /* The exponential series, by Horner: 1 / 20! .. 1 / 0! */
     const double factors[] = {
@@ -102,7 +102,7 @@ FN double draw_exp2(double x) {
     return sum * (double)((uint64_t)1 << whole);
 }
 
-/* P(k) = ln(1 + 1/k) / ln rows over 1..rows-1: the floor of rows^u, u uniform in [0, 1). */
+/* Draws by P(k) = ln(1 + 1/k) / ln rows over 1..rows-1: the floor of rows^u, u uniform in [0, 1). */
 FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
     double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
     uint64_t k = (uint64_t)draw_exp2(portable_mul(u, log2_rows));
@@ -115,7 +115,7 @@ FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
  * it lands below n (Black and Rogaway, CT-RSA 2002). */
 struct shuffle {
     uint64_t n;
-    uint32_t bits; /* of one half */
+    uint32_t bits; /* bits of one half */
     uint32_t key[4];
 };
 
@@ -135,8 +135,8 @@ FN uint32_t shuffle_mix(uint32_t x, uint32_t key) {
     return x ^ x >> 16;
 }
 
-/* Where item i of 0..n-1 comes to stand. Any other i stays where it is: the walk from a number that is not permuted need
- * never land below n. Eight rounds: with four, neighbours in a list of 16 came to lie at some distances 10% more often
+/* Returns the new place of item i of 0..n-1; any other i is returned unchanged, since the walk from it need never land
+ * below n. There are eight rounds: with four, neighbours in a list of 16 came to lie at some distances 10% more often
  * than at others. */
 FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
     if (i >= s->n) return i;
@@ -155,7 +155,7 @@ FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
 
 /* ---- initial weights ---- */
 
-/* Uniform in [0, 1) with 24 bits. */
+/* Returns a uniform number in [0, 1) with 24 bits. */
 FN float draw_unit(uint32_t bits) {
     return (float)(bits >> 8) * (1.0f / 16777216.0f);
 }

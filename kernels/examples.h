@@ -1,8 +1,7 @@
-/* examples: the whole definition of a batch, beside draws.h: what turns (epoch, example number) into a block of row
- * ids. Both compilers take it, so that a batch has the same ids wherever it is made, and lock-free training the same
- * blocks. What differs between a thread that goes word by word, a GPU's thread and a warp is how they go; what they
- * find is said here.
- */
+/* examples: turns (epoch, example number) into a block of row ids. With draws.h this is the whole definition of a
+ * batch. Both compilers take it, so that a batch has the same ids wherever it is made, and lock-free training has the
+ * same blocks. A thread that goes word by word, a GPU's thread and a warp share the work in different ways; what they
+ * find is defined here. */
 #ifndef SPTX_KERNELS_EXAMPLES_H
 #define SPTX_KERNELS_EXAMPLES_H
 
@@ -13,16 +12,16 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
 
-/* What examples make. */
+/* Counts of what examples are made of. */
 struct example_sizes {
-    uint64_t blocks, targets, contexts, terms; /* terms: T x C summed */
+    uint64_t blocks, targets, contexts, terms; /* terms: the sum of T x C */
 };
 
-/* Pooled targets: the block's T target rows make one vector, the weighted sum of them, and its C scores are trained. */
+/* Pooled targets: the block's T target rows make one vector, their weighted sum, whose C scores are trained. */
 struct example_pool {
     int on;    /* 0: all T x C pairs are trained */
-    float own; /* weight of a block's first row, the others share what it leaves of 1; 0: all rows alike, 1 / T each */
-    int whole; /* each row takes the vector's whole gradient, as word2vec.c's CBOW does, and not its weight's part of it */
+    float own; /* weight of a block's first row, the others share the rest of 1; 0: each row weighs 1 / T */
+    int whole; /* 1: each row takes the vector's whole gradient, as in word2vec.c's CBOW; 0: its weight's part of it */
 };
 
 FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
@@ -30,82 +29,65 @@ FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, 
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
-/* What row i takes of its vector's gradient. */
+/* Returns the part of its vector's gradient that row i takes. */
 FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 
-/* The vectors that a block of so many target rows sets against its contexts. */
+/* Returns the vectors that a block with so many target rows sets against its contexts. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
 
-/* Whether a row has its bit among `bits`, 32 rows to a word, the first in the lowest bit; NULL: none has. */
+/* Returns 1 where a row's bit is set in `bits`: 32 rows to a word, the first in the lowest bit; NULL: none is set. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
 
-/* Everything that turns (epoch, example number) into a block; with draws.h it is the whole definition of a batch.
+/* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive.
  *
- * WINDOW     an example is a corpus position. Its word is the one positive context; the kept words within the drawn
- *            window each side are the targets, in order. Dropped words (subsampling) make no example and are invisible.
- *            With shuffle_items a sentence's items are permuted first (shuffle over the sentence, keys DRAW_ITEMS).
- *            per_pair: each target is a block of its own (T = 1) with negatives of its own: target j's negative n is
- *            slot j * count + n. Otherwise the block is T x (1 + count), slots 0..count-1.
- * LIST       an example is a list (targets_all = 0; a drawn item of it is the target) or a position (targets_all = 1).
- *            T = 1; positives are drawn from the list's other positions. per_pair: count negatives for each positive.
- * ADJACENCY  an example is a line: its first id is the target, positives are drawn from the others. T = 1. So it is of lists
- *            that have rows: a list's own row, then its items.
+ *   mode        an example is                            targets               positives
+ *   WINDOW      a corpus position                        the kept words        the word at the position
+ *                                                        of its window
+ *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
+ *               of a list                                the item there
+ *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
  *
- * Split:     with pool.on, a list or line is split into positives and a pool, whose rows are targets beside its own: a drawn
- *            order of the m - 1 others (shuffle over them, keys DRAW_POSITIVE, example, index 0) has the P positives first
- *            (positives == 0: half of the others, rounded up) and then the pool, at most `pooled` of them (0: all). T = 1 +
- *            the pool, the own row first; with pool.own == 0 the pool alone, and the own row where nothing is left for a
- *            pool. Positives with replacement leave no pool.
- *
- * Positives: positives == 0 takes all others in order. With replacement, slot j takes draw_below(pair j, m - 1) over
- * the m - 1 others, skipping the target's place. Without, Floyd's sample: for j = 0..P-1, i = (m - 1 - P) + j, take r =
- * draw_below(pair j, i + 1) or, where r is taken already, i. Words of slot j: half j % 2 of index j / 2. A row with
- * fewer than P others is left out (short_repeat = 0) or drawn with replacement; with none it is left out. Negatives:
- * slot s at attempt a takes half s % 2 of index s / 2 + (a << 20); a draw that is excluded or (distinct) repeats an
- * earlier slot of the same block goes to the next attempt; after DRAW_ATTEMPTS the slot is left out of the block. A
- * window's excluded row is its middle word; otherwise all targets and positives. Shuffle: example e of the epoch's
- * order is shuffle_at(e), keys draw_at(seed, DRAW_SHUFFLE, 0, epoch, 0). Held out: example e (before shuffling, its own
- * number) is held out where draw_word(seed, DRAW_HELD_OUT, e, 0) is below held_out; a batch holds either only those or
- * none of them.
+ * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
     const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
     uint64_t tokens, sentences;
     uint64_t longest; /* tokens of the longest sentence; 0: not known */
-    uint64_t rows;    /* of both tables */
-    uint64_t lists;   /* the last of them, which are lists and never negatives */
+    uint64_t rows;    /* rows of both tables */
+    uint64_t lists;   /* so many of them, at the end, are lists: these are never negatives */
     enum example_mode mode;
     uint32_t window;
     int shrink, shuffle_items, shuffle;
     const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    const uint32_t *known; /* LIST with targets_all: a bit a row, whose positions make no examples; NULL: all do */
+    const uint32_t *known; /* LIST with targets_all: one bit a row; positions of these rows make no examples; NULL: all do */
     struct example_pool pool;
-    uint32_t pooled; /* lists and lines: most rows of a pool; 0: no bound */
+    uint32_t pooled; /* lists and lines: rows of a pool at most; 0: no bound */
     uint32_t negatives;
     int per_pair, exclude, distinct;
     enum noise_distribution noise;
-    const struct alias *alias; /* [rows], those of lists unused; for NOISE_UNIGRAM */
-    double log2_rows;          /* of those that are drawn; for NOISE_LOG_UNIFORM */
+    const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where those of lists are unused */
+    double log2_rows;          /* for NOISE_LOG_UNIFORM: the logarithm of the rows that are drawn from */
     uint32_t seed;
-    uint32_t held_out; /* threshold of 2^32; 0: none */
+    uint32_t held_out; /* threshold of 2^32; 0: no example is held out */
     int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */
-    uint64_t batch; /* examples of a batch, where known, otherwise 0: an epoch's last, shorter one is made like the others */
-    /* Where batches are counted before they are filled: what a stage can hold from the start; zeros: not known. */
+    uint64_t batch; /* examples of a batch; an epoch's last, shorter batch is made like the others; 0: not known */
+    /* For batches that are counted before they are filled: the sizes that a stage can hold from the start; zeros: not
+     * known. */
     struct example_sizes capacity;
 };
 
 /* ---- examples of an epoch ---- */
 
-/* Whether an example is a corpus position; otherwise it is a sentence, list or line. */
+/* Returns 1 where examples are corpus positions; otherwise they are sentences, lists or lines. */
 FN int example_is_position(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
@@ -114,12 +96,14 @@ FN uint64_t example_count(const struct example_source *s) {
     return example_is_position(s) ? s->tokens : s->sentences;
 }
 
-/* The order of an epoch's examples, where the source shuffles. */
+/* Returns the order of an epoch's examples, where the source shuffles: place e of the epoch has example
+ * shuffle_at(order, e). */
 FN struct shuffle example_order(const struct example_source *s, uint32_t epoch) {
     return shuffle_make(example_count(s), draw_at(s->seed, DRAW_SHUFFLE, 0, epoch, 0));
 }
 
-/* Whether an example, by its own number, is held out. */
+/* Returns 1 for a held-out example. `example` is its own number, not its place in the epoch. A batch has either only
+ * held-out examples or none. */
 FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
@@ -140,8 +124,8 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
 }
 
 struct example_sentence {
-    uint64_t start, end;  /* corpus positions */
-    struct shuffle items; /* the epoch's order of them, of shuffle_items */
+    uint64_t start, end;  /* positions in the corpus */
+    struct shuffle items; /* where shuffle_items: the epoch's order of the sentence's items */
 };
 
 FN struct example_sentence example_sentence(const struct example_source *s, uint64_t number, uint32_t epoch) {
@@ -152,19 +136,28 @@ FN struct example_sentence example_sentence(const struct example_source *s, uint
     return out;
 }
 
-/* The place in ids[] of what stands at a position, where items are shuffled. */
+/* Returns the place in ids[] of the item at a position, where items are shuffled. */
 FN uint64_t example_place(const struct example_sentence *sentence, uint64_t position) {
     return sentence->start + shuffle_at(&sentence->items, position - sentence->start);
 }
 
-/* The id that stands at a position of the sentence in its epoch. */
+/* Returns the id at a position of the sentence, in this epoch. */
 FN uint32_t example_id(const struct example_source *s, const struct example_sentence *sentence, uint64_t position) {
     return portable_load32(s->ids + (s->shuffle_items ? example_place(sentence, position) : position));
 }
 
-/* ---- subsampling and windows ---- */
+/* ---- subsampling and windows ----
+ *
+ * A window's example is a position whose word is kept. Its word is the one positive; the kept words within the drawn window on
+ * each side are the targets, in order. Dropped words make no example, and take no place in a window. With shuffle_items the
+ * epoch's order of the sentence's items is walked instead of the corpus' own.
+ *
+ *   per_pair   blocks of a window          slots of negatives
+ *   0          one, T x (1 + count)        0 .. count - 1
+ *   1          one a target, T = 1         target j: j * count .. j * count + count - 1
+ */
 
-/* Words drawn for positions: one Philox call has those of four neighbours, and the last one is kept. */
+/* Random words for positions. One Philox call makes those of four neighbours, so the last call is kept. */
 struct example_words {
     struct draw4 drawn;
     uint64_t group; /* position / 4; UINT64_MAX: none yet */
@@ -179,42 +172,68 @@ FN uint32_t example_word(const struct example_source *s, struct example_words *w
     return draw_word_of(words->drawn, position);
 }
 
-/* Whether a word is kept that meets this draw at its position. */
+/* Returns 1 where a word with this threshold is kept, by the draw of its position. */
 FN int example_keeps(uint32_t threshold, uint32_t drawn) {
     return drawn <= threshold;
 }
 
-/* The id at a position, or DRAW_NONE where subsampling drops it. */
+/* Returns the id at a position, or DRAW_NONE where subsampling drops it. */
 FN uint32_t example_kept_id(const struct example_source *s, const struct example_sentence *sentence, uint64_t position,
                             uint32_t epoch, struct example_words *words) {
     uint32_t id = example_id(s, sentence, position), threshold;
     if (!s->keep) return id;
     threshold = portable_load32(s->keep + id);
-    if (threshold == UINT32_MAX) return id; /* spares the draw */
+    if (threshold == UINT32_MAX) return id; /* this word is always kept, so nothing is drawn */
     return example_keeps(threshold, example_word(s, words, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
 }
 
-/* Words each side of the one in the middle whose position drew this. */
+/* Returns the words on each side of a middle word, by the draw of its position. */
 FN uint32_t example_window(const struct example_source *s, uint32_t drawn) {
     return s->shrink ? draw_window(drawn, s->window) : s->window;
 }
 
-/* ---- lists and lines ---- */
+/* ---- lists and lines ----
+ *
+ * A list or line of m items makes one example with one target, or (LIST with targets_all) one a position. With per_pair it has
+ * `negatives` negatives for each positive.
+ *
+ * Positives of the m - 1 others:
+ *
+ *   positives   replacement   which
+ *   0           any           all of them, in order
+ *   P           yes           P draws, draw_below(.., m - 1); one may come twice
+ *   P           no            P different ones: Floyd's sample (Bentley and Floyd 1987)
+ *
+ * With fewer than P others, the row makes no example, or with short_repeat is drawn with replacement; with none it makes no
+ * example. Slot j draws half j % 2 of draw_at(seed, DRAW_POSITIVE, example, epoch, j / 2).
+ *
+ * Pools (pool.on) split the others into positives and rows of the pool, which are targets. A drawn order of the others
+ * (example_split) says which are which:
+ *
+ *   the others in that order    p p p p p p                      q q q q q q q q                    . . .
+ *                               P positives (positives == 0:     the pool: at most `pooled` rows    left out
+ *                               half of the others, rounded up)  (0: all that follow)
+ *
+ *   targets                     own > 0: the row's own, then the pool
+ *                               own = 0: the pool, or the row's own where the pool is empty
+ *
+ * Positives with replacement leave no pool.
+ */
 
 struct example_row {
-    uint64_t start, count, target; /* items[target] against the others */
-    uint64_t wanted, negatives;    /* positives and slots of negatives; wanted 0: no example comes of it */
-    uint64_t targets, pooled;      /* target rows: the pool's, and where there is one more, in front, the row's own */
-    int replacement, split;        /* split: positives and pool by one drawn order of the others */
+    uint64_t start, count, target; /* items[target] is the target, all other items are the others */
+    uint64_t wanted, negatives;    /* positives, and slots of negatives; wanted 0: the row makes no example */
+    uint64_t targets, pooled;      /* target rows: those of the pool, and in front of them the row's own where there is one more */
+    int replacement, split;        /* split: 1: a drawn order of the others splits them into positives and pool */
 };
 
-/* Positives of a row with so many others. */
+/* Returns the positives of a row with so many others. */
 FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
     if (s->positives) return s->positives;
     return s->pool.on ? others - others / 2 : others;
 }
 
-/* What comes of a list or line of row->count items. */
+/* Sets the sizes of the example of a list or line with row->count items. */
 FN void example_row_sizes(const struct example_source *s, struct example_row *row) {
     uint64_t others = row->count ? row->count - 1 : 0;
     row->wanted = example_wanted(s, others);
@@ -227,7 +246,7 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     row->negatives = s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
-/* Whether a block can hold it: half a slot's number has 20 bits of the counter. */
+/* Returns 1 where a block can hold the row: half the number of a slot has 20 bits of the counter. */
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
@@ -235,7 +254,7 @@ FN int example_row_fits(const struct example_row *row) {
            row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
-/* The example of list or line `number`, which for examples that are positions is its sentence. */
+/* Returns the example of list or line `number`; where examples are positions, that is the sentence of `example`. */
 FN struct example_row example_row(const struct example_source *s, uint64_t number, uint64_t example, uint32_t epoch) {
     struct example_row row;
     row.start = portable_load64(s->starts + number);
@@ -249,13 +268,13 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     return row;
 }
 
-/* The item at one of the row's other places. */
+/* Returns the item at place `place` among the row's others. */
 FN uint32_t example_other(const struct example_source *s, const struct example_row *row, uint64_t place) {
     return portable_load32(s->ids + row->start + place + (place >= row->target));
 }
 
-/* The place among the others that positive j draws; without replacement, where it is taken already by an earlier one, j
- * takes example_positive_last() instead (Floyd's sample). */
+/* Floyd's sample: positive j draws among the first `last` + 1 others, and takes place `last` where an earlier one has
+ * the drawn place already. With replacement it draws among all others. */
 FN uint64_t example_positive_last(const struct example_row *row, uint32_t j) {
     return row->count - 1 - row->wanted + j;
 }
@@ -263,7 +282,7 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
-/* The drawn order of the others of a row that is split; and the rows that it makes positives and targets. */
+/* The drawn order of a split row's others, and the rows at its places of positives and targets. */
 FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
                                 uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
@@ -285,8 +304,8 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* All positives of a row that is not split, by one thread. They are places until all are drawn, which fit where a row has
- * fewer than 2^32 items. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn; these fit
+ * into 32 bits where a row has fewer than 2^32 items. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -304,15 +323,20 @@ FN void example_positives(const struct example_source *s, const struct example_r
     for (uint32_t j = 0; j < wanted; j++) contexts[j] = example_other(s, row, contexts[j]);
 }
 
-/* ---- negatives ---- */
+/* ---- negatives ----
+ *
+ * Slot s at attempt a takes half s % 2 of the draw with index s / 2 + (a << 20). A draw that is excluded, or (distinct) that
+ * an earlier slot of the block has taken, goes to the next attempt; after DRAW_ATTEMPTS the slot is left out. Excluded are, with
+ * `exclude`, all targets and positives of the block; of a window only its middle word.
+ */
 
-/* The draws of a slot and its neighbour at an attempt. */
+/* Makes the draws of a slot and of its neighbour, at an attempt. */
 FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
                                        uint32_t attempt) {
     return draw_at(s->seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
 }
 
-/* The row that a slot takes of them. */
+/* Returns the row that a slot takes from them. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
     uint64_t rows = s->rows - s->lists;
@@ -326,11 +350,11 @@ FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uin
     return example_negative_of(s, example_negative_draws(s, epoch, example, slot, attempt), slot);
 }
 
-/* A block's own rows, which its negatives may not be: none where the source does not exclude. */
+/* A block's own rows, which its negatives may not be. It is empty where the source does not exclude. */
 struct example_own {
     const uint32_t *positives, *others; /* others: all targets but the first */
     uint32_t count, others_count;
-    uint32_t target; /* the first; DRAW_NONE in window mode */
+    uint32_t target; /* the first target; DRAW_NONE in window mode */
 };
 
 FN struct example_own example_own(const struct example_source *s, const uint32_t *positives, uint32_t count,
@@ -351,9 +375,9 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 /* ---- bounds ---- */
 
-#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows that are worth padding: half are empty */
+#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows up to which padding pays: half of them are empty */
 
-/* The most that one example makes. */
+/* Returns bounds for one example. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, positives;
@@ -374,13 +398,14 @@ FN struct example_sizes example_most(const struct example_source *s) {
     return most;
 }
 
-/* Whether every block has one target. */
+/* Returns 1 where every block has one target. */
 FN int example_one_target(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW ? s->per_pair : !s->pool.on;
 }
 
-/* 1 with *most, what `count` examples can make, where that is near to what a whole batch does make, so that a stage on a
- * GPU is better sized for it than counted; otherwise 0. Pools are as long as lists are, so they are never. */
+/* Returns 1 with *most, bounds for `count` examples, where these are near to what a batch really makes: a stage on a
+ * GPU is then sized by them, and nothing is counted. Returns 0 otherwise, and always for pools, which are as long as
+ * their lists. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;
@@ -394,7 +419,7 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     return 1;
 }
 
-/* 0 where a row's example fits a block; -1 after fail(). */
+/* Returns 0 where a row's example fits a block; -1 after fail(). */
 int example_check_row(const struct example_row *row);
 
 #endif

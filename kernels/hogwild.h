@@ -1,30 +1,29 @@
-/* hogwild: what lock-free training means. Both backends compile this and mean the same by every key.
+/* hogwild: defines lock-free training. Both backends compile this and give every key the same meaning.
  *
- * Workers (a thread; on a GPU a warp) take examples in their order and train the blocks of each, one block after the
- * other, on rows that other workers change meanwhile. Training a block of T targets and C contexts:
+ * Workers (a thread; on a GPU a warp) take examples in their order and train the blocks of each, one block after the other, on
+ * rows that other workers change meanwhile. Training a block of T targets and C contexts:
  *
  *   coefficient(t, c)   sigmoid(dot(row of t, row of c)) - y                        (sgns.h)
  *   gradient of t       sum over c of coefficient(t, c) x row of c
  *   gradient of c       sum over t of coefficient(t, c) x row of t
- *   updates             each place of the block is one update by the rule (optimizers.h): its own gradient, on the row
- * and the state as they stand by then; contexts first, then targets
+ *   updates             each place of the block is one update by the rule (optimizers.h): its own gradient, applied to the row
+ *                       and the state as they are by then; contexts first, then targets
  *
  * Pooled targets (example_pool) are one vector, the weighted sum of their rows as they were read; each row then moves by its
  * weight's part of that vector's gradient, or by all of it.
  *
- * A row that stands in a block twice (a negative drawn twice, a word twice in a window) is updated twice, as in
- * word2vec.c; no update is lost but to another worker's race. Gradients are those of the rows as the worker read them:
- * at the block's beginning or later. That much is left to a backend, which is why sgd may add up what a row gains in
- * parts and a GPU reads a few pairs of a window, or two windows beside each other, before it moves any of their rows.
+ * A row that comes twice in a block (a negative drawn twice, a word twice in a window) is updated twice, as in word2vec.c; only
+ * another worker's race can lose an update. Gradients are those of the rows as the worker read them, at the block's beginning or
+ * later. A backend may choose when: sgd may therefore add up what a row gains in parts, and a GPU reads a few pairs of a window,
+ * or two windows at once, before it moves any of their rows.
  *
- *   learning rate       of example i of the request: from lr_first to lr_last in a straight line
- *   weight_decay        in every update, of the row as it stands
+ *   learning rate       example i of the request has a rate on the straight line from lr_first to lr_last
+ *   weight_decay        in every update, of the row as it is then
  *   lr_decay            adagrad: the rate is divided by 1 + n x lr_decay. n counts the updates before: the row's own
  *                       (places, not blocks), or where rows do not count (bias_correction = global) the run's examples
  *   loss                of one example in HOGWILD_LOSS_EVERY
  *
- * What lock-free training cannot mean is refused, never ignored: momentum, optimizer.clip and train.reduction = mean
- * are said of a batch or of a row's every step, rules other than sgd and adagrad of state that a race would tear.
+ * What lock-free training cannot mean is refused, never ignored, and hogwild_refuses() has all of it.
  */
 #ifndef SPTX_HOGWILD_H
 #define SPTX_HOGWILD_H
@@ -32,34 +31,55 @@
 #include "backend.h"
 
 enum {
-    HOGWILD_LOSS_EVERY = 64,     /* examples to one whose loss is taken; a power of two */
-    HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples has the loss of all */
+    HOGWILD_LOSS_EVERY = 64,     /* one example in so many has its loss taken; a power of two */
+    HOGWILD_LOSS_OF_ALL = 16384, /* in a request of fewer examples, all have their loss taken */
 };
 
-/* What the learning rate rises by from an example to the next. */
+/* Returns how much the learning rate rises from an example to the next. */
 FN float hogwild_slope(const struct hogwild_request *r) {
     return r->count ? (float)((r->lr_last - r->lr_first) / (double)r->count) : 0.0f;
 }
 
-/* The learning rate of example `i` of a request. */
+/* Returns the learning rate of example `i` of a request. */
 FN float hogwild_rate(float lr_first, float slope, uint64_t i) {
     return fmaf(slope, (float)i, lr_first);
 }
 
-/* An example of a request whose number has none of these bits is taken for the loss. */
+/* Returns a mask: the loss is taken of examples whose number in the request has none of these bits. */
 FN uint32_t hogwild_loss_mask(uint64_t count) {
     return count < HOGWILD_LOSS_OF_ALL ? 0 : HOGWILD_LOSS_EVERY - 1;
 }
 
-/* Whether rows are moved by coefficient x row alone, so that a row's updates add up in any order. */
+/* Returns 1 where rows are moved by coefficient x row alone, so that a row's updates add up in any order. */
 FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
-/* What two shares of a request come to together. */
+/* Adds the result of one share of a request to that of others. */
 void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 
-/* 0 where both backends can do what is asked; -1 after fail(). */
-int hogwild_check(const struct hogwild_request *request);
+/* ---- what it refuses ---- */
+
+/* Parts of the two tables, as the keys memory.* name them. */
+enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
+
+/* What is asked of lock-free training, as far as the caller knows it; zeros ask for nothing that could be refused. */
+struct hogwild_asked {
+    struct rule_options rule; /* of it the rule, its momentum and its clip are looked at */
+    const char *rule_name;    /* as optimizer.rule has it, for the sentence; NULL: not known */
+    struct loss_options loss;
+    const char *loss_name, *score_name; /* as train.loss and train.score have them */
+    int mean;           /* gradients are averaged over a batch */
+    unsigned ranks;     /* that train together; 0 or 1: this process alone */
+    int gpu;            /* it is to run on a GPU */
+    int frozen;         /* the tables say which of their rows are frozen */
+    unsigned in_file;   /* bit 1 << part: rows of that part lie in a file */
+};
+
+enum { HOGWILD_WHY = 512 }; /* bytes that hold any of the sentences */
+
+/* The one place that says what lock-free training does not do. 1 with the reason, and what to set instead, as a sentence in `why`;
+ * 0 where it does what is asked. */
+int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 #endif

@@ -1,28 +1,29 @@
-/* losses: what a block's scores come to, and how they should change. Beside sgns.h, which has word2vec's loss of one logit.
+/* losses: the loss of a block's scores, and how the scores should change. sgns.h has word2vec's loss of one logit.
  *
  * A block sets its targets against P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
- * s / temperature. Summed over the block's targets:
+ * s / temperature. The loss is summed over the block's targets:
  *
  *   logistic      sum over positives of softplus(-z)  +  sum over negatives of softplus(z)             (word2vec's)
  *   softmax       sum over positives p of  log(e^z_p + W sum over negatives of e^z_n) - z_p            (W: negative_weight)
  *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
  *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
  *
- * so each positive is told from the negatives of its block and from no other positive. softmax is the logistic loss of how far
- * a positive stands above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z.
+ * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
+ * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z.
  *
- * What a backend needs is d loss / d s, a score's coefficient. Of a cosine s = u.v / (|u| |v|) the rows' gradients are
+ * A backend needs a score's coefficient c = d loss / d s. For a cosine s = u.v / (|u| |v|), the gradient of row u is
  *
- *   of u   sum over v of  c / (|u| |v|) x v   -   (sum of c s) / |u|^2 x u         and of v the same the other way round:
+ *   sum over v of  c / (|u| |v|) x v   -   (sum over v of c s) / |u|^2 x u
  *
- * the coefficient of a dot product, c / (|u| |v|), and a row's factor for itself, which loss_own() makes.
+ * and that of row v has u and v exchanged. It consists of the coefficient of a dot product, c / (|u| |v|), and a row's factor for
+ * itself, which loss_own() computes.
  */
 #ifndef SPTX_LOSSES_H
 #define SPTX_LOSSES_H
 
 #include "sgns.h"
 
-/* In the order of train.loss and train.score. */
+/* Numbered in the order of train.loss and train.score. */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
@@ -30,7 +31,7 @@ enum loss_score { SCORE_DOT, SCORE_COSINE };
 struct loss_options {
     enum loss_kind kind;
     enum loss_score score;
-    float temperature;     /* 0: 1 */
+    float temperature;     /* 0 stands for 1 */
     float margin;          /* contrastive */
     float negative_weight; /* softmax, contrastive */
 };
@@ -39,29 +40,31 @@ FN float loss_inverse_temperature(const struct loss_options *o) {
     return o->temperature > 0 ? 1.0f / o->temperature : 1.0f;
 }
 
-/* Whether it is the logistic loss of plain dot products, which every backend has in a faster form. */
+/* Returns 1 for the logistic loss of plain dot products, which every backend has in a faster form. */
 FN int loss_is_plain(const struct loss_options *o) {
     return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f;
 }
 
 /* ---- cosines ---- */
 
-/* 1 / |row| of its squares; 0 for a row of zeros, which has no direction: its cosines are 0 and it does not move. */
+/* Returns 1 / |row| from the sum of its squares; 0 for a row of zeros, which has no direction: its cosines are 0, and
+ * it does not move. */
 FN float loss_inverse_length(float squares) {
     return squares > 1e-24f ? 1.0f / sqrtf(squares) : 0.0f;
 }
 
-/* A row's factor for itself, from the sum of coefficient x cosine over its pairs. */
+/* Returns a row's factor for itself, from the sum of coefficient x cosine over its pairs. */
 FN float loss_own(float coefficients_x_cosines, float inverse_length) {
     return -coefficients_x_cosines * inverse_length * inverse_length;
 }
 
 /* ---- scores ----
  *
- * `inverse` is 1 / temperature. Coefficients are of z: of s they are `inverse` times as large. */
+ * `inverse` is 1 / temperature. Coefficients here are those of z; those of s are `inverse` times as large.
+ */
 
-/* A sum of softplus(x) with one logarithm for many: each factor is at most 2, so 512 of them stay far below the largest
- * double. */
+/* Sums softplus(x) with one logarithm for many: each factor is at most 2, so the product of 512 stays far below the
+ * largest double. */
 struct loss_sum {
     double linear, product, logs;
     uint32_t factors;
@@ -82,16 +85,17 @@ FN double loss_of_sum(const struct loss_sum *sum) {
     return sum->linear + sum->logs + log(sum->product);
 }
 
-/* softmax: a negative's share before it is divided by the sum of all; `most` is the negatives' greatest score. */
+/* softmax: returns a negative's share before it is divided by the sum of all. `most` is the negatives' greatest
+ * score. */
 FN float loss_power(float s, float most, float inverse) {
     return sgns_exp((s - most) * inverse);
 }
-/* What a positive's z stands against: the logarithm of the negatives' weighted exponentials. */
+/* Returns the value that a positive's z is compared with: the logarithm of the negatives' weighted exponentials. */
 FN float loss_against(const struct loss_options *o, float powers, float most, float inverse) {
     return logf(o->negative_weight * powers) + most * inverse;
 }
 
-/* contrastive: how far a negative is past the margin, and what one past it weighs against `positives`. */
+/* contrastive: how far a negative is past the margin, and how much one past it weighs for `positives`. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;

@@ -1,7 +1,7 @@
-/* optimizers: the rules that turn a row's gradient into its new weights and state. One function a rule, compiled by the
- * C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
+/* optimizers: the rules that turn a row's gradient into its new weights and state. Each rule is one function, compiled
+ * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
  *
- *   options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
+ * options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
  * A rule never touches rows outside the batch: no decay, no momentum drift.
  */
@@ -10,7 +10,7 @@
 
 #include "portable.h"
 
-/* name, enumerator. In the order of optimizer.rule in the configuration. */
+/* name, enumerator; in the order of optimizer.rule in the configuration */
 #define RULES(X)                                                                                                       \
     X(sgd, RULE_SGD)                                                                                                   \
     X(adagrad, RULE_ADAGRAD)                                                                                           \
@@ -27,26 +27,34 @@
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
+/* Bits of rules, for optimizers.def. */
+enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
+
 struct rule_options {
     int rule;
-    double momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
-    double eta_minus, eta_plus, step_min, step_max;
-    double lr; /* the configured one: rprop's first step size */
+    double lr;   /* the configured one: rprop's first step size */
     double clip; /* longest gradient of a row that stands in a batch more than once; 0: no bound (rule_share) */
-    int nesterov, centered, amsgrad;
+#define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
+#define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
+#define FLAG(name, rules, help)
+#include "optimizers.def"
+#define NUMBER(name, fallback, lowest, highest, rules, help)
+#define BY_RULE(name, fallback, lowest, highest, rules, help)
+#define FLAG(name, rules, help) int name;
+#include "optimizers.def"
     int count_rows; /* bias correction by a row's own updates: the record ends with their number */
 };
 
-/* ---- slots: the arrays beside the weights ---- */
+/* ---- slots: the arrays of a row's state ---- */
 
 enum { RULE_SLOTS = 3 };
 struct rule_slot {
     const char *name; /* PyTorch's name of the state */
     float initial;
-    int role; /* which slot argument of the rule's function: 0..2 */
+    int role; /* the slot argument of the rule's function that it is: 0..2 */
 };
 
-/* Fills slots[] in the order that they have in a record; returns how many (0..3). */
+/* Fills slots[] in their order in a record; returns how many there are (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
     int n = 0;
 #define SLOT(text, value, which)                                                                                       \
@@ -89,7 +97,8 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Whether the rule's constants depend on how many updates came before, so that a row's own count is worth keeping. */
+/* Returns 1 where the rule's constants depend on the number of updates before, so that a row's own count is worth
+ * keeping. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -105,7 +114,7 @@ FN int rule_counts(const struct rule_options *o) {
 /* ---- one step's constants ---- */
 
 struct rule_step {
-    float lr;    /* the rate that multiplies the direction, corrections in it where the rule allows */
+    float lr;    /* the rate that multiplies the direction, with corrections where the rule allows */
     float decay; /* weight decay (adamw: 1 - lr x decay) */
     float momentum, eps;
     float a, one_minus_a; /* beta1, rho, alpha */
@@ -116,19 +125,20 @@ struct rule_step {
     int nesterov, centered, amsgrad;
 };
 
-/* What a row's gradient, summed over its places in the batch (`squares`: of its columns, summed), is multiplied by. All
- * places are taken at the same old row, so n of them take a step n times as long in one direction where, one after the
- * other, they would have turned back: past some n the step overshoots, the next one more, and sgd diverges. */
+/* Returns the factor for a row's gradient that bounds its length by `clip`. The gradient is summed over the row's
+ * places in the batch; `squares` is the sum of its columns' squares. All places see the same old row, so n of them make
+ * a step n times as long in one direction, where one after the other they would have turned back. Past some n the step
+ * overshoots, the next one more, and sgd diverges. */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
-/* adagrad's learning rate where lr_decay makes it fall with the updates before it. */
+/* Returns adagrad's learning rate where lr_decay makes it fall with the updates before. */
 FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
     return lr / (1 + (double)updates * lr_decay);
 }
 
-/* The constants of an update after `updates` others, at scheduled rate lr. */
+/* Returns the constants of an update after `updates` others, at the scheduled rate lr. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t updates) {
     struct rule_step k;
     double t = (double)updates + 1;
@@ -181,7 +191,7 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
     *w -= k->lr * g;
 }
 
-/* What adagrad takes off a weight whose squared gradients sum up to `sum`, this one's counted. */
+/* Returns what adagrad subtracts from a weight. `sum` is the sum of its squared gradients, including this one. */
 FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
     return portable_divide(lr * g, portable_sqrt(sum) + eps);
 }

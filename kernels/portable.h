@@ -1,7 +1,6 @@
-/* portable: what one header needs so that the C compiler and nvcc both take it. The one place with conditional
+/* portable: what a header needs so that both the C compiler and nvcc take it. This is the one place with conditional
  * compilation for a device: FN marks a function for host and device, and portable_philox() is the same counter-based
- * function from Random123 on the host and from cuRAND on the device.
- */
+ * function from Random123 on the host and from cuRAND on the device. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
 
@@ -42,7 +41,7 @@ FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
 #endif
 }
-/* A product that is rounded before anything is added to it, so that host and device go on from the same bits. */
+/* Multiplies, and rounds before anything can be added, so that host and device go on from the same bits. */
 FN double portable_mul(double a, double b) {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
@@ -51,8 +50,9 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
-/* A quotient and a root that the GPU may round by 2 ulp: exact ones take it a dozen instructions each, and a call where an
- * operand is zero or next to it. With them 2,829,853 x 200 Adamax took 1.42 ms in a step's first kernel, and takes 1.15. */
+/* A quotient and a root that the GPU may round by 2 ulp. Exact ones take it a dozen instructions each, and a call where
+ * an operand is zero or next to it: 2,829,853 x 200 with Adamax took 1.42 ms in a step's first kernel with them, and
+ * takes 1.15. */
 FN float portable_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fdividef(a, b);
@@ -69,7 +69,7 @@ FN float portable_sqrt(float x) {
     return sqrtf(x);
 #endif
 }
-/* What no one writes while it is read. */
+/* Loads memory that nobody writes while it is read. */
 FN uint32_t portable_load32(const uint32_t *from) {
 #ifdef __CUDA_ARCH__
     return __ldg(from);

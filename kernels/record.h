@@ -1,8 +1,9 @@
 /* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
  * where it lies in the two forms that a record has:
  *
- *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Arrays
- *               are filled up with zeros to whole groups of four columns, the grain that kernels read
+ *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Columns
+ *               are filled up with zeros to whole groups of four, the grain that kernels read; where a field begins and how
+ *               many bytes it takes is said by its offset and bytes alone
  *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
  *
  *   field    0        1 .. slots                              last, where rows keep a count
@@ -16,6 +17,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum { COLUMNS_MOST = 4096 }; /* of a table */
 
 enum value_type { VALUE_FLOAT32, VALUE_UINT32 };
 
@@ -32,11 +35,11 @@ FN uint64_t value_bytes(enum value_type type) {
 struct record_field {
     const char *name; /* a literal */
     enum value_type type;
-    uint32_t columns; /* that mean something */
-    float initial;    /* first value of every column; weights are drawn instead */
-    uint64_t offset;  /* in memory: bytes from where its part begins; the weights' is 0 */
-    uint64_t bytes;   /* in memory, filled up */
-    uint64_t packed;  /* bytes from where a packed record begins */
+    uint32_t columns; /* columns without the filling */
+    float initial;    /* the first value of every column; weights are drawn instead */
+    uint64_t offset;  /* in memory: bytes from the beginning of its part; 0 for the weights */
+    uint64_t bytes;   /* in memory, with the filling */
+    uint64_t packed;  /* bytes from the beginning of a packed record */
 };
 
 enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 /* the first field of the state */ };
@@ -44,8 +47,8 @@ enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
-    uint32_t dim;     /* columns of the weights, and of every slot */
-    uint32_t span;    /* the same filled up */
+    uint32_t dim;     /* columns of the weights, and of every slot, without the filling */
+    uint32_t span;    /* columns with the filling */
     uint32_t slots;   /* 0..3 */
     uint32_t counted; /* 1: the last field is `updates`, the row's own count of them */
     uint64_t packed;  /* bytes of a packed record */
@@ -53,19 +56,24 @@ struct record_layout {
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
 
-/* The field, or NULL where the record has none of that name. */
+/* Returns the field, or NULL where the record has none of that name. */
 const struct record_field *record_field(const struct record_layout *layout, const char *name);
 FN const struct record_field *record_slot(const struct record_layout *layout, uint32_t slot) {
     return &layout->field[RECORD_STATE + slot];
 }
-/* Only where layout->counted. */
+/* Returns the field of the row's own count of updates; only where layout->counted. */
 FN const struct record_field *record_updates(const struct record_layout *layout) {
     return &layout->field[layout->fields - 1];
 }
 
-/* Whether it is the weights, the first field; all others are state. */
+/* Returns 1 for the weights, the first field; all others are state. */
 FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
+}
+
+/* Groups of four columns of the weights, and of every slot: the grain that kernels read. */
+FN uint32_t record_quads(const struct record_layout *layout) {
+    return layout->span / 4;
 }
 
 /* Bytes of the two parts in memory. */
@@ -78,8 +86,8 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
-/* Packed records of columns [first, first + part->dim) to and from their places in packed records of all columns. A count that
- * a row keeps is the same in every part. */
+/* Moves packed records of columns [first, first + part->dim) into packed records of all columns; record_split() does
+ * the reverse. A row's own count of updates is the same in every part. */
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
                  void *whole_records, const void *part_records);
 void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -1,9 +1,8 @@
-/* search: the score of a row, so that exact nearest rows are the same, to the bit, on every machine.
+/* search: the score of a row, defined so that the exact nearest rows are the same, to the bit, on every machine.
  *
- * A matrix product adds up in an order that depends on its shape: on the threads that share a search out, on slices, on
- * how many queries are asked at once. So products only choose: a row whose product cannot reach the answers is passed
- * over, and what is left is scored by search_score(), which has one order. Kept answers are as if every row were scored
- * so.
+ * A matrix product adds up in an order that depends on its shape: on the threads that share a search, on slices, on how many
+ * queries are asked at once. Products therefore only choose: a row whose product cannot reach the answers is passed over, and the
+ * others are scored by search_score(), which has one order. The answers are as if every row were scored that way.
  *
  *   |product - sum| <= search_margin(..)      of float32 products in any order
  */
@@ -12,10 +11,10 @@
 
 #include "portable.h"
 
-enum { SEARCH_LANES = 32 }; /* columns that are summed side by side: of a GPU's warp, a column a lane */
+enum { SEARCH_LANES = 32 }; /* columns that are summed side by side: one a lane of a GPU's warp */
 
-/* Sum of a[i] x b[i] in float64: the columns of each lane in order, then lanes by halves. Products of float32 are exact
- * in float64, so fused or not is the same. */
+/* Sums a[i] x b[i] in float64: the columns of each lane in order, then the lanes by halves. Products of float32 are
+ * exact in float64, so fused or not is the same. */
 FN double search_sum(const float *a, const float *b, uint32_t dim) {
     double sum[SEARCH_LANES] = {0};
     uint32_t i = 0;
@@ -31,7 +30,7 @@ FN float search_score(const float *query, const float *row, uint32_t dim) {
     return (float)search_sum(query, row, dim);
 }
 
-/* How far float32 products of a query with rows of at most this length may lie from their scores: a rounding of each
+/* Returns how far a float32 product of a query with a row of at most this length may be from its score: one rounding a
  * column, twice over, and what vanishes below the smallest float32. `squares` are squared lengths; that of the rows may
  * itself be a float32 sum. Infinite where a product could overflow. */
 FN float search_margin(uint32_t dim, double query_squares, float row_squares) {

@@ -6,19 +6,26 @@
 
 #include "backend.h"
 
-enum { STORE_ALIGN = 128 }; /* bytes: a record begins at a multiple of it */
+/* Bytes: a record begins at a multiple of STORE_LINE, what memory hands out at once. A shorter one takes no whole line where that
+ * would be mostly empty: 96 bytes stay 96. */
+enum { STORE_LINE = 128, STORE_SHORT = 32 };
+
+FN uint64_t store_stride(uint64_t record) {
+    uint64_t align = record < STORE_LINE ? STORE_SHORT : STORE_LINE;
+    return (record + align - 1) / align * align;
+}
 
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 lie on the GPU: all of the gpu place, the hot ones of the others */
-    uint64_t on_gpu, on_host; /* rows that lie there */
+    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
+    uint64_t on_gpu, on_host; /* how many rows lie there */
 };
 
 struct table_shape {
     unsigned stores;  /* 1, or 2: the second is the state's */
-    uint64_t weights; /* bytes of the weights alone: where the state begins in a shared record */
-    uint64_t state;   /* bytes of the state alone; 0: there is none */
+    uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
+    uint64_t state;   /* bytes of the state; 0: there is none */
     struct store_shape store[2];
 };
 
@@ -27,20 +34,11 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
     if (hot < spec->first_row || !gpu) hot = spec->first_row;
     shape.place = place;
-    shape.stride = (record + STORE_ALIGN - 1) / STORE_ALIGN * STORE_ALIGN;
+    shape.stride = store_stride(record);
     shape.gpu_rows = gpu && place == PLACE_GPU ? spec->rows : hot;
     shape.on_gpu = shape.gpu_rows - spec->first_row;
     shape.on_host = spec->rows - shape.gpu_rows;
     return shape;
-}
-
-/* What a replica keeps beside a table: its rows as all replicas had them last. Not in a file: every exchange of all rows reads
- * and writes the whole of it. */
-FN struct table_spec replica_base(const struct table_spec *table) {
-    struct table_spec base = *table;
-    base.frozen = NULL;
-    if (base.weights == PLACE_FILE) base.weights = PLACE_PINNED;
-    return base;
 }
 
 /* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */

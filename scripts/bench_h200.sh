@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole comparison on one GPU, as one table: rows swapped with host memory, the two notebooks' shapes, text.
+# Makes the whole comparison on one GPU, as one table: rows swapped with host memory, the two notebooks' shapes, text.
 #
 #   scripts/bench_h200.sh [--brief]
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
-# One epoch of each notebook's run at full size, through `sptx-w2v train`, beside the time that SpeedTorch would need for as
-# many examples, and the ratio.
+# Trains one epoch of each notebook's run at full size by `sptx-w2v train`, and prints its time beside the time that SpeedTorch
+# would need for as many examples, with the ratio.
 #
 #   scripts/compare_speedtorch.sh [CONFIG ...] [--section.key=value ...]
 #
@@ -31,7 +31,7 @@ corpus() { # FILE KIND ROWS LISTS
     [ -f "$work/$1" ] || $program generate "$2" --rows=$(($3 / scale)) --lists=$(($4 / scale)) --out="$work/$1" >/dev/null
 }
 
-# What a config trains: its corpus, and what SpeedTorch's script is asked for.
+# Sets what a config trains, its corpus, and the numbers that SpeedTorch's script is given.
 of_config() { # CONFIG
     peer_dim=$(sed -n 's/^dim = //p' "configs/$1.ini") peer_rule='SGD:'
     [ "$(sed -n 's/^rule = //p' "configs/$1.ini")" = sgd ] || peer_rule='Adamax state pinned'
@@ -48,7 +48,7 @@ of_config() { # CONFIG
     [ -f "$work/$file" ] || scripts/windows.sh 2 "$work/words.txt" >"$work/$file"
 }
 
-# Trains one epoch; leaves seconds of training, of the whole, examples, pairs.
+# Trains one epoch, and sets the seconds of training, those of the whole, the examples, the pairs.
 epoch() { # CONFIG
     began=$(date +%s)
     rm -rf "$work/run"

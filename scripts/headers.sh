@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The C headers of this machine as a corpus of text: a line a header, its identifiers and words as tokens.
+# Makes a corpus of text from the C headers of this machine: a line a header, with its identifiers and words as tokens.
 #
 #   scripts/headers.sh OUT [DIRECTORY]     DIRECTORY: /usr/include
 #

@@ -55,7 +55,7 @@ fi
 
 # ---- the run ----
 
-# The most that each rank's process, and each GPU with whatever else is on it, held: lines of KIND NUMBER BYTES.
+# Prints the most that each rank's process held, and each GPU with whatever else is on it: lines of KIND NUMBER BYTES.
 watch_memory() {
     while sleep 0.5; do
         for pid in "$work"/largest-pid.*; do

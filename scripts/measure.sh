@@ -1,14 +1,16 @@
-# What the scripts that measure share; each says `. scripts/measure.sh` in the repository's root. They set $work, where
-# logs and results go. SPTX_ANCHORS: a directory with speedtorch_bench.py and speedtorch_train.py, which need python3 with
-# cupy and torch, and SpeedTorch's package on PYTHONPATH.
+# Shared by the scripts that measure: each sets $work, where logs and results go, and then runs `. scripts/measure.sh` in the
+# repository's root.
+#
+# SPTX_ANCHORS   a directory with speedtorch_bench.py and speedtorch_train.py, which need python3 with cupy and torch, and
+#                SpeedTorch's package on PYTHONPATH
 
 program=${SPTX_BIN:-${BUILD:-build}/sptx-w2v}
 me=$(basename "$0")
 [ -x "$program" ] || { echo "$me: $program is not there; run make" >&2; exit 1; }
 
-# The value of a key in the last JSON line of a file that has it.
+# Prints the value of a key in the last JSON line of a file that has it.
 value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -n 1; }
-# A number divided by a unit, with so many digits; a dash where there is none.
+# Prints a number divided by a unit, with so many digits; a dash where there is no number.
 scaled() { [ -n "$1" ] && awk -v n="$1" -v u="$2" -v d="$3" 'BEGIN { printf "%.*f", d, n / u }' || printf -- -; }
 
 # Runs a peer's script; its output goes to $work/NAME.log, which stays empty where the script is not there.
@@ -20,5 +22,5 @@ anchor() { # NAME SCRIPT ARGUMENT...
     echo "measuring $script $*" >&2
     python3 "$SPTX_ANCHORS/$script" "$@" >"$log" 2>&1 || echo "$me: $script failed; see $log" >&2
 }
-# Number in front of a unit in the line of a log that a pattern names.
+# Prints the number before a unit, in the line of a log that a pattern names.
 peer() { sed -n "/$2/s/.* \([0-9.]*\)$3.*/\1/p" "$1" | tail -n 1; }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Where the bytes go: for SpeedTorch's own table of 10,000,000 x 128 float32 and for both notebooks' runs, host and GPU by
-# placement; then the widest rows that fit a small card with and without tables in host memory, by bisection over
-# `sptx-w2v plan`. Nothing of a run is allocated, and no GPU is needed.
+# Plans where the bytes go, on the host and on the GPU by placement: for SpeedTorch's own table of 10,000,000 x 128 float32 and
+# for both notebooks' runs. Then it finds the widest rows that fit a small card with and without tables in host memory, by
+# bisection over `sptx-w2v plan`. Nothing of a run is allocated, and no GPU is needed.
 #
 #   scripts/memory_table.sh [--confirm] [CARD]      CARD: the small card's memory (11GiB)
 #
@@ -42,7 +42,7 @@ rule = sgd
 batch = 512
 EOF
 
-# A plan as JSON in $work/plan.json; one that does not fit is a plan too.
+# Writes a plan as JSON to $work/plan.json, also one that does not fit.
 plan() { # CONFIG CORPUS BUDGET SETTING...
     config=$1 ids=$2 budget=$3
     shift 3
@@ -63,7 +63,7 @@ states=$(places gpu pinned gpu pinned)
 but_contexts=$(places pinned pinned gpu pinned)
 all_pinned=$(places pinned pinned pinned pinned)
 
-# The runs that both parts below go through: leaves $run, $config, $ids and its plan in $work/plan.json.
+# Goes through the runs of both parts below: sets $run, $config, $ids, and leaves the plan in $work/plan.json.
 runs='lit2vec:books lit2vec-496-adamax:books research2vec:papers'
 take_run() { # RUN:CORPUS
     run=${1%:*} ids=${1#*:}
@@ -73,7 +73,7 @@ take_run() { # RUN:CORPUS
 
 # ---- by placement ----
 
-# No row is hot and the card is as large as it likes, so that each part is counted where it was asked for.
+# No row is hot and the card has no limit, so that each part is counted in the place it was given.
 bytes_row() { # LABEL CONFIG CORPUS SETTING...
     label=$1 config=$2 ids=$3
     shift 3
@@ -113,15 +113,15 @@ fits() { # DIM CONFIG CORPUS SETTING...
     plan "$config" "$ids" "$card" --model.dim="$dim" "$@"
     [ "$(number fits_gpu)" = true ]
 }
-# Bytes of the GPU at this width, no row being hot.
+# Prints the bytes of the GPU at this width, with no row hot.
 cold() { # DIM CONFIG CORPUS SETTING...
     dim=$1 config=$2 ids=$3
     shift 3
     plan "$config" "$ids" 10000GiB --model.dim="$dim" --memory.hot_rows=0 "$@"
     number gpu_needed
 }
-# The largest multiple of 4 up to 4096 that fits; 0 where none does. Its plan is left in $work/plan.json. Bytes grow evenly
-# with the width, so two plans say about where it lies; bisection goes on from there, or from the ends where they do not.
+# Finds the largest multiple of 4 up to 4096 that fits, or 0, and leaves its plan in $work/plan.json. Bytes grow evenly with the
+# width, so two plans tell roughly where it lies; bisection goes on from there, or from the ends where that was wrong.
 widest() { # CONFIG CORPUS SETTING...
     narrow=$(cold 256 "$@") wide=$(cold 1280 "$@")
     fits 4 "$@" || true
@@ -139,7 +139,8 @@ widest() { # CONFIG CORPUS SETTING...
     dim=$((4 * low))
     [ "$dim" -eq 0 ] || fits "$dim" "$@"
 }
-# Steps at that width; the most that the card held meanwhile, by nvidia-smi (with what others hold) and by our own count.
+# Runs steps at that width, and prints the most that the card held meanwhile: by nvidia-smi (with what others hold), and by our own
+# count.
 confirmed() { # DIM CONFIG CORPUS SETTING...
     dim=$1 config=$2 ids=$3
     shift 3

@@ -8,7 +8,7 @@
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #
-# Asks nothing. Where everything is there it touches nothing, neither apt nor the network.
+# It asks nothing. Where nothing is missing, it touches neither apt nor the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,7 +51,7 @@ has_library() { # header library
         "$compiler" -x c -std=gnu11 - ${2:+-l"$2"} -o /dev/null >/dev/null 2>&1
 }
 
-# Any MPI that the Makefile finds, by the same names.
+# Looks for any MPI that the Makefile finds, by the same names.
 has_mpi() {
     local name
     has_command mpirun && for name in ompi-c mpi-c ompi mpich mpi; do
@@ -64,25 +64,26 @@ has_venv_module() {
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1
 }
 
-# Not in the venv: there it would have to be compiled, and the distribution's is built for the distribution's NumPy.
+# hnswlib is the distribution's, outside of the venv: there it would have to be compiled, and the distribution's is built for
+# the distribution's NumPy.
 has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
 
-# The distribution's too: built for the CPU, 140 MB to fetch. The wheels of the package index need gigabytes of CUDA's
+# PyTorch is the distribution's, too: built for the CPU, 140 MB to fetch. The wheels of the package index need gigabytes of CUDA's
 # libraries, on the CPU as well.
 has_torch() {
     "$system_python" -c 'import torch' >/dev/null 2>&1
 }
 
-# Ubuntu's newer ones have none: there the tests that need it are left out unless $system_python has one, and scripts/check
-# says so.
+# Ubuntu's newer releases have no PyTorch: there the tests that need it are left out unless $system_python has one, and
+# scripts/check says so.
 torch_packages() {
     if ! has_torch && (. /etc/os-release && [ "$ID" = debian ]); then echo python3-torch; fi
 }
 
-# Any that tests/cli/browser.py takes, by the same names. Ubuntu's is a snap, which a container cannot run and which may not see
-# a test's files: there the tests in a browser are left out unless another is there, and say so.
+# Looks for any browser that tests/cli/browser.py takes, by the same names. Ubuntu's is a snap, which a container cannot run and
+# which may not see a test's files: there the tests in a browser are left out unless another is there, and say so.
 has_browser() {
     local name
     for name in chromium-headless-shell chromium chromium-browser google-chrome; do
@@ -102,7 +103,7 @@ has_fuzzer() {
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
 }
 
-# What has libFuzzer: clang's own package in Ubuntu 22.04 and before, one beside it since.
+# Names the package with libFuzzer: clang's own in Ubuntu 22.04 and before, one beside it since.
 fuzzer_packages() {
     has_fuzzer && return
     case $(. /etc/os-release && echo "$ID ${VERSION_ID-}") in
@@ -141,7 +142,7 @@ torch_venv_ready() {
     venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
 }
 
-# Runs quietly; what the command said is shown only where it fails.
+# Runs a command quietly, and shows its output only where it fails.
 quietly() {
     local said
     if ! said=$("$@" </dev/null 2>&1); then
@@ -174,7 +175,7 @@ make_venv() { # folder pins
     cp "$2" "$1/requirements.txt"
 }
 
-# Beside the distribution's own packages. Its Python may come without pip: another's brings what is missing.
+# Makes an environment beside the distribution's own packages. Its Python may come without pip: another one's then installs.
 make_torch_venv() {
     local folder=$build/venv-torch pins=tests/python/requirements-torch.txt
     echo "setup: making $folder with the packages of $pins"

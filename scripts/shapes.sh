@@ -1,4 +1,4 @@
-# The public notebooks' runs as they are measured: their shapes over synthetic corpora, for scripts that set $work and $program.
+# The shapes of the public notebooks' runs as they are measured, over synthetic corpora, for scripts that set $work and $program.
 
 make_corpora() {
     [ -f "$work/books.ids" ] || $program generate books --rows=2829853 --lists=700000 --out="$work/books.ids"

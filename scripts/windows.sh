@@ -1,6 +1,6 @@
 #!/bin/sh
-# A text as the word2vec notebooks see it: a line for each word that has WIDTH words on either side, that word first and
-# those 2 x WIDTH behind it (corpus.format = adjacency). The text is one stream: line ends part no window.
+# Writes a text as the word2vec notebooks see it: a line for each word that has WIDTH words on either side, that word first and the
+# 2 x WIDTH others behind it (corpus.format = adjacency). The text is one stream: windows go across line ends.
 #
 #   scripts/windows.sh WIDTH TEXT >ADJACENCY
 set -eu

@@ -55,21 +55,21 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* what stands here is exported, and nothing else */
+#pragma GCC visibility push(default) /* only what this header declares is exported */
 
 #define SPTX_VERSION "1.0.0"
 
-/* The library's version, "MAJOR.MINOR.PATCH". It speaks this header's language where MAJOR is the same. */
+/* Returns the library's version, "MAJOR.MINOR.PATCH". A library whose MAJOR is this header's can be used with it. */
 const char *sptx_version(void);
 
 enum sptx_status {
     SPTX_OK = 0,
-    SPTX_FAILED = 1,  /* something outside: memory, a disk, a GPU, a file's contents */
-    SPTX_USAGE = 2,   /* the call itself: an id past the rows, a name that is none, a handle of NULL */
-    SPTX_STOPPED = 3, /* sptx_train: the callback or sptx_stop() asked for it; where training had begun a checkpoint is written */
+    SPTX_FAILED = 1,  /* a failure outside of the call: memory, a disk, a GPU, a file's contents */
+    SPTX_USAGE = 2,   /* the call itself was wrong: an id past the rows, an unknown name, a NULL handle */
+    SPTX_STOPPED = 3, /* sptx_train: the callback or sptx_stop() asked for it; where training had begun, a checkpoint is written */
 };
 
-/* Where memory that a caller passes lies. The numbers are DLPack's device types. */
+/* The memory that a caller passes. The numbers are DLPack's device types. */
 enum sptx_memory {
     SPTX_HOST = 1, /* any host memory */
     SPTX_CUDA = 2, /* the context's GPU, or host memory that it can address */
@@ -79,34 +79,42 @@ struct sptx_context;
 struct sptx_table;
 struct sptx_run;
 
+/* ---- limits ---- */
+
+#define SPTX_ROWS_MOST    4294967294u /* of a table */
+#define SPTX_COLUMNS_MOST 4096        /* of a row */
+#define SPTX_THREADS_MOST 4096        /* of a context */
+
 /* ---- a context: the machine ---- */
 
 struct sptx_context_options {
     uint64_t size;       /* sizeof (struct sptx_context_options) */
     const char *device;  /* "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1" */
-    uint32_t threads;    /* of the host, up to 4096; 0: all cores that the process may use */
+    uint32_t threads;    /* of the host, up to SPTX_THREADS_MOST; 0: all cores that the process may use */
     uint32_t reserved;   /* 0 */
-    uint64_t gpu_budget; /* bytes of the GPU that may be taken; 0: what is free less a reserve */
-    void (*warning)(void *user, const char *text); /* or NULL: warnings are dropped. Called by the thread that calls */
+    uint64_t gpu_budget; /* bytes of the GPU that may be taken; 0: all free ones less a reserve */
+    void (*warning)(void *user, const char *text); /* or NULL: warnings are dropped. It runs in the calling thread */
     void *user;
 };
 #define SPTX_CONTEXT_OPTIONS {sizeof(struct sptx_context_options), "auto", 0, 0, 0, 0, 0}
 
-/* *context is set even where opening fails, so that sptx_error() can say why; close it in either case. It is NULL only
- * where there is no memory for it. */
+/* Opens a context. *context is set even where opening fails, so that sptx_error() can say why; close it in either case.
+ * It is NULL only where there is no memory for it. */
 enum sptx_status sptx_open(struct sptx_context **context, const struct sptx_context_options *options);
 
-/* Closes the tables and runs that are still open in it, too. Waits for what runs. Harmless on NULL. */
+/* Closes a context, with the tables and runs that are still open in it, after waiting for all that runs. Harmless on
+ * NULL. */
 void sptx_close(struct sptx_context *context);
 
-/* The sentence of the last call in this context that failed, "" where none did. Valid until the next call in it. */
+/* Returns the sentence of the last call in this context that failed, "" where none did. Valid until the next call in
+ * it. */
 const char *sptx_error(const struct sptx_context *context);
 
-/* "cpu", "cuda:0": what the context runs on; valid as long as it is open. */
+/* Returns the device of the context, "cpu" or "cuda:0"; valid as long as the context is open. */
 const char *sptx_device(const struct sptx_context *context);
 
-/* Waits for all that was asked of the context's tables. Fails where ids in the GPU's memory were past a table's rows: those
- * are checked there, and what named them was left out. */
+/* Waits for all that was asked of the context's tables. Fails where ids in the GPU's memory were past a table's rows:
+ * only the GPU checks those, and it leaves out what such ids named. */
 enum sptx_status sptx_wait(struct sptx_context *context);
 
 /* ---- a table ---- */
@@ -116,33 +124,38 @@ enum sptx_place {
                         the host: the GPU finds random rows there up to three times as fast as in memory that is pinned in
                         CUDA's narrow sense. Where a system cannot do that (WSL), or the environment has SPTX_PIN_ROWS=1 when
                         the context is opened, it is pinned instead */
-    SPTX_GPU = 1,    /* the GPU's own memory; plain memory without one */
-    SPTX_FILE = 2,   /* a working file, mapped; removed when the table is closed */
+    SPTX_GPU = 1,    /* the GPU's own memory; plain memory where there is no GPU */
+    SPTX_FILE = 2,   /* a mapped working file, removed when the table is closed */
 };
 
 /* Rules, their options' names and defaults are PyTorch's (torch.optim). Options that a rule does not have are ignored;
- * a NaN stands for the rule's default. weight_decay is refused by the two that have none (sparse_adam, rprop). Where lr changes,
- * two rules differ from PyTorch's: asgd takes the new one at once, and PyTorch's an update later; rprop's step sizes begin with
- * the lr that the table is opened with. */
+ * NaN stands for the rule's default. The two rules without weight_decay (sparse_adam, rprop) refuse it. Where lr
+ * changes, two rules differ from PyTorch's: asgd uses the new rate at once, and PyTorch's an update later; rprop's step
+ * sizes begin with the lr that the table is opened with. */
 struct sptx_table_options {
     uint64_t size;          /* sizeof (struct sptx_table_options) */
-    uint64_t rows;          /* 1 .. 4,294,967,294 */
-    uint32_t dim;           /* columns, 1 .. 4096 */
+    uint64_t rows;          /* 1 .. SPTX_ROWS_MOST */
+    uint32_t dim;           /* columns, 1 .. SPTX_COLUMNS_MOST */
     uint32_t weights;       /* enum sptx_place, of the values */
     uint32_t state;         /* enum sptx_place, of the optimizer's state */
     uint32_t seed;          /* of the first values */
     uint64_t hot_rows;      /* rows below this number lie on the GPU where the others are pinned or in a file */
     const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
-    const char *directory;  /* of working files; NULL: the current one */
+    const char *directory;  /* the directory for working files; NULL: the current one */
     double lr, momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
     double eta_minus, eta_plus, step_min, step_max;
-    double clip;            /* longest gradient of a row that an update names more than once; 0: no bound */
+    double clip;            /* longest gradient of a row that comes more than once in an update; 0: no bound */
     uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
-    uint32_t count_rows;    /* bias corrections count a row's own updates (1) or the table's (0, as PyTorch does) */
+    uint32_t count_rows;    /* 1: bias corrections count a row's own updates; 0: the table's, as PyTorch does */
 };
-/* Fills every field with its default (rows and dim with 0: those are yours). size: sizeof *options. */
+/* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
+
+/* What `optimizer` can be, and which of the options above an optimizer reads beside lr and clip: their names, as the
+ * fields are called. `index` counts from 0; NULL comes after the last one. Any thread may call. */
+const char *sptx_optimizer(uint32_t index);
+const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
 /* Opens a table with its first values; the same options and seed give the same values everywhere. */
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
@@ -152,26 +165,27 @@ void sptx_table_close(struct sptx_table *table); /* harmless on NULL */
 uint64_t sptx_table_rows(const struct sptx_table *table);
 uint32_t sptx_table_dim(const struct sptx_table *table);
 
-/* The learning rate of the updates from now on: for schedules. */
+/* The learning rate of the updates from now on, to read and to set, for schedules. */
 double sptx_table_lr(const struct sptx_table *table);
 enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr);
 
-/* Calls of sptx_update() so far: what bias corrections count with count_rows = 0. Set it after loading, to go on (up to
- * 2^63 - 1). */
+/* The number of sptx_update() calls so far, which bias corrections count with count_rows = 0. Set it after loading, to
+ * go on (up to 2^63 - 1). */
 uint64_t sptx_table_steps(const struct sptx_table *table);
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 
-/* To and from a NumPy file of a structured type, as checkpoints have them: weights, the rule's slots by PyTorch's names,
- * and the rows' update counts. Saving is whole or not at all. Loading wants the table's own rows, columns and slots. */
+/* Saves to and loads from a NumPy file of a structured type, like that of a checkpoint: weights, the rule's slots by
+ * PyTorch's names, and the rows' update counts. A file is saved whole or not at all. Loading demands the table's own
+ * rows, columns and slots. */
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
 /* ---- rows ----
  *
- * `stream` is a cudaStream_t (NULL: the default stream): the call takes its place in that stream's order, as if it were a
- * kernel launched on it, and returns before it is done where everything it was given lies in the GPU's memory. Memory of
- * the host may be used again as soon as the call returns. Without a GPU `stream` is ignored and every call is done when it
- * returns. Ids and values lie outside of the table's own memory (sptx_table_view), and nobody changes them during a call.
+ * `stream` is a cudaStream_t (NULL: the default stream). The call takes its place in that stream's order, as if it were a kernel
+ * launched on it, and returns before it is done where everything it was given lies in the GPU's memory. Memory of the host may be
+ * used again as soon as the call returns. Without a GPU `stream` is ignored and every call is done when it returns. Ids and values
+ * must lie outside of the table's own memory (sptx_table_view), and nobody may change them during a call.
  */
 struct sptx_ids {
     const void *data; /* [count] int32 or int64 */
@@ -180,42 +194,43 @@ struct sptx_ids {
     uint32_t memory;  /* enum sptx_memory */
 };
 
-/* out[i] = row ids[i], [count x dim]. Ids may come in any order and repeat. */
+/* Fetches out[i] = row ids[i], [count x dim]. Ids may come in any order and repeat. */
 enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
                             void *stream);
 
-/* These ids' rows are asked for soon, by a fetch of the same ids in the same order: their rows move meanwhile. Rows that
- * are updated or stored before that fetch come as they are then. Two announced lists are kept; a third takes the place of
- * the oldest. What is announced and never fetched costs time and changes nothing. */
+/* Announces a fetch of the same ids in the same order: their rows begin to move now. Rows that are updated or stored
+ * before that fetch come as they are then. Two announced lists are kept; a third takes the place of the oldest. A list
+ * that is announced and never fetched costs time and changes nothing. */
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
-/* gradients: [count x dim]. The gradients of one row are summed in the order of the ids; then each distinct row gets one
- * update by the table's rule. The result is the same to the bit whatever the thread count and the place. */
+/* Updates rows by gradients [count x dim]. The gradients of one row are summed in the order of the ids; then each
+ * distinct row gets one update by the table's rule. The result is the same to the bit whatever the thread count and the
+ * place. */
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
                              enum sptx_memory memory, void *stream);
 
-/* Row ids[i] = values[i], [count x dim]; of ids that repeat the last stays. */
+/* Stores row ids[i] = values[i], [count x dim]. Of ids that repeat, the last one stays. */
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                             enum sptx_memory memory, void *stream);
 
 /* ---- the rows as memory ---- */
 
-/* The part of a table's weights or of one slot of its state that lies on the host, in place: no copy. Row r >= first is
- * at data + (r - first) * stride bytes. Valid until the table is closed; changes show at once, once calls are waited for
- * (sptx_wait). */
+/* A part of the table's own memory: the rows on the host of the weights, or of one slot of the state, without a copy.
+ * Row r >= first is at data + (r - first) * stride bytes. Valid until the table is closed. Changes show at once, after
+ * the calls were waited for (sptx_wait). */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
     float *data;     /* NULL where no row lies on the host */
-    uint64_t first;  /* rows below are hot: on the GPU. Of a run's table: it does not have them */
-    uint64_t rows;   /* of the view */
+    uint64_t first;  /* rows below this one are hot: they lie on the GPU. A run's table does not have them */
+    uint64_t rows;   /* rows of the view */
     uint64_t stride; /* bytes between two rows */
     uint32_t dim;
     uint32_t cuda;   /* 1: the GPU reaches `data` at the same address */
 };
-/* field: "weights", or a slot by PyTorch's name ("exp_avg"). */
+/* Fills a view of a field: "weights", or a slot by PyTorch's name ("exp_avg"). */
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);
 
-/* Fields of the table's records: "weights", then its slots. NULL past the last. */
+/* Names the fields of the table's records: "weights", then its slots. Returns NULL past the last. */
 const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
 
 /* ---- training and finished runs ---- */
@@ -223,66 +238,72 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
 struct sptx_progress {
     uint64_t size; /* sizeof (struct sptx_progress) of the library */
     uint64_t step, epoch;
-    double done;                              /* share of the run, 0..1 */
-    double loss, lr;                          /* loss: an example's since the last report */
+    double done;                              /* the share of the run, 0..1 */
+    double loss, lr;                          /* loss: of an example, since the last report */
     double words_per_second, pairs_per_second; /* 0 where they have no meaning */
-    double seconds;                           /* trained so far, earlier parts of the run included */
+    double seconds;                           /* seconds of training so far, earlier parts of the run included */
 };
-/* Not 0: write a checkpoint and stop. */
+/* Returns 0 to go on; another value writes a checkpoint and stops. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
-/* What `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", stronger than the
- * file. resume: 1 goes on from the run's newest checkpoint. SPTX_STOPPED where the callback stopped it. */
+/* Trains, as `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", which
+ * override the file. resume: 1 goes on from the run's newest checkpoint. Returns SPTX_STOPPED where the callback
+ * stopped it. */
 enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                             int resume, sptx_progress_fn *progress, void *user);
 
-/* Asks the sptx_train() that runs in the context to end as soon as it can: it writes a checkpoint, where training has begun,
- * and returns SPTX_STOPPED. Where none runs, the next one does so at once. Any thread may call, and a signal's handler,
- * while the context is open. Harmless on NULL. */
+/* Asks the sptx_train() that runs in the context to end as soon as it can: it writes a checkpoint, where training has
+ * begun, and returns SPTX_STOPPED. Where none runs, the next one stops at once. Any thread may call it, and so may a
+ * signal's handler, while the context is open. Harmless on NULL. */
 void sptx_stop(struct sptx_context *context);
 
-/* A finished run, or one checkpoint of it, read where it lies. */
+/* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);
 void sptx_run_close(struct sptx_run *run); /* harmless on NULL */
 uint64_t sptx_run_rows(const struct sptx_run *run);
 uint32_t sptx_run_dim(const struct sptx_run *run);
-/* The word of a row, NUL-terminated (it may hold other NULs: length may be NULL or gets its bytes); NULL past the rows. */
+/* Returns the word of a row, NUL-terminated; NULL past the rows. It may hold other NULs: *length gets its bytes; length
+ * may be NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
-uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has it; 0 past the rows */
-/* The row of a word; SPTX_USAGE where it is none, naming the nearest. */
+uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns how often the corpus has it; 0 past the rows */
+/* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
-/* A table is "target", "context", "sum" or "normsum" (each of unit length first), or NULL: what suits what the run was trained
- * for. Words and items of lists are asked by target; items whose lists have rows of their own (examples.mode = user) by context,
- * citations and links (examples.mode = adjacency) by sum, as `sptx-w2v help nearest` tells. */
-/* Vectors as `sptx-w2v export` writes them, copied: of rows[count] (NULL: the first `count`) in a table, to out [count x dim].
- * Where lists have rows of their own, a list is trained as a target alone and an item, but with examples.own below 1, as a
- * context alone: that vector stands for it in every table. A vector that was never trained adds nothing to a sum. SPTX_FAILED for
- * a vector of NaN or infinity, and for a list that is the mean of its items alone (examples.own = 0). Those are the last rows;
- * sptx_run_vector_rows() counts the others. */
+/* A table is "target", "context", "sum" or "normsum" (each of unit length first), or NULL: the one that suits what the
+ * run was trained for. That is target for words and items of lists; context for items whose lists have rows of their
+ * own (examples.mode = user); sum for citations and links (examples.mode = adjacency). `sptx-w2v help nearest` tells
+ * more. */
+/* Copies vectors as `sptx-w2v export` writes them: those of rows[count] (NULL: the first `count`) in a table, to out
+ * [count x dim].
+ *
+ * Where lists have rows of their own, a list is trained only as a target, and an item only as a context unless
+ * examples.own is below 1: that one vector stands for it in every table. A vector that was never trained adds nothing
+ * to a sum. SPTX_FAILED for a vector of NaN or infinity, and for a list that is only the mean of its items
+ * (examples.own = 0). Such lists are the last rows; sptx_run_vector_rows() counts the others.
+ */
 enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out);
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
-/* Rows that are words or items: all but those of lists, which come last. */
+/* Counts the rows that are words or items: all but those of lists, which come last. */
 uint64_t sptx_run_items(const struct sptx_run *run);
-/* Says of a row that was never trained in a table, and is what it began as, that it is so: SPTX_FAILED where the run is of
- * citations or links, which another table answers; a warning otherwise. */
+/* Tells of a row that was never trained in a table, and so is what it began as. In a run of citations or links that is
+ * SPTX_FAILED, since another table answers; otherwise it is a warning. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* "target" or "context": the table's weights, mapped, as they lie there: of rows that were trained in the other one, too. Where
+/* Maps the weights of a table, "target" or "context", as they are: also for rows that were trained only in the other table. Where
  * lists have rows of their own and items are no targets, the target table begins with the first list (view->first), and the context
  * table ends before it. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
-/* The k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX
- * where fewer are left), scores [count x k]. excluded: [count] a row that its query may not find, or NULL. lists: 1 looks among
- * the rows of lists, too. */
+/* Finds the k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count
+ * x k] (UINT32_MAX where fewer are left), scores [count x k]. excluded: [count] a row that its query must not find, or
+ * NULL. lists: 1 searches the rows of lists, too. */
 enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
                                  const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores);
-/* Does what sptx_run_search() does in the table that suits the run, among words or items alone. */
+/* Searches like sptx_run_search(), in the table that suits the run, among words or items only. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
                                   uint32_t k, uint32_t *rows, float *scores);
-/* What suits lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]] (starts: [count + 1], not
- * falling; what is past the run's rows is passed over); they are not in its answer, but with seen = 1. score: how they choose
- * others, "target", "context", "context-cosine", "normsum", "sum", "context-context" and more as `sptx-w2v help recommend` tells
- * them; NULL: what suits what the run was trained for. rows, scores: as of sptx_run_nearest; a list without a row of the run gets
- * no answer. */
+/* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
+ * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
+ * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
+ * another score of `sptx-w2v help recommend`; NULL: the one that suits the run. rows, scores: as in sptx_run_nearest();
+ * a list without a row of the run gets no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
 

@@ -1,5 +1,5 @@
-/* batch: a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so that
- * the arrays are the same for any number of workers. */
+/* batch: makes a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so
+ * that the arrays are the same for any number of workers. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -61,7 +61,7 @@ static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, 
                : 0;
 }
 
-/* Which block each occurrence stands in, where each block's coefficients begin. */
+/* Finds the block of each occurrence, and where each block's coefficients begin. */
 int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),

@@ -1,8 +1,8 @@
-/* by_id: rows by id for other people's models, straight from and to the tables.
+/* by_id: reads and changes rows of the tables by id, for other people's models.
  *
- * A fetch copies; workers share out the ids. An update sorts: a row belongs to one worker (row mod workers), which sums
- * the gradients of its places in the order of the ids and applies the rule once, so the number of workers changes
- * nothing. A store goes by row as well, so that of ids that repeat the last stays.
+ * A fetch copies; workers share the ids. An update sorts: a row belongs to one worker (row mod workers), which sums the
+ * gradients of its places in the order of the ids and applies the rule once, so the number of workers changes nothing.
+ * A store also goes by row, so that of ids that repeat the last one stays.
  */
 #include "cpu.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { FEW_VALUES = 1 << 14 }; /* of a call that one worker does: waking the others would take longer */
+enum { FEW_VALUES = 1 << 14 }; /* values of a call that one worker does: waking the others would take longer */
 
 struct by_id {
     struct backend *backend;
@@ -35,7 +35,7 @@ static int narrow_ids(void *context, unsigned worker) {
     return 0;
 }
 
-/* The ids as 32-bit numbers: the caller's own where they are that already. */
+/* Gives the ids as 32-bit numbers: the caller's own array where they are that already. */
 static int take_ids(struct by_id *call) {
     struct backend *backend = call->backend;
     const struct rows_request *request = call->request;
@@ -56,7 +56,7 @@ static int run(struct backend *backend, const struct rows_request *request, pool
 
 /* ---- fetch ---- */
 
-enum { AHEAD = 8 }; /* rows that are asked for before they are copied: each is a miss of the cache */
+enum { AHEAD = 8 }; /* rows that are prefetched before they are copied, since each is a miss of the cache */
 
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
@@ -114,7 +114,7 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* All memory is there before a row changes: an update is whole, or none. */
+/* All memory is allocated before a row changes, so that an update is done whole or not at all. */
 int cpu_rows_update(struct backend *backend, const struct rows_request *request) {
     if (cpu_grow_keys(&backend->shared, request->count)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)

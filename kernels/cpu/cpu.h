@@ -4,7 +4,6 @@
  *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
  *   by_id     rows for a library's caller         frozen         what a batch is spared where rows are frozen
- *   replicas  whole tables on several ranks, added up
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
@@ -19,24 +18,20 @@
 /* ---- tables ---- */
 
 struct cpu_store {
-    char *memory;    /* [rows that are there x stride], page-aligned, a mapping of its own */
-    uintptr_t base;  /* row r lies at base + r x stride. A number: no pointer may be moved to before the memory that it is of */
-    uint64_t stride; /* bytes, a multiple of 128 */
+    char *memory;    /* [rows of the table x stride], page-aligned, a mapping of its own */
+    uintptr_t base;  /* row r lies at base + r x stride. It is a number, since C has no pointer to before the memory of its rows */
+    uint64_t stride; /* bytes, by store_stride() */
     uint64_t bytes;  /* of the memory */
     int in_file;
 };
 
 struct backend_table {
     struct table_spec spec;
-    struct cpu_store weights, state; /* state: all zeros where it shares the record or has no arrays */
-    uintptr_t state_base;            /* the state of row r lies at state_base + r x state_stride, in whichever store */
+    struct cpu_store weights, state; /* state is all zeros where the state shares the record or has no arrays */
+    uintptr_t state_base;            /* the state of row r lies at state_base + r x state_stride, in whichever store it is */
     uint64_t state_stride;
-    struct cpu_store base;           /* of a replica: its rows as all ranks had them last */
     struct backend_table *next;
 };
-
-/* backend.c */
-int cpu_store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape);
 
 FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
     return (float *)(t->weights.base + row * t->weights.stride);
@@ -44,7 +39,7 @@ FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
 FN float *cpu_slot(const struct backend_table *t, uint32_t row, uint32_t slot) {
     return (float *)(t->state_base + row * t->state_stride + record_slot(&t->spec.layout, slot)->offset);
 }
-/* The row's own update count. Only where layout.counted. */
+/* Returns the row's own update count. Only where layout.counted. */
 FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
     return (uint32_t *)(t->state_base + row * t->state_stride + record_updates(&t->spec.layout)->offset);
 }
@@ -54,16 +49,16 @@ FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
 struct cpu_block {
     uint64_t targets, contexts; /* where its ids begin in the arrays */
     uint32_t t, c, positives;   /* T, C, P */
-    uint32_t example;           /* whose block it is: its place among the examples that were built together */
+    uint32_t example;           /* the block's example: its place among the examples that were built together */
 };
 
-/* Blocks in example order with their ids: what building fills. Grown as needed, reused. */
+/* Blocks in example order with their ids, as building fills them. The arrays grow as needed and are reused. */
 struct cpu_blocks {
     struct cpu_block *block;
     uint32_t *target, *context;
     uint64_t count, targets, contexts;
     uint64_t block_capacity, target_capacity, context_capacity;
-    uint64_t logits; /* sum of T x C, C where targets are pooled */
+    uint64_t logits; /* the sum of T x C; of C where targets are pooled */
 };
 void cpu_blocks_clear(struct cpu_blocks *blocks);
 void cpu_blocks_release(struct cpu_blocks *blocks);
@@ -77,71 +72,71 @@ struct cpu_piece {
 };
 void cpu_piece_release(struct cpu_piece *piece);
 
-/* Appends the blocks of examples [first, first + count) of the epoch's order; held_out as in batch_request. */
+/* Appends the blocks of examples [first, first + count) of the epoch's order; held_out is as in batch_request. */
 int cpu_build(const struct example_source *source, struct cpu_piece *piece, struct cpu_blocks *blocks, uint32_t epoch,
               uint64_t first, uint64_t count, int held_out);
 
 /* ---- a batch in its stage ---- */
 
 enum {
-    CPU_GRAIN = 128,             /* examples of one chunk, the unit in which workers build a batch */
+    CPU_GRAIN = 128,             /* examples of a chunk, the unit in which workers build a batch */
     CPU_PIECE = 256,             /* examples whose blocks a lock-free worker builds together, */
     CPU_PIECE_CONTEXTS = 1 << 18 /* fewer where an example may name so many contexts that they come to more than this */
 };
 
-/* A batch from make_batch() to step(). */
+/* A batch, from make_batch() to step(). */
 struct cpu_stage {
     struct cpu_blocks all;
     struct example_pool pool;
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
     uint64_t view_capacity;
-    uint64_t *logit_starts;                 /* [blocks] into coefficients */
-    uint64_t *target_block, *context_block; /* which block each occurrence stands in */
+    uint64_t *logit_starts;                 /* [blocks] where a block's coefficients begin */
+    uint64_t *target_block, *context_block; /* the block of each occurrence */
     uint64_t logit_start_capacity, target_block_capacity, context_block_capacity;
     uint64_t words;
     struct step_result result;
 };
 
-/* Where a chunk's arrays begin in the batch's. */
+/* The beginnings of a chunk's arrays in the batch's. */
 struct cpu_chunk {
     struct cpu_blocks blocks;
     uint64_t first_block, first_target, first_context;
 };
 
-/* What making a batch and stepping it work in. A call is done when it returns, so all stages share it. */
+/* The arrays in which a batch is made and stepped. A call is done when it returns, so all stages share them. */
 struct cpu_shared {
     struct cpu_chunk *chunk; /* [chunk_capacity] */
-    float *coefficients;     /* [logits], and with cosines [targets + contexts]: each place's squares, then its own factor */
+    float *coefficients;     /* [logits], and with cosines [targets + contexts]: a place's squares, then its own factor */
     float *target_gradient;  /* [targets x span] */
-    float *pooled;           /* [blocks x span]: the vectors of pooled targets */
+    float *pooled;           /* [blocks x span]: the pooled vectors */
     double *losses;          /* [blocks] */
     float *squares;          /* [2 x places of a side] where ranks share out the columns and the rule bounds a norm */
-    uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; a part a worker */
+    uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; each worker has a part */
     uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, pooled_capacity, loss_capacity, key_capacity,
         spare_capacity, square_capacity;
 };
 
-/* Scratch of one worker, grown as needed. */
+/* The scratch of one worker, which grows as needed. */
 struct cpu_scratch {
     struct cpu_piece piece;
     struct cpu_blocks blocks;   /* hogwild */
     float *gradient;            /* [span] and more: hogwild's sums */
     uint64_t gradient_capacity;
-    float *unused_slot;         /* [span]: what a rule's unused slot arguments point at */
+    float *unused_slot;         /* [span]: for slot arguments that a rule does not use */
     uint64_t unused_capacity;
     float *logits; /* hogwild's; in exact steps what a loss beside word2vec's needs: cosines [logits of a block], spare [2 x C] */
     uint64_t logit_capacity;
-    float **rows;               /* pointers handed to cpu_rows */
+    float **rows;               /* pointers for cpu_rows */
     uint64_t row_capacity;
     struct hogwild_result part;
 };
 
-/* The most that batches and examples of a source can be. */
+/* Upper bounds for the batches and examples of a source. */
 struct cpu_sizes {
-    struct example_sizes batch;   /* of a whole batch; zeros where it is not known before */
+    struct example_sizes batch;   /* of a whole batch; zeros where it is not known before it is made */
     struct example_sizes example; /* of one example */
-    int alike;                    /* most examples are nearly as large; otherwise each is a list of its own length */
+    int alike;                    /* 1: most examples are nearly as large; 0: each is as long as its list */
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */
     uint64_t window;              /* kept words each side of a piece; 0 where examples are no windows */
@@ -151,29 +146,27 @@ struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     const struct cpu_rows *rows;
-    struct ranks *ranks;    /* that share out the columns: the caller's; NULL: this process has all columns */
-    struct ranks *replicas; /* that have whole tables: the caller's; NULL: there are none */
-    float *moved;           /* [moved_capacity] what rows of replicas have moved by */
-    uint64_t moved_capacity;
+    struct ranks *ranks; /* that share out the columns: the caller's; NULL: this process has all columns */
     struct example_source source;
-    struct cpu_sizes sizes; /* of the source */
+    struct cpu_sizes sizes; /* those of the source */
     struct cpu_stage stage[BACKEND_STAGES];
     struct cpu_shared shared;
     struct cpu_scratch *scratch; /* [threads] */
     struct backend_table *tables;
-    uint32_t *ids; /* of a rows_request, as 32-bit numbers */
+    uint32_t *ids; /* the ids of a rows_request, as 32-bit numbers */
     uint64_t id_capacity;
 };
 
 int cpu_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
 int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
-int cpu_index_batch(struct cpu_stage *stage); /* what a step needs beside the ids */
+int cpu_index_batch(struct cpu_stage *stage); /* the index of a batch that a step needs */
 
-/* frozen.c: leaves out of a batch what changes no row, where rows of a table are frozen. All others get the same bytes. */
+/* frozen.c: leaves out of a batch what changes no row, where a table has frozen rows. All other rows get the same
+ * bytes. */
 int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request);
 
-/* estimate.c. Arrays are made as large as is known to be enough before they are first used; what is not known grows. */
+/* estimate.c. Arrays are made large enough before their first use where their size is known; others grow. */
 struct cpu_sizes cpu_sizes(const struct example_source *source);
 int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage);
 struct cpu_step_needs {
@@ -181,18 +174,13 @@ struct cpu_step_needs {
     struct loss_options loss;
     struct example_pool pool;
     int loss_only;
-    int norms; /* those of rows are summed over ranks */
+    int norms; /* 1: norms of rows are summed over ranks */
 };
 int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs);
 int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
-uint64_t cpu_allocated(struct backend *backend); /* bytes of all but tables */
+uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
-
-/* replicas.c */
-uint64_t cpu_replica_floats(uint64_t span); /* of `moved` */
-int cpu_replica_open(struct backend *backend, struct backend_table *table);
-int cpu_replica_merge(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
 
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
@@ -201,37 +189,38 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
 
 /* Applies the rule to one row, unless it is frozen; `memo` keeps prepared constants by update count within a step. */
 struct cpu_memo {
-    uint64_t updates[64]; /* + 1; 0: empty */
+    uint64_t updates[64]; /* the update count + 1; 0: this place is empty */
     struct rule_step step[64];
 };
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo);
 
-/* The squares of a gradient's columns, summed; and what the rule makes of the gradient of a row that has so many places and
- * squares: shorter where it is bounded. */
+/* cpu_squares() returns the sum of the squares of a gradient's columns; the other bounds the gradient of a row that has
+ * so many places and squares. */
 float cpu_squares(uint32_t dim, const float *gradient);
 void cpu_shorten(const struct rule_step *constants, uint32_t dim, float *gradient, uint64_t places, float squares);
 
-/* A worker's row set, of a side of a batch or a call by id: those of its rows with row % workers == worker, sorted, each
+/* A worker's row set, of one side of a batch or of a call by id: the rows with row % workers == worker, sorted, each
  * with the places where the ids name it. */
 struct cpu_row_set {
-    const uint64_t *key; /* [count] row << 32 | place, by row, then as they came */
+    const uint64_t *key; /* [count] row << 32 | place, ordered by row, then by place */
     uint64_t count;
 };
-int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids); /* of all workers: before any of them sorts */
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids); /* for all workers, before any of them sorts */
 struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
                                unsigned workers, uint64_t rows);
 
-/* One row of a set. */
+/* A row of a set, with its places. */
 struct cpu_named_row {
     uint32_t row;
     const uint64_t *key; /* [places] their lower halves are the places, in the order of the ids */
     uint64_t places;
 };
-/* The set's next row from key *at on, which moves behind it; 0 where there is none. */
+/* Takes the set's next row, from key *at on, which moves behind it. Returns 0 where there is none. */
 int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_row *row);
-/* sum[dim]: the gradients of the row's places, added in their order. A place's gradient is at gradients + place x stride. */
+/* Writes sum[dim]: the gradients of the row's places, added in their order. A place's gradient is at gradients + place
+ * x stride. */
 void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum);
 
 /* Makes scratch->gradient and ->unused_slot hold `span` floats. */

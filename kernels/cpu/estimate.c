@@ -1,6 +1,5 @@
-/* estimate: every array that the backend keeps, named once. The same lists say how much a run will take before anything is
- * there, make the arrays that large, count what they hold, and free them.
- */
+/* estimate: names every array that the backend keeps, once. The same lists say how much a run will take before anything
+ * is allocated, allocate the arrays that large, count what they hold, and free them. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -11,7 +10,8 @@
 
 enum {
     ARRAYS = 12, /* of a list, at most */
-    /* What mem_grow() makes of an array whose size is not known: so many items, so many times the need. */
+    /* How mem_grow() makes an array whose size is not known: with so many items at least, and so many times the
+     * need. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
@@ -77,13 +77,13 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     return list;
 }
 
-/* `learn`: exact steps of a loss beside word2vec's. */
+/* `learn`: 1 for exact steps of a loss other than word2vec's. */
 static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
-    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source yet */
+    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: there is no source yet */
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
-    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one */
+    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one vector */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t kept = sizes->window ? (lock_free ? sizes->piece : CPU_GRAIN) + 2 * sizes->window : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
@@ -171,7 +171,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_step_needs none = {.span = 0};
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
     bytes += held(step_arrays(shared, sizes, &none)) + shared->chunk_capacity * sizeof *shared->chunk;
-    bytes += backend->id_capacity * sizeof *backend->ids + backend->moved_capacity * sizeof *backend->moved;
+    bytes += backend->id_capacity * sizeof *backend->ids;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
@@ -192,20 +192,12 @@ void cpu_release_arrays(struct backend *backend) {
     free(backend->scratch);
 }
 
-/* ---- what a run will take ---- */
+/* ---- the memory that a run takes ---- */
 
 static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
     struct table_shape shape = table_shape(spec, 0);
     for (unsigned i = 0; i < shape.stores; i++)
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
-}
-
-/* What replicas keep beside their tables. */
-static void add_replicas(const struct estimate_request *request, struct estimate *e) {
-    const struct table_spec bases[] = {replica_base(&request->target), replica_base(&request->context)};
-    if (request->replicas < 2) return;
-    for (int side = 0; side < 2; side++) add_table(&bases[side], &e->replicas);
-    e->replicas.host += cpu_replica_floats(request->target.layout.span) * sizeof(float);
 }
 
 /* A batch's chunks. Where examples are not alike they grow as they fill, to twice what is in them at most. */
@@ -233,7 +225,7 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                                          .norms = request->ranks > 1 && request->rule->clip > 0};
     uint64_t span = needs.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
-    if (request->ranks > 1 || request->replicas > 1) estimate->fixed.host += RANKS_BYTES;
+    if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);
     add_table(&request->context, &estimate->tables);
     if (!request->hogwild || source->held_out)
@@ -241,5 +233,4 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                needed(step_arrays(&shared, &sizes, &needs));
     work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss)));
     estimate->work.host = work;
-    add_replicas(request, estimate);
 }

@@ -1,5 +1,5 @@
-/* examples: examples as blocks of row ids, from the id stream and the draws alone. kernels/examples.h says what each
- * draw decides; nothing here depends on the batch, the worker or what was built before. */
+/* examples: builds examples as blocks of row ids, from the id stream and the draws alone. kernels/examples.h says what
+ * each draw decides; nothing here depends on the batch, the worker or what was built before. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -27,7 +27,7 @@ void cpu_piece_release(struct cpu_piece *p) {
     *p = (struct cpu_piece){0};
 }
 
-/* What one call of cpu_build() builds from and into. */
+/* The arguments of one call of cpu_build(). */
 struct build {
     const struct example_source *source;
     struct cpu_piece *piece;
@@ -59,7 +59,7 @@ static void end_block(const struct build *build, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
-/* Appends the negatives of slots [slot, slot + count) to the block's contexts, which are its positives so far. */
+/* Appends the negatives of slots [slot, slot + count) to the block's contexts, which so far are its positives. */
 static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
                           uint32_t count) {
     const struct example_source *s = build->source;

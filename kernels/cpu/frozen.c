@@ -1,27 +1,28 @@
-/* frozen: what a batch can be spared where rows of a table are frozen (table_spec).
+/* frozen: leaves out of a batch what cannot change a row, where rows of a table are frozen (table_spec).
  *
  * A pair of a frozen target with a frozen context changes nothing. In a block
  *
- *   targets that change   contexts that change   what is left of the block
+ *   targets that change   contexts that change   the part that stays
  *   none                  none                   nothing
  *   none                  some                   all its targets x the contexts that change
  *   some                  none                   the targets that change x all its contexts
  *   some                  some                   all of it
  *
  * Every row that changes keeps all its places and all its pairs, in their order, so its bytes are those of the whole batch. Where
- * a run grows by a tenth of its words this leaves about a fifth of the pairs. The loss is that of the pairs that are left.
- * Losses that set a pair against others of its block, and pooled targets, need whole blocks: only the first line is theirs.
+ * a run grows by a tenth of its words this leaves about a fifth of the pairs. The loss is that of the pairs that stay.
+ * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line is theirs.
  */
 #include "cpu.h"
 
-/* How many of the rows change. */
+/* Counts the rows that change. */
 static uint32_t count_changing(const struct table_spec *spec, const uint32_t *ids, uint32_t count) {
     uint32_t changing = 0;
     for (uint32_t i = 0; i < count; i++) changing += !table_is_frozen(spec, ids[i]);
     return changing;
 }
 
-/* Moves ids to the front of the array, only those that change where `changing`; how many were moved. */
+/* Moves ids to the front of the array: all of them, or with `changing` only those that change. Returns how many were
+ * moved. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing) {
     uint32_t moved = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -29,7 +30,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
     return moved;
 }
 
-/* What is left of a block, behind what was left of those before it. */
+/* Appends the part of a block that stays, behind the parts of the blocks before it. */
 static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
     const uint32_t *targets = left->target + block.targets, *contexts = left->context + block.contexts;
@@ -53,6 +54,6 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
     cpu_blocks_clear(&stage->all);
     for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs);
     if (cpu_index_batch(stage)) return -1;
-    stage->result.examples = examples; /* a mean is over all of them */
+    stage->result.examples = examples; /* a mean is over all examples of the batch */
     return 0;
 }

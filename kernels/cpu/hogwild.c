@@ -1,8 +1,8 @@
-/* hogwild: lock-free training, as kernels/hogwild.h says it. Workers take stretches of examples and change rows as they
- * go: two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
+/* hogwild: lock-free training, as kernels/hogwild.h defines it. Workers take stretches of examples and change rows as
+ * they go. Two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
  *
- * Dot products and coefficients of a block are computed first, then every row of it moves. The rows of a few blocks
- * ahead are prefetched: the tables are larger than the caches, and a negative's row is a miss.
+ * Dot products and coefficients of a block are computed first, then each of its rows moves. The rows of a few blocks
+ * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
  */
 #include "cpu.h"
 
@@ -14,9 +14,9 @@
 
 enum {
     STRETCH = 4096,      /* examples that a worker takes at a time */
-    AHEAD = 3,           /* blocks whose rows are on their way: */
-    AHEAD_TARGETS = 3,   /* their targets, where there are no more (a window's were there a word ago), */
-    AHEAD_CONTEXTS = 64, /* and so many contexts */
+    AHEAD = 3,           /* blocks ahead whose rows are prefetched: */
+    AHEAD_TARGETS = 3,   /* their targets, where there are no more than this (a window's were used a word ago), */
+    AHEAD_CONTEXTS = 64, /* and so many contexts of each */
     BAND = 64,           /* targets of a wide block that are moved at a time */
 };
 
@@ -25,7 +25,7 @@ struct hogwild {
     const struct hogwild_request *request;
     uint32_t dim;
     uint64_t span;
-    int linear; /* rows move by the coefficients at once: none of them is frozen */
+    int linear; /* 1: rows move by the coefficients at once, and none of them is frozen */
     float lr_first, slope;
     uint32_t loss_mask;
     _Atomic uint64_t taken;
@@ -34,9 +34,9 @@ struct hogwild {
 /* A worker's blocks of one piece. */
 struct piece {
     const struct cpu_blocks *blocks;
-    uint64_t first; /* the place of its first example in the request */
+    uint64_t first; /* the place of the first example in the request */
     struct cpu_scratch *scratch;
-    struct cpu_memo memo; /* of one learning rate */
+    struct cpu_memo memo; /* for one learning rate */
     float rate;
 };
 
@@ -67,7 +67,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                : 0;
 }
 
-/* Blocks of few contexts: coefficients for all pairs, then all rows in one pass. */
+/* Moves a block of few contexts: coefficients for all pairs, then all rows in one pass. */
 static void move_narrow(const struct hogwild *run, const struct cpu_block *block, float **targets, float **contexts,
                         float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -75,7 +75,7 @@ static void move_narrow(const struct hogwild *run, const struct cpu_block *block
     rows->update((const float *const *)targets, targets, block->t, contexts, block->c, run->dim, logits);
 }
 
-/* Blocks of many: eight contexts at a time against the old targets, whose moves are summed beside them. */
+/* Moves a block of many contexts: eight at a time against the old targets, whose moves are summed up beside them. */
 static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
                       float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -100,7 +100,7 @@ static int is_frozen(const struct backend_table *table, const uint32_t *ids, uin
     return table_is_frozen(&table->spec, ids[at]);
 }
 
-/* Any rule: all gradients of targets first, then each context by its rule, then each target. */
+/* Moves a block by any rule: all gradients of targets first, then each context by its rule, then each target. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, float **targets,
                          float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -129,7 +129,7 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
                        scratch->gradient + t * run->span, scratch->unused_slot, &piece->memo);
 }
 
-/* A pooled block's memory: its vector, that vector's gradient or move, and one row more. */
+/* The memory of a pooled block: its vector, the vector's gradient or move, and one row more. */
 struct pooled {
     float *vector, *gradient, *row;
 };
@@ -140,7 +140,7 @@ static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch 
     const float *const *of = (const float *const *)targets, first = example_pool_weight(pool, count, 0),
                              others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
-    uint32_t apart = pool->own > 0; /* rows of a weight of their own; all that weigh the same are added up in one pass */
+    uint32_t apart = pool->own > 0; /* rows with a weight of their own; the others weigh the same and are summed in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
     if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
     rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);
@@ -190,7 +190,7 @@ static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, 
     }
 }
 
-/* The loss is that of a sample. */
+/* Adds to the counts, and to the loss where the example is one of the sample. */
 static void count_block(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, uint32_t vectors,
                         const float *logits) {
     struct hogwild_result *part = &piece->scratch->part;
@@ -236,7 +236,7 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
 
 /* ---- a worker ---- */
 
-/* Examples [first, first + count) of the request. */
+/* Trains examples [first, first + count) of the request. */
 static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count) {
     struct cpu_blocks *blocks = &scratch->blocks;
     struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};
@@ -266,6 +266,7 @@ static int train_stretches(void *context, unsigned worker) {
 }
 
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
+    char why[HOGWILD_WHY];
     const struct record_layout *layout = &request->target->spec.layout;
     struct hogwild run = {.backend = backend,
                           .request = request,
@@ -277,7 +278,8 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
     *result = (struct hogwild_result){0};
-    if (hogwild_check(request) || cpu_reserve_hogwild(backend, run.span)) return -1;
+    if (hogwild_refuses(&(struct hogwild_asked){.rule = *request->rule}, why)) return fail("%s", why);
+    if (cpu_reserve_hogwild(backend, run.span)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
     result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;

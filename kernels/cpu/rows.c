@@ -1,7 +1,6 @@
-/* rows: see rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines,
- * and the flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so there is one
- * source.
- */
+/* rows: see rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines, and the
+ * flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so that one source
+ * serves all levels. */
 #include "rows.h"
 
 #include "kernels/sgns.h"
@@ -69,7 +68,8 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
     if (nt - i == 1) dots_band(t + i, 1, c, nc, dim, out + i * stride, stride);
 }
 
-/* As many sums as there are vectors to a panel for PRODUCTS queries are enough to hide what an addition waits for. */
+/* PRODUCTS queries at a time: their sums, VECTORS of them to a panel for each, are enough to hide an addition's
+ * latency. */
 enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = 8 / VECTORS };
 
 INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out,
@@ -102,8 +102,7 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: in float32 the digits that it loses are below those of the sum it joins.
-             */
+            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are below those of the sum that it joins. */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }

@@ -1,4 +1,4 @@
-/* rows: arithmetic on rows, compiled once a processor level (rows.c) and picked at run time.
+/* rows: arithmetic on rows, compiled once a processor level (rows.c) and chosen at run time.
  *
  * Every sum has one order whatever the tile or the thread: lanes over columns, one tree, then the columns left over.
  */
@@ -10,10 +10,10 @@
 
 #include <stdint.h>
 
-/* Most contexts of one call to update(). */
+/* Contexts of one call to update(), at most. */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
-/* Rows that stand side by side in a panel: panel[column x CPU_PANEL + row]. */
+/* Rows that lie side by side in a panel: panel[column x CPU_PANEL + row]. */
 enum { CPU_PANEL = 32 };
 
 struct cpu_rows {
@@ -30,10 +30,11 @@ struct cpu_rows {
     /* logits[t_count x c_count] -> scale x (sigmoid(logit) - y), y = 1 for the first `positives` of each row. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
 
-    /* The loss of those logits, summed, before they become coefficients. */
+    /* Returns the loss of those logits, summed, before they become coefficients. */
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
 
-    /* Any loss of losses.h: scores[t_count x c_count] -> scale x their coefficients. The loss, summed. `spare`: [2 x c_count]. */
+    /* Computes any loss of losses.h: scores[t_count x c_count] become scale x their coefficients. Returns the loss,
+     * summed. `spare`: [2 x c_count]. */
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     float scale, float *spare);
 
@@ -47,17 +48,18 @@ struct cpu_rows {
     void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);
 
     /* moved[t] += sum over c of factors[t x c_count + c] x contexts[c], from contexts as they were; contexts[c] += sum
-     * over t of the same factor x targets[t]. Contexts may be one row several times: each place's sum is added. moved may
-     * be targets; one that stands there twice is read as its first place left it. c_count <= CPU_ROWS_CONTEXTS. */
+     * over t of the same factor x targets[t]. A row may come several times among the contexts: each place's sum is
+     * added. moved may be targets; a row that comes twice there is read as its first place left it. c_count <=
+     * CPU_ROWS_CONTEXTS. */
     void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
                    uint32_t c_count, uint32_t dim, const float *factors);
 
-    /* One rule over a row's columns. */
+    /* Applies one rule to a row's columns. */
     void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,
                              float *s2);
 };
 
-/* The best of the levels that this processor has. */
+/* Returns the best level that this processor has. */
 const struct cpu_rows *cpu_rows_best(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* rows_losses: the losses of kernels/losses.h over a target's scores, positives first. Part of rows.c, which is compiled once a
- * level. Each turns scores into `factor` x the coefficients of z and returns the loss; sums run in lanes, so that they are
- * vectors whatever the level. */
+/* rows_losses: the losses of kernels/losses.h over a target's scores, positives first. It is a part of rows.c, which is
+ * compiled once a level. Each function turns scores into `factor` x the coefficients of z and returns the loss; sums
+ * run in lanes, so that they are vectors at every level. */
 #ifndef SPTX_CPU_ROWS_LOSSES_H
 #define SPTX_CPU_ROWS_LOSSES_H
 
@@ -38,7 +38,7 @@ static double learn_logistic(float *score, uint32_t positives, uint32_t negative
     return loss_of_sum(&loss);
 }
 
-/* Without negatives there is nothing to tell a positive from. */
+/* Without negatives there is nothing to compare a positive with. */
 static double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, float inverse,
                             float factor) {
     struct loss_sum loss = loss_sum_of_none();
@@ -61,8 +61,8 @@ static double learn_softmax(const struct loss_options *o, float *score, uint32_t
     return loss_of_sum(&loss);
 }
 
-/* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and those of
- * one positive. */
+/* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and
+ * then those for one positive. */
 static double learn_bpr(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor,
                         float *restrict spare) {
     struct loss_sum loss = loss_sum_of_none();

@@ -1,6 +1,6 @@
-/* search: exact top-k by matrix products over slices of the base rows: each slice's products fit the cache, and all but
- * a few of them are passed over by one comparison with the worst score that a query still keeps. The few are scored
- * anew, in an order of their own (kernels/search.h), so that neither threads nor queries beside it change an answer.
+/* search: exact top-k by matrix products over slices of the base rows. Each slice's products fit the cache, and nearly all of them
+ * are passed over by one comparison with the worst score that a query still keeps. The few others are scored again, in an order of
+ * their own (kernels/search.h), so that neither threads nor the queries beside it change an answer.
  *
  *   unit = one chunk of queries x one part of the base rows; a worker takes units until none is left
  *   few queries: the base is split into parts, so that all threads have work; many: one part, nothing to merge
@@ -18,9 +18,9 @@
 enum {
     SLICE_ROWS = 1024,    /* base rows of one product */
     CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of them */
-    KEPT_BYTES = 8 << 20, /* most that a worker keeps of candidates, where a chunk has more than one query */
+    KEPT_BYTES = 8 << 20, /* bytes of candidates that a worker keeps at most, where a chunk has more than one query */
     SCAN = 32,            /* products compared at once */
-    FEW_QUERIES = 4       /* fewer are not worth bringing rows into panels */
+    FEW_QUERIES = 4       /* for fewer queries it does not pay to bring rows into panels */
 };
 
 struct candidate {
@@ -31,23 +31,23 @@ struct candidate {
 struct search_job {
     const struct topk_request *request;
     const struct cpu_rows *rows;
-    uint64_t k;                /* of the request, or the base rows where those are fewer */
-    uint64_t chunk, chunks;    /* queries a unit, and how many chunks */
-    uint64_t parts;            /* of the base rows */
+    uint64_t k;                /* the request's k, or the number of base rows where that is smaller */
+    uint64_t chunk, chunks;    /* queries of a unit, and how many chunks there are */
+    uint64_t parts;            /* parts of the base rows */
     struct candidate *partial; /* [query_rows x parts x k] best first, where parts > 1 */
     uint64_t *partial_counts;  /* [query_rows x parts] */
     _Atomic uint64_t next;
 };
 
-/* A query's k best so far, the worst of them first (a heap). */
+/* The k best answers to a query so far, as a heap with the worst of them first. */
 struct kept {
     struct candidate *heap; /* [k] */
     uint64_t count;
-    float worst;    /* a new score must be above it; -infinity while there is room */
-    double squares; /* the query's length, squared */
+    float worst;    /* a new score must be above it; -infinity while there is space */
+    double squares; /* the square of the query's length */
 };
 
-/* Whether a is a worse answer than b: a lower score, or the same with a higher id. */
+/* Returns 1 where a is a worse answer than b: a lower score, or the same score with a higher id. */
 static int worse(struct candidate a, struct candidate b) {
     return a.score < b.score || (a.score == b.score && a.id > b.id);
 }
@@ -78,11 +78,11 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
 
 /* ---- a slice ---- */
 
-/* Consecutive base rows that one product is made of. */
+/* Consecutive base rows, of which one product is made. */
 struct slice {
     const float *rows; /* [count x dim] */
     uint64_t first, count;
-    float squares; /* of the longest row's length */
+    float squares; /* the square of the longest row's length */
 };
 
 static struct slice open_slice(const struct search_job *job, uint64_t first, uint64_t end) {
@@ -92,21 +92,21 @@ static struct slice open_slice(const struct search_job *job, uint64_t first, uin
         const float *at = slice.rows + row * r->dim;
         float squares;
         job->rows->dots(&at, 1, &at, 1, r->dim, &squares, 1);
-        if (squares > slice.squares) slice.squares = squares; /* one that is no number is never found */
+        if (squares > slice.squares) slice.squares = squares; /* a row with NaN is never found */
     }
     return slice;
 }
 
-/* What a worker multiplies in. */
+/* The arrays in which a worker multiplies. */
 struct desk {
     float *products;                     /* [chunk x SLICE_ROWS] */
     float *panel;                        /* [dim x CPU_PANEL] */
-    const float *queries[CHUNK_QUERIES]; /* of the unit */
+    const float *queries[CHUNK_QUERIES]; /* those of the unit */
     const float *slice_rows[SLICE_ROWS];
 };
 
-/* Rows side by side, zeros where there are fewer. A few columns of every row at a time: a row is read in pieces, and
- * what is written stays in the cache. */
+/* Lays rows side by side, with zeros where there are fewer. It takes a few columns of every row at a time: rows are
+ * read in pieces, and what is written stays in the cache. */
 static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t dim) {
     enum { PIECE = 8 };
     for (uint32_t first = 0; first < dim; first += PIECE) {
@@ -124,7 +124,7 @@ static void multiply_few(const struct search_job *job, struct desk *desk, uint64
                     SLICE_ROWS);
 }
 
-/* All products of the unit's queries with a slice's rows. */
+/* Multiplies the unit's queries with a slice's rows. */
 static void multiply(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
     uint32_t dim = job->request->dim;
     if (queries < FEW_QUERIES) {
@@ -152,7 +152,8 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: above is enough. */
+/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: only a higher score comes
+ * in. */
 static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row,
                       struct kept *kept) {
     const struct topk_request *r = job->request;
@@ -162,7 +163,7 @@ static void score_row(const struct search_job *job, const struct slice *slice, u
     if (score > kept->worst) keep(kept, job->k, score, id);
 }
 
-/* Scores the rows of a slice whose products do not rule them out. What is no number rules nothing out. */
+/* Scores the rows of a slice that their products do not rule out. NaN rules nothing out. */
 static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products,
                  struct kept *kept) {
     float margin = search_margin(job->request->dim, kept->squares, slice->squares);
@@ -196,7 +197,7 @@ static void write_answer(const struct topk_request *request, uint64_t query, con
     }
 }
 
-/* The kept candidates of one query of a unit, to where they are wanted. */
+/* Brings the kept candidates of one query of a unit to where they are wanted. */
 static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
     qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
     if (job->parts == 1) {
@@ -246,7 +247,7 @@ static int search_work(void *context, unsigned worker) {
     return result;
 }
 
-/* The parts' answers of each query into one. Only where queries are fewer than threads. */
+/* Merges the parts' answers to each query. Only where there are fewer queries than threads. */
 static int merge_parts(struct search_job *job) {
     uint64_t capacity = job->parts * job->k;
     struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
@@ -265,7 +266,8 @@ static int merge_parts(struct search_job *job) {
     return 0;
 }
 
-/* Chunks of queries so that every thread gets one, and parts of the base where there are fewer queries than threads. */
+/* Divides the work: chunks of queries so that every thread gets one, and parts of the base where there are fewer
+ * queries than threads. */
 static void divide(struct search_job *job, unsigned workers) {
     const struct topk_request *r = job->request;
     uint64_t capacity = KEPT_BYTES / (job->k * sizeof(struct candidate)),

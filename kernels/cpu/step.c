@@ -5,12 +5,12 @@
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
- * Where ranks share out the columns, a rank has a part of each logit: 1 is done in two passes over the blocks, with the sum
- * of all logits over the ranks in between. So is the norm that clip asks for in 2 and 3, of rows that stand in the batch more
- * than once: a first pass over the rows has their squares, the second one updates.
+ * Where ranks share out the columns, a rank has a part of each logit: 1 then takes two passes over the blocks, and between them
+ * all logits are summed over the ranks. The norm that clip asks for in 2 and 3, of rows that come more than once in the batch, is
+ * summed over the ranks, too: a first pass over the rows computes their squares, the second one updates.
  *
- * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers),
- * which sorts that row's occurrences; sums have one order, so the number of workers changes nothing.
+ * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which sorts
+ * that row's occurrences; sums have one order, so the number of workers changes nothing.
  */
 #include "step.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- 2 and 3: by row ---- */
 
-/* Vectors with a factor each, to be added to a row's gradient in their order: many at a time, which spares calls. */
+/* Vectors with a factor each that are added to a row's gradient, in their order. Many are added in one call. */
 enum { TERMS = 64 };
 struct terms {
     const float *vector[TERMS];
@@ -49,7 +49,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     }
 }
 
-/* What a row's cosines add along the row itself. */
+/* Adds the part of the gradient that lies along the row itself, where scores are cosines. */
 static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
     const float *own = cpu_context_lengths(step), *weights = cpu_weights(step->request->context, row->row);
     float sum = 0;
@@ -100,7 +100,8 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* The squares of the own columns; -1 in a place that is no first one of several, or of a row that stays. */
+/* Computes the squares of this rank's columns, at each row's first place; -1 stands at its other places, and at rows
+ * that do not change. */
 static int square_rows(void *context, unsigned worker) {
     struct step *step = context;
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
@@ -115,8 +116,8 @@ static int square_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Squares over the columns of all ranks. Which rows they are of is the same on every rank, whatever their numbers of threads;
- * they are sent without the places between them. */
+/* Sums the squares over all ranks. On every rank they are those of the same rows, whatever the numbers of threads; the
+ * places without a row are not sent. */
 static int sum_squares(struct step *step) {
     struct cpu_shared *shared = &step->backend->shared;
     uint64_t places = step->side->places, sent = 0, back = 0;
@@ -140,7 +141,7 @@ static int pass_rows(struct step *step, const struct side *side) {
 
 /* ---- the whole ---- */
 
-/* For this batch, where it is larger than any that was foreseen or none was. */
+/* Grows the arrays where this batch is larger than was foreseen, or nothing was foreseen. */
 static int grow_arrays(const struct step *step) {
     struct cpu_shared *s = &step->backend->shared;
     const struct cpu_blocks *all = &step->stage->all;
@@ -165,7 +166,7 @@ static int grow_arrays(const struct step *step) {
                : 0;
 }
 
-/* Pointers for the targets of any block: a worker may have found no block's rows. */
+/* Makes space for pointers to the targets of any block: a worker may not have gone over any block. */
 static int grow_pointers(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint32_t most = 0;

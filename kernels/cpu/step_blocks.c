@@ -1,8 +1,8 @@
-/* step_blocks: the first pass of an exact step. A block's scores come from old rows; then its loss, its coefficients, and the
- * gradient of each of its target rows.
+/* step_blocks: the first pass of an exact step. A block's scores come from old rows; from them its loss, its
+ * coefficients, and the gradient of each of its target rows.
  *
- * Cosines are dot products over lengths, so that a rank adds up parts of dot products and of squares alike; coefficients of
- * cosines become those of dot products, and a factor of each row for itself (losses.h).
+ * Cosines are dot products over lengths, so ranks sum parts of squares as they sum parts of dot products.
+ * Coefficients of cosines become those of dot products, and a factor of each row for itself (losses.h).
  */
 #include "step.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* A block's rows, by pointers in a worker's memory, and how many scores they make. */
+/* A block's rows, as pointers in a worker's memory, and how many scores they make. */
 struct block_rows {
     const float **vector, **context;
     uint32_t vectors;
@@ -61,7 +61,7 @@ static void invert(float *squares, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) squares[i] = loss_inverse_length(squares[i]);
 }
 
-/* Rows' factors for themselves, from coefficient x cosine of a block's pairs, in the place of their 1 / length. */
+/* Replaces the rows' 1 / length by their factors for themselves, from coefficient x cosine of a block's pairs. */
 static void make_own(const float *products, float *t_lengths, uint32_t t_count, float *c_lengths, uint32_t c_count) {
     for (uint32_t t = 0; t < t_count; t++) {
         float sum = 0;
@@ -75,7 +75,8 @@ static void make_own(const float *products, float *t_lengths, uint32_t t_count, 
     }
 }
 
-/* From dot products and squares. `work`: the block's cosines, then their products with coefficients. */
+/* Computes loss and coefficients from dot products and squares. `work` first holds the block's cosines, then their
+ * products with the coefficients. */
 static double learn_cosines(struct step *step, const struct cpu_block *block, uint32_t vectors, float *scores, float *work) {
     const struct cpu_rows *rows = step->backend->rows;
     float *t_lengths = cpu_target_lengths(step) + block->targets, *c_lengths = cpu_context_lengths(step) + block->contexts;
@@ -91,7 +92,7 @@ static double learn_cosines(struct step *step, const struct cpu_block *block, ui
     return loss;
 }
 
-/* Whole scores become coefficients of dot products. */
+/* Turns whole scores into coefficients of dot products. */
 static int learn_scores(struct step *step, uint64_t number, const struct block_rows *of_block, struct cpu_scratch *scratch) {
     const struct cpu_rows *rows = step->backend->rows;
     const struct cpu_block *block = &step->stage->all.block[number];
@@ -113,7 +114,7 @@ static int learn_scores(struct step *step, uint64_t number, const struct block_r
 
 /* ---- gradients of targets ---- */
 
-/* Of a vector, from old contexts. */
+/* Computes the gradient of a vector, from old contexts. */
 static void vector_gradient(const struct step *step, uint64_t number, const struct block_rows *of_block, uint32_t vector,
                             float *gradient) {
     const struct cpu_rows *rows = step->backend->rows;
@@ -125,7 +126,8 @@ static void vector_gradient(const struct step *step, uint64_t number, const stru
         rows->combine(gradient, cpu_target_lengths(step) + block->targets + vector, 1, of_block->vector + vector, 1, step->dim);
 }
 
-/* The pooled vector's gradient, at its block's first target, shared out to the rows that it was made of. */
+/* Shares the pooled vector's gradient, which lies at its block's first target, out to the rows that the vector was made
+ * of. */
 static void share_gradient(const struct step *step, const struct cpu_block *block, float *gradient) {
     const struct example_pool *pool = &step->stage->pool;
     for (uint32_t t = block->t; t-- > 0 && !pool->whole;) {
@@ -148,7 +150,7 @@ static void target_gradients(const struct step *step, uint64_t number, const str
 
 /* ---- the pass ---- */
 
-/* Both on each block while its rows are in the cache, or one of them. */
+/* Computes the dot products, or loss and gradients, or both for each block while its rows are in the cache. */
 static int work_blocks(struct step *step, unsigned worker, int dot, int learn) {
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
     struct block_rows rows;

@@ -1,6 +1,5 @@
-/* update: what every exact update of rows is made of: a worker's row set, the sum of a row's gradients and its bound, the
- * rule on its record.
- */
+/* update: the parts of every exact update of rows: a worker's row set, the sum of a row's gradients and its bound, and
+ * the rule on the row's record. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -43,10 +42,10 @@ int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids) {
                : 0;
 }
 
-/* A stable radix sort by row. Workers' parts of the shared arrays lie one behind the other. */
+/* Sorts by row with a stable radix sort. Workers' parts of the shared arrays lie one behind the other. */
 struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
                                unsigned workers, uint64_t rows) {
-    uint64_t n = 0, before = 0; /* places of this worker; of those in front of it */
+    uint64_t n = 0, before = 0; /* n: places of this worker; before: those of the workers before it */
     for (uint64_t i = 0; i < count; i++) {
         unsigned owner = ids[i] % workers;
         n += owner == worker;

@@ -1,4 +1,4 @@
-/* The program that is built without MPI: one process alone. */
+/* The group of a program that is built without MPI: it is a single process. */
 #include "group.h"
 #include "join.h"
 

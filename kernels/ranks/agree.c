@@ -10,18 +10,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What ranks tell one another: 0, the exit code of a failure, or one of these. */
+/* The codes that ranks tell one another: 0, the exit code of a failure, or one of these. */
 enum {
-    CODE_BUSY = -1,  /* its work goes on */
-    CODE_RESULT = 16 /* and more: a result above 0 */
+    CODE_BUSY = -1,  /* the rank's work goes on */
+    CODE_RESULT = 16 /* this and above: a result above 0 */
 };
 enum {
-    LOOK_NANOSECONDS = 100000, /* between two looks whether work is done */
-    TURN_SECONDS = 5,          /* by which mpirun has ended the others when one of them has spoken, on a busy machine too */
+    LOOK_NANOSECONDS = 100000, /* between two looks at work that may be done */
+    TURN_SECONDS = 5,          /* so long after one rank has spoken, mpirun has ended the others, on a busy machine too */
     TURNS = 4
 };
 
-/* What a rank says when it fails, as the others get it. */
+/* The sentence of a rank that fails, as the others get it. */
 struct last_words {
     char sentence[3072], host[256];
 };
@@ -45,19 +45,19 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     group_ops.end(ranks->group, code);
 }
 
-/* All that have waited know the same: the first of them says it, and the others only where it does not. None missing: that is
- * what a rank finds that has stood still itself, and goes on while mpirun ends it. */
+/* All ranks that have waited know the same: the first of them says it, and the others only where that one does not. A
+ * rank that finds nobody missing has stood still itself, and goes on until mpirun ends it. */
 static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     unsigned turn = !missing ? ranks->number - 1 : missing < ranks->count ? ranks->number : ranks->number + 1;
     double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
-    while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut it short */
+    while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut this short */
 }
 
 void agree_in_time(struct ranks *ranks, int late, const char *what) {
     if (!late) return;
     unsigned r = group_ops.missing(ranks->group, PATIENCE);
-    report_clear(); /* where this rank itself has failed meanwhile, because of the one that is missing */
+    report_clear(); /* this rank may have failed meanwhile itself, because of the missing one */
     if (r < ranks->count)
         fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout%s): its process hangs", r,
              ranks->count, ranks->steps ? what : "the start", ranks->patience, ranks->steps ? "" : ", a minute at least");
@@ -67,7 +67,7 @@ void agree_in_time(struct ranks *ranks, int late, const char *what) {
     agree_on_nothing(ranks, 1);
 }
 
-/* The first rank is the one that speaks: what is wrong with it needs no name. */
+/* Makes all ranks fail with one sentence. The first rank is the one that speaks, so its own failure needs no name. */
 int agree_on_failure(struct ranks *ranks, unsigned from) {
     struct last_words words = own_words();
     char name[320] = "";
@@ -89,8 +89,8 @@ static int is_failure(int code) {
     return code > 0 && code < CODE_RESULT;
 }
 
-/* Everyone's code to everyone: the first rank that failed, or count. A rank that fails does not wait for long. `seconds`: how
- * long the others wait; 0: however long it takes. */
+/* Gives everyone's code to everyone. Returns the first rank that failed, or count. `seconds`: how long the others wait
+ * (0: for ever); a rank that fails does not wait for long. */
 static unsigned tell(struct ranks *ranks, int code, double seconds) {
     int late = group_ops.tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
     if (late && is_failure(code)) agree_on_nothing(ranks, code);
@@ -137,7 +137,7 @@ static void await(const struct ranks_work *work, double seconds) {
     while (!is_done(work) && progress_now() - began < seconds) nanosleep(&pause, NULL);
 }
 
-/* What this thread and the other have come to: a failure, or the larger result. */
+/* Combines the results of this thread and of the work's thread: a failure, or the larger one. */
 static int both(const struct ranks_work *work, int result) {
     if (!work || result < 0 || !is_done(work)) return result;
     return work->result < 0 || work->result > result ? work->result : result;
@@ -148,9 +148,9 @@ static int join(struct ranks_work *work, int result) {
     return both(work, result);
 }
 
-/* One look at all ranks. *busy: one of them still works. */
+/* Looks at all ranks once. *busy: 1 where one of them still works. */
 static unsigned look(struct ranks *ranks, const struct ranks_work *work, int result, int *busy) {
-    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often this rank says that it is there */
+    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often this rank says that it is alive */
     if (result >= 0) await(work, own < 1 ? own : 1);
     int done = result < 0 || is_done(work);
     unsigned failed = tell(ranks, done ? code_of(both(work, result)) : CODE_BUSY, ranks->patience);

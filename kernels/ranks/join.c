@@ -10,13 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long mpirun may take from the first process to the last: programs are read over networks, and cores are shared. */
+/* Seconds that mpirun may take from the first process to the last: programs are read over networks, and cores are
+ * shared. */
 enum { JOIN_SECONDS = 30, JOIN_SECONDS_A_RANK = 1 };
-static const double speaks_later = 2; /* seconds for each rank: the first one has spoken when mpirun ends the others */
+static const double speaks_later = 2; /* seconds for each rank, so that the first one has spoken when mpirun ends the others */
 
-/* ---- what launchers say ---- */
+/* ---- what launchers put into the environment ---- */
 
-/* Those of Open MPI, MPICH and others that speak its language, and PMIx, which Slurm has. */
+/* The variables of Open MPI, of MPICH and others that use its names, and of PMIx, which Slurm has. */
 static const struct {
     const char *number, *count;
 } launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", NULL}};
@@ -82,7 +83,7 @@ void join_end(struct join *join) {
     pthread_cond_destroy(&join->changed);
 }
 
-/* ---- come for the same ---- */
+/* ---- the same command ---- */
 
 int join_alike(struct ranks *ranks, const char *what) {
     char own[128] = "", first[128];

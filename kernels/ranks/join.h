@@ -1,17 +1,18 @@
-/* join: how processes that a launcher began become ranks, and that none waits for ever for the others to do so.
+/* join: turns processes that a launcher began into ranks, so that none waits for ever for the others.
  *
- * MPI_Init() returns when all processes have called it. One that does something else (another program, a command that is none of
- * ranks, a shell that has ended) never does, and mpirun sees that only where it ends after the others have begun.
+ * MPI_Init() returns when all processes have called it. A process that does something else (another program, a command
+ * that is none of ranks, a shell that has ended) never calls it, and mpirun notices that only where it ends after the
+ * others have begun.
  */
 #ifndef SPTX_RANKS_JOIN_H
 #define SPTX_RANKS_JOIN_H
 
 #include "kernels/ranks.h"
 
-/* What the launcher has said of this process in its environment. */
+/* This process as the launcher describes it in the environment. */
 struct join_place {
     int launched;           /* 0: no launcher began it */
-    unsigned number, count; /* count 0: not said */
+    unsigned number, count; /* count 0: the launcher does not say */
 };
 struct join_place join_place(void);
 
@@ -27,7 +28,7 @@ struct join {
 void join_begin(struct join *join, const char *what);
 void join_end(struct join *join);
 
-/* Whether all ranks have come for the same; -1 after fail() on each. */
+/* Checks that all ranks run the same command. Returns 0, or -1 after fail() on each. */
 int join_alike(struct ranks *ranks, const char *what);
 
 #endif

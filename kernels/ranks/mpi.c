@@ -1,4 +1,5 @@
-/* A group over MPI. Errors of MPI end the program and all ranks, with MPI's own sentence: there is nothing to go on with. */
+/* A group over MPI. Errors of MPI end the program and all ranks, with MPI's own sentence, since nothing can go on
+ * then. */
 #define _GNU_SOURCE
 #include "group.h"
 
@@ -16,8 +17,8 @@ enum { PAUSE_NANOSECONDS = 20000 };
 static const double awake_seconds = 50e-6;
 
 struct group {
-    MPI_Comm work;      /* sums, rows and what the first rank shares */
-    MPI_Comm agreement; /* codes alone: who fails comes here from wherever it is */
+    MPI_Comm work;      /* for sums, rows and what the first rank shares */
+    MPI_Comm agreement; /* for codes only: a rank that fails comes here from wherever it is */
     unsigned count;
     int own;
     int *counts; /* [4 x count]: the caller's */
@@ -31,7 +32,8 @@ static void close_group(struct group *group) {
     free(group);
 }
 
-/* mpirun may give each rank cores of its own, or some of them the same: cores that are counted more than once are shared. */
+/* Counts this rank's share of the cores. mpirun may give each rank cores of its own, or some of them the same: cores
+ * that are counted more than once are shared. */
 static unsigned share_of_cores(MPI_Comm host) {
     cpu_set_t own, all;
     int mine, sum;
@@ -60,7 +62,7 @@ static int open_group(struct group **out, struct group_place *place) {
     int threads, count, number;
     *out = NULL;
     *place = (struct group_place){.count = 1, .local = 1};
-    if (!ranks_launched()) return 0; /* starting MPI takes time */
+    if (!ranks_launched()) return 0; /* checked first, since starting MPI takes time */
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS || threads < MPI_THREAD_FUNNELED)
         return fail("MPI does not begin, or not beside threads");
     MPI_Comm_size(MPI_COMM_WORLD, &count);
@@ -88,11 +90,13 @@ static void end(struct group *group, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* MPI's own calls wait at full speed. Where ranks have not a core each, or other programs want it too, that keeps the very rank
- * from working that is waited for: on two cores that others used as well, two ranks took 87 s where 27 are enough so. A wait
- * becomes short sleeps once it has lasted longer than a message takes between ranks that are both awake.
+/* Waits for a request. MPI's own calls wait at full speed. Where ranks do not have a core each, or other programs need
+ * it too, that keeps the very rank from working that is waited for: on two cores that others used as well, two ranks
+ * took 87 s where 27 are enough with this. A wait becomes short sleeps once it has lasted longer than a message takes
+ * between ranks that are both awake.
  *
- * 1 where it took more than `seconds` (0: however long it takes). */
+ * Returns 1 where it took more than `seconds` (0: no limit).
+ */
 static int wait_for(MPI_Request *request, double seconds) {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     struct waiting waiting = waiting_begin();
@@ -149,7 +153,7 @@ static int pass(struct group *group, unsigned from, unsigned to, void *bytes, ui
     return wait_for(&request, seconds);
 }
 
-/* Everyone that gives up waiting says so to everyone, in messages that need nobody's answer. */
+/* Every rank that gives up waiting says so to every other, in messages that need no answer. */
 static unsigned missing(struct group *group, double seconds) {
     MPI_Request said[group->count], heard[group->count];
     double began = progress_now();

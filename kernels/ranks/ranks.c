@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    COLUMN_GRAIN = 4,         /* what records are filled up to */
-    SUMMED_AT_ONCE = 1 << 20 /* floats: what ranks_sum() keeps beside them is as much */
+    COLUMN_GRAIN = 4,         /* the group of columns that records are filled up to */
+    SUMMED_AT_ONCE = 1 << 20 /* floats; ranks_sum() keeps as much beside them */
 };
 
 /* ---- who owns which columns ---- */
@@ -41,7 +41,7 @@ static int open_ranks(struct ranks *ranks, const char *what) {
     if (is_alone(ranks)) return 0;
     if (!ranks_first(ranks)) report_mute();
     ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
-    if (!ranks->codes) agree_on_nothing(ranks, 1); /* it cannot even agree */
+    if (!ranks->codes) agree_on_nothing(ranks, 1); /* without memory it cannot even agree */
     return join_alike(ranks, what);
 }
 
@@ -60,7 +60,8 @@ void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps) {
     ranks->patience = (unsigned)(seconds && !steps && seconds < RANKS_START_SECONDS ? RANKS_START_SECONDS : seconds);
 }
 
-/* mpirun ends all that are left once one has ended with an error, so the first rank says its sentence before any of them ends. */
+/* mpirun ends all other ranks once one has ended with an error, so the first rank says its sentence before any of them
+ * ends. */
 static void say_before_the_end(struct ranks *ranks) {
     if (ranks_first(ranks)) report_last();
     report_mute();
@@ -78,9 +79,9 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* what a rank that is late was to bring its part of */
+static const char step[] = "a step"; /* names what a late rank was to bring its part of */
 
-/* Where each rank's share of `count` floats lies, in bytes. */
+/* Computes where each rank's share of `count` floats lies, in bytes. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {
     for (unsigned r = 0; r < ranks->count; r++) {
         uint64_t first, end;
@@ -90,8 +91,8 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
     }
 }
 
-/* Each rank adds up its share of the values, and gives it to all: two thirds of what sending everything to everyone moves with
- * three ranks, a quarter with eight. */
+/* Each rank sums its share of the values, and gives it to all. With three ranks this moves two thirds of what sending
+ * everything to everyone would, with eight a quarter. */
 static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
     int *counts = group_ops.counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count,
         *where = come + ranks->count;
@@ -118,7 +119,7 @@ int ranks_sum(struct ranks *ranks, float *values, uint64_t count) {
     return 0;
 }
 
-/* ---- the rest ---- */
+/* ---- rows and bytes ---- */
 
 void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t size) {
     uint64_t sizes[ranks_count(ranks)];
@@ -137,7 +138,7 @@ void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
     if (!is_alone(ranks)) agree_in_time(ranks, group_ops.share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
-/* As MPI has it: counts and places, one behind the other. */
+/* Converts sizes to MPI's counts and places, one share behind the other. */
 static void line_up(const struct ranks *ranks, const uint64_t *sizes, int *counts, int *at) {
     int end = 0;
     for (unsigned r = 0; r < ranks->count; r++) {

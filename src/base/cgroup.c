@@ -13,8 +13,8 @@
 enum { FIELD = 4096 }; /* longest path that is read */
 enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* lines of memory.stat */
 
-/* How a version names its files. The lines of memory.stat are of the group and all below it; what the caches count is
- * dropped when memory is short. */
+/* How each version names its files. The lines of memory.stat count the group and all groups below it; the kernel drops
+ * its caches (the first three lines) when memory is short, so that they count as free. */
 struct version {
     const char *limits[2]; /* files; the smaller counts */
     const char *used;
@@ -26,7 +26,7 @@ static const struct version versions[] = {
      {"total_inactive_file", "total_active_file", NULL, "hierarchical_memory_limit"}},
     {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable", NULL}}};
 
-/* Version 1 says "no limit" by the largest number of whole pages. */
+/* Version 1 has no word for "no limit": its file then holds the largest number of whole pages. */
 static const uint64_t no_limit = (uint64_t)1 << 62;
 
 /* ---- numbers of a group ---- */
@@ -37,7 +37,7 @@ static FILE *open_file(const char *directory, const char *name) {
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* The number in a file; `otherwise` where there is none ("max", no such file). */
+/* Returns the number in a file, or `otherwise` where there is none ("max", no such file). */
 static uint64_t read_number(const char *directory, const char *name, uint64_t otherwise) {
     FILE *file = open_file(directory, name);
     unsigned long long value;
@@ -47,8 +47,8 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* Values of the lines "NAME NUMBER" of a group's memory.stat; those that it lacks stay as they are. 0 where it cannot be
- * read. */
+/* Reads the lines "NAME NUMBER" of a group's memory.stat into `values`; values whose line is missing stay as they are.
+ * Returns 0 where the file cannot be read. */
 static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
@@ -75,7 +75,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
     limit = smaller(limit, stat[LIMIT_ABOVE]);
     if (limit >= no_limit) return;
     memory->limit = smaller(memory->limit, limit);
-    /* What cannot be read is not known, which is not the same as nothing left. */
+    /* A use that cannot be read is taken as none: a group is not full because its file is unreadable. */
     if (used == UINT64_MAX || !whole) used = 0;
     for (int i = 0; i < LIMIT_ABOVE; i++) used -= smaller(used, stat[i]);
     memory->left = smaller(memory->left, limit - smaller(limit, used));
@@ -83,7 +83,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
 
 /* ---- where the groups are ---- */
 
-/* Whether a list with commas holds `name`. */
+/* Returns 1 where the list, whose entries commas part, holds `name`. */
 static int in_list(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *at = list; (at = strstr(at, name)); at += length)
@@ -91,7 +91,8 @@ static int in_list(const char *list, const char *name) {
     return 0;
 }
 
-/* The process's group in the hierarchy of a version, as a path from that hierarchy's top. 0 where it has none. */
+/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 0 where it has
+ * none. */
 static int find_group(const char *root, int version, char path[FIELD]) {
     FILE *file = open_file(root, "proc/self/cgroup");
     char line[FIELD + 256];
@@ -108,7 +109,7 @@ static int find_group(const char *root, int version, char path[FIELD]) {
     return found;
 }
 
-/* Blanks and backslashes of a path stand as \040 in mountinfo. */
+/* mountinfo writes blanks and backslashes of a path as octal numbers, such as \040. */
 static void decode(char *text) {
     char *to = text;
     for (const char *at = text; *at; at++) {
@@ -125,10 +126,11 @@ static void decode(char *text) {
 
 struct mount {
     int version;                 /* 1 or 2 */
-    char top[FIELD], at[FIELD]; /* the group that is seen at the mount point; the mount point */
+    char top[FIELD], at[FIELD]; /* top: the group that is seen at the mount point; at: the mount point */
 };
 
-/* A line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". 0 where it mounts no groups with memory. */
+/* Reads a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns 0 where it mounts no hierarchy
+ * with memory. */
 static int read_mount(const char *line, struct mount *mount) {
     char type[64], super[FIELD];
     const char *rest = strstr(line, " - ");
@@ -140,8 +142,8 @@ static int read_mount(const char *line, struct mount *mount) {
     return mount->version;
 }
 
-/* The group's path from the mount point. Where a container sees only a part of the hierarchy, which the group may lie
- * outside of, the mount point itself is the nearest. */
+/* Returns the group's path below the mount point. A container may see only a part of the hierarchy, and the group may
+ * lie outside of that part: the mount point itself then stands for it. */
 static const char *below_mount(const struct mount *mount, const char *group) {
     size_t length = strcmp(mount->top, "/") ? strlen(mount->top) : 0;
     if (strncmp(group, mount->top, length) || (group[length] && group[length] != '/') || strstr(group, "/..")) return "";

@@ -1,6 +1,5 @@
-/* cgroup: what the control groups around this process leave it of memory. A container's limit is one: a process that
- * passes it is killed, whatever the machine still has. Version 1 and version 2 are read, and a mix of both.
- */
+/* cgroup: how much memory the control groups around this process leave it. A container's limit is such a group's: a
+ * process that passes it is killed, whatever the machine still has. Version 1, version 2 and a mix of both are read. */
 #ifndef SPTX_CGROUP_H
 #define SPTX_CGROUP_H
 
@@ -11,7 +10,8 @@ struct cgroup_memory {
     uint64_t left;  /* bytes that the tightest group still gives: its limit less what is used and cannot be dropped */
 };
 
-/* Over the process's own group and all above it that can be seen. `root` stands before /proc and /sys: "" but in tests. */
+/* Looks at the process's own group and at all above it that can be seen. `root` stands before /proc and /sys; it is ""
+ * but in tests. */
 struct cgroup_memory cgroup_memory(const char *root);
 
 #endif

@@ -24,7 +24,7 @@ int directory_exists(const char *path) {
 
 /* ---- making ---- */
 
-/* One directory below one that is there. Another process may make it first: then it is not counted. */
+/* Makes one directory in a parent that is there. Where another process makes it first, it is not counted in *made. */
 static int make_one(const char *path, unsigned *made) {
     int there = directory_exists(path);
     if (there < 0) return -1;
@@ -33,11 +33,11 @@ static int make_one(const char *path, unsigned *made) {
         return 0;
     }
     if (!there && errno != EEXIST) return fail_system("make directory", path);
-    *made = 0; /* only those below it may be this call's own, without a gap */
+    *made = 0; /* a part that was there already: only the parts below it may be this call's own */
     return 0;
 }
 
-/* `path` is resolved, and taken apart meanwhile. */
+/* Makes all parts of a resolved path, which is taken apart meanwhile. */
 static int make_all(char *path, unsigned *made) {
     for (char *at = path;; at++) {
         char kept = *at;

@@ -4,25 +4,26 @@
 
 #include <stdint.h>
 
-/* The directory and those above it; not an error where it is there. `path` may be anything path_resolve() takes: nothing
- * is made for a part that a ".." takes away again. */
+/* Makes the directory and those above it; one that is there is no error. `path` may be anything that path_resolve()
+ * takes: nothing is made for a part that a ".." takes away again. */
 int directory_make(const char *path);
-/* The same; *made: how many parts at its end this call has made. */
+/* Works like directory_make(), and stores in *made how many parts at the path's end this call has made. */
 int directory_make_counted(const char *path, unsigned *made);
 
-/* Removes the last `made` parts of a resolved path as far as they are empty: what directory_make_counted() has made, and
- * nothing that another has put there. */
+/* Removes the last `made` parts of a resolved path as far as they are empty: it undoes directory_make_counted(), and
+ * leaves what another has put there. */
 void directory_unmake(const char *path, unsigned made);
 
 /* 1: a directory is there (a link to one counts); 0: nothing, or something else; -1 after fail() where it cannot be told. */
 int directory_exists(const char *path);
 
-/* Names in a directory but for . and .., sorted by bytes. mem_free_texts() frees them. -1 after fail(). */
+/* Lists the names in a directory but for . and .., sorted by bytes. mem_free_texts() frees them. Returns their number,
+ * or -1 after fail(). */
 int64_t directory_list(const char *path, char ***names);
 
 int directory_sync(const char *path);
 
-/* Bytes that this process may still write below it; UINT64_MAX where the file system does not tell. */
+/* Stores the bytes that this process may still write there; UINT64_MAX where the file system does not tell. */
 int directory_space(const char *path, uint64_t *bytes);
 
 #endif

@@ -22,7 +22,7 @@ const char *file_kind(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* Opens without waiting for a pipe's other end, and looks at what it is. */
+/* Opens without waiting for a pipe's other end, and looks at what kind of file it is. */
 static int open_any(const char *path, int flags, struct stat *about) {
     int fd = retry_open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fail_system(flags & O_ACCMODE ? "write" : "open", path);
@@ -44,17 +44,18 @@ int file_open(const char *path, int flags) {
     return open_regular(path, flags, &about);
 }
 
-/* Bytes of a file as they come in. */
+/* A file that is being read into memory. */
 struct reading {
     const char *path;
     char *text;
-    uint64_t used, capacity, most; /* most: longer ones are refused; 0: none */
+    uint64_t used, capacity, most; /* most: longer files are refused; 0: there is no bound */
     int fd;
-    int is_pipe, had_writer; /* had_writer: the pipe has one, or had one since it was opened */
-    int waited;              /* looks at a pipe that has had none */
+    int is_pipe, had_writer; /* had_writer: the pipe has a writer, or had one since it was opened */
+    int waited;              /* how often a pipe without a writer was looked at */
 };
 
-/* A pipe without a writer reads as empty, be it that none has come yet or that all have gone. 1: it has ended. */
+/* A pipe without a writer reads as empty, both before the first writer has come and after the last one has gone.
+ * Returns 1 where it has ended. */
 static int await_writer(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     if (reading->had_writer || reading->used) return 1;
@@ -62,11 +63,11 @@ static int await_writer(struct reading *reading) {
         return fail("'%s' is a pipe that nothing has written to for %d s", reading->path, PIPE_SECONDS);
     int got = poll(&pipe, 1, LOOK_MILLISECONDS);
     if (got < 0 && errno != EINTR) return fail_system("wait for", reading->path);
-    if (got > 0) reading->had_writer = 1; /* and it may have gone again */
+    if (got > 0) reading->had_writer = 1; /* this writer may have gone again already */
     return 0;
 }
 
-/* Waits as long as a writer takes. */
+/* Waits for bytes as long as the writer takes. */
 static int await_bytes(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     reading->had_writer = 1;
@@ -86,7 +87,8 @@ static int take_piece(struct reading *reading) {
     return 0;
 }
 
-/* Closes fd. `size`: what the file system says, which may be less (files of /proc have 0) or change meanwhile. */
+/* Reads an open file to its end and closes fd. The size that the file system says is only a first guess: files of /proc
+ * have 0, and others may grow meanwhile. */
 static char *read_open(int fd, const char *path, const struct stat *about, uint64_t most, uint64_t *length) {
     struct reading reading = {.path = path, .fd = fd, .most = most, .is_pipe = S_ISFIFO(about->st_mode)};
     uint64_t size = reading.is_pipe ? 0 : (uint64_t)about->st_size;

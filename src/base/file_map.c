@@ -14,18 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which file an address is of ----
+/* ---- the table of maps that the signal's handler reads ----
  *
- * The signal's handler runs in the middle of anything, so it may neither lock nor allocate. It reads this table, whose
- * entries are valid while `data` is not NULL: that is set last and cleared first. */
+ * A signal's handler may run in the middle of anything, so it may neither lock nor allocate. It finds the file of an address
+ * in this table. An entry is valid while `data` is not NULL: that is set last and cleared first.
+ */
 
-enum { WATCHED = 64 }; /* maps beyond these work, and die of the signal itself */
+enum { WATCHED = 64 }; /* maps beyond these work too, but end without a sentence */
 static struct watched {
     _Atomic(const char *) data;
     uint64_t size;
     char *path; /* owned */
 } watched[WATCHED];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of opening and closing */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a map is opened or closed */
 
 static void watch(const struct file_map *map, const char *path) {
     char *kept = mem_text(path, strlen(path), "a path");
@@ -60,7 +61,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         report_dying("'", watched[i].path, "' cannot be read any more: another program has cut it short, or its disk fails");
         _exit(1);
     }
-    signal(number, SIG_DFL); /* not one of ours: the process ends as it would have */
+    signal(number, SIG_DFL); /* the address is in no map of ours: the process ends as it would have without us */
     raise(number);
 }
 

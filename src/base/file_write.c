@@ -19,7 +19,7 @@
 
 /* ---- where to ---- */
 
-/* Behind the name of the file that is replaced: who fills it, and a number that nobody else has. */
+/* A partial file's name is that of the file which it replaces, then the process and a random number. */
 enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
@@ -40,7 +40,7 @@ char *file_own_name(const char *path) {
     return own;
 }
 
-/* Makes a file beside `target` that nobody else has: its descriptor, and its name for the caller to free; -1 with errno. */
+/* Makes a new file beside `target`. Returns its descriptor, and its name for the caller to free; -1 with errno. */
 static int make_own(const char *target, int flags, char **own) {
     *own = file_own_name(target);
     return *own ? retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC) : -1;
@@ -57,8 +57,8 @@ int file_is_partial(const char *name, const char *of) {
     return number == 16 && !strcmp(name + number, partial_end);
 }
 
-/* What replaces a file belongs to whom that belonged to, as far as this process may say so, and nobody gets rights that he
- * did not have. */
+/* The new file gets the owner and the rights of the one that it replaces, as far as this process may set them. Where it
+ * may not, nobody gets rights that he did not have. */
 static int keep_rights(struct file_writer *writer, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
     struct stat own;
@@ -75,7 +75,7 @@ static int open_partial(struct file_writer *writer, const struct stat *old) {
     return old ? keep_rights(writer, old) : 0;
 }
 
-/* -1 with errno; not every file system can. */
+/* Makes a file without a name. Returns -1 with errno; not every file system can. */
 static int make_unnamed(const char *path) {
     char *parent = path_parent(path);
     int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
@@ -106,7 +106,7 @@ int file_is_at(int fd, const char *path) {
     return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* A pipe without a reader is no place to write to; one may come yet. */
+/* Waits for a reader of the pipe, since without one it cannot be opened for writing. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {
         int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -117,13 +117,14 @@ static int open_pipe(const char *path) {
     }
 }
 
-/* What this process has open has a name in /proc that leads to it: -1, or its number. */
+/* A file that this process has open also has a name in /proc (/proc/self/fd/1). Returns its descriptor, or -1 for other
+ * names. */
 static int own_file(const char *target) {
     static const char own[] = "/proc/self/fd/";
     return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
 }
 
-/* One's own open file is written where it stands: opening it anew would begin at its first byte. */
+/* A file that this process has open is written from where it stands: opening it anew would begin at its first byte. */
 static int open_stream(struct file_writer *writer, mode_t mode) {
     int own = own_file(writer->target);
     if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
@@ -131,7 +132,7 @@ static int open_stream(struct file_writer *writer, mode_t mode) {
     return writer->fd < 0 ? fail_system("write", writer->path) : 0;
 }
 
-/* Names that only a directory can have. */
+/* Returns 1 for names that only a directory can have. */
 static int ends_as_directory(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return !*name || !strcmp(name, ".") || !strcmp(name, "..");
@@ -173,20 +174,20 @@ int file_writer_open_given(struct file_writer *writer, const char *path) {
 
 /* ---- the bytes ---- */
 
-/* The disk begins with what the system has so far: a large file is then nearly there when it is committed. A hint only,
- * whose failure says nothing. */
+/* Asks the disk to begin writing what the system has so far: a large file is then nearly there when it is committed. It
+ * is a hint: a failure has no effect and needs no sentence. */
 static void start_disk(struct file_writer *writer) {
     if (writer->sent - writer->started < DISK_PIECE) return;
     sync_file_range(writer->fd, (off_t)writer->started, (off_t)(writer->sent - writer->started), SYNC_FILE_RANGE_WRITE);
     writer->started = writer->sent;
 }
 
-/* All of it, however the system takes it. -1 with errno. */
+/* Writes all of it, in as many calls as the system needs. Returns -1 with errno. */
 static int write_all(int fd, const char *data, uint64_t length) {
     while (length) {
         ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) { /* a pipe that was opened without waiting */
+        if (n < 0 && errno == EAGAIN) { /* the pipe was opened without waiting: wait until it takes more */
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
             continue;
         }
@@ -298,7 +299,7 @@ int file_append(const char *path, const void *data, uint64_t length) {
     int result = fstat(fd, &before) ? fail_system("look at", path) : 0;
     if (!result && write_all(fd, data, length)) {
         result = fail_system("write", path);
-        retry_truncate(fd, (uint64_t)before.st_size); /* half a line would spoil the next one, too */
+        retry_truncate(fd, (uint64_t)before.st_size); /* half a line would spoil the next one as well */
     }
     if (retry_close(fd) && !result) result = fail_system("close", path);
     return result;

@@ -1,11 +1,12 @@
-/* floats: many numbers looked at at once. */
+/* floats: quick checks of arrays of numbers. */
 #ifndef SPTX_FLOATS_H
 #define SPTX_FLOATS_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Whether none of them is infinite or NaN: both have an exponent of ones, and no number does. */
+/* Returns 1 where no value is infinite or NaN. Both have an exponent whose bits are all ones, and no other number
+ * has. */
 static inline int floats_finite(const float *values, uint64_t count) {
     uint32_t bits, bad = 0;
     for (uint64_t i = 0; i < count; i++) {

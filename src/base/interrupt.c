@@ -6,7 +6,7 @@
 
 static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
-static _Thread_local interrupt_flag *used; /* NULL: signals ask */
+static _Thread_local interrupt_flag *used; /* NULL: only signals can ask this thread to stop */
 
 static void on_signal(int number) {
     asked = 1;

@@ -1,10 +1,10 @@
-/* interrupt: Ctrl-C, SIGTERM and a terminal that is gone (SIGHUP) as a question that long work asks itself between two
- * pieces, so that it can end in order. The second signal kills, in case the first takes too long for the person. What was
- * ignored before (nohup) stays so. A process has one handler of a signal: this is for programs, and who does not watch is
- * never asked to stop.
+/* interrupt: turns Ctrl-C, SIGTERM and a closed terminal (SIGHUP) into a question that long work asks itself now and
+ * then, so that it can end in order. A second signal kills at once, in case that takes too long. Signals that were
+ * ignored before (nohup) stay ignored. A process has one handler a signal, so only programs watch; where nobody
+ * watches, nobody is asked to stop.
  *
- * The library leaves its caller's signals alone. A caller asks by a flag instead: the thread that works uses it, and with that
- * thread the workers of the pools that it runs (pool.h).
+ * The library leaves its caller's signals alone. Its caller sets a flag instead: the working thread looks at it, and so
+ * do the workers of the pools that the thread runs (pool.h).
  */
 #ifndef SPTX_INTERRUPT_H
 #define SPTX_INTERRUPT_H
@@ -15,23 +15,24 @@
 enum { INTERRUPTS = 3 };
 
 struct interrupt {
-    struct sigaction before[INTERRUPTS]; /* what the signals did */
+    struct sigaction before[INTERRUPTS]; /* the handlers before interrupt_watch() */
 };
 
 void interrupt_watch(struct interrupt *watch);
-void interrupt_end(const struct interrupt *watch); /* the signals do again what they did */
+void interrupt_end(const struct interrupt *watch); /* puts the old handlers back */
 
-/* 1 where a signal has asked to stop since interrupt_watch(); of a thread that uses a flag, where that flag is set. */
+/* Returns 1 where a signal has asked to stop since interrupt_watch(); for a thread that uses a flag, where that flag is
+ * set. */
 int interrupt_asked(void);
 
-typedef const _Atomic int interrupt_flag; /* 1: stop. It is set by another thread or in a signal's handler */
+typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or in a signal's handler */
 
-/* This thread asks by the flag from now on, NULL: by signals. Returns the one that it used before. */
+/* Makes this thread look at `flag` from now on; NULL: at signals. Returns the flag that it used before. */
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* For long work that has nothing to put in order, which a signal simply ends in a program: -1 after fail_stopped() where
- * this thread's flag is set, otherwise 0. */
+/* For long work that leaves nothing to put in order, which a signal may simply end in a program. Returns -1 after
+ * fail_stopped() where this thread's flag is set, otherwise 0. */
 int interrupt_check(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* json: a JSON text made in memory, piece by piece.
+/* json: makes a JSON text in memory, piece by piece.
  *
- * Once a piece did not fit into memory the text is lost: later calls do nothing, and `failed` tells at the end.
+ * Where a piece does not fit into memory the text is lost: later calls do nothing, and `failed` tells at the end.
  */
 #ifndef SPTX_JSON_H
 #define SPTX_JSON_H
@@ -14,21 +14,22 @@ struct json {
 };
 void json_release(struct json *json); /* harmless on a zeroed one */
 
-/* Bytes as they are: brackets, commas, names of the program's own. */
+/* Appends bytes as they are: brackets, commas, the program's own names. */
 void json_print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A string in its quotes. Bytes that are no UTF-8 become U+FFFD. '<', '>' and '&' come as \u escapes, as control characters
- * do, so that the text can stand in a <script> of a page whatever it says. */
+/* Appends a string in its quotes. Bytes that are no UTF-8 become U+FFFD. '<', '>', '&' and control characters come as
+ * \u escapes, so that the text can stand in a <script> of a page whatever it says. */
 void json_string(struct json *json, const char *text, uint64_t length);
 
-/* Six digits, or so many behind the point; null where it is not finite. */
+/* Appends a number with six digits, or null where it is not finite. */
 void json_number(struct json *json, double value);
 void json_decimals(struct json *json, double value, int decimals);
-/* Writes what json_number() writes into `out` (at least JSON_NUMBER bytes), for a line that is printed; returns out. */
+/* Writes what json_number() would append into `out` (at least JSON_NUMBER bytes), for a line that is printed. Returns
+ * out. */
 enum { JSON_NUMBER = 32 };
 char *json_of(char *out, double value);
 
-/* A string that holds bytes as base64. */
+/* Appends bytes as a string in base64. */
 void json_base64(struct json *json, const void *data, uint64_t length);
 
 #endif

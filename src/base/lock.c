@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { LOOKS = 50, LOOK_MILLISECONDS = 10 };
-static const char mark[] = "sptx-w2v lock\n"; /* what a lock file begins with */
+static const char mark[] = "sptx-w2v lock\n"; /* the first line of a lock file */
 
 /* ---- who has it ---- */
 
@@ -35,7 +35,8 @@ static int write_holder(const struct lock *lock) {
     return 0;
 }
 
-/* Whether the open file is a lock file: empty (just made) or with our mark; its second line in `holder`. */
+/* Tells if the open file is a lock file: it is empty (just made) or begins with our mark. Its second line goes into
+ * `holder`. */
 static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
@@ -50,7 +51,8 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     return 0;
 }
 
-/* The same of a file that another process has. It writes its name as soon as it has it. */
+/* Reads who has a lock file that another process has just taken. That process writes its name at once, so a short wait
+ * is enough. */
 static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     for (int looks = 0; looks < LOOKS; looks++) {
         if (read_holder(fd, path, holder)) return -1;
@@ -84,7 +86,7 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
-    int there = file_is_at(fd, path); /* who gives a lock back removes its file, which this may have opened just before */
+    int there = file_is_at(fd, path); /* giving a lock back removes its file, perhaps just after this process has opened it */
     return there < 0 ? (enum attempt)fail_system("look at", path) : there ? TAKEN : GONE;
 }
 

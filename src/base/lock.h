@@ -1,7 +1,6 @@
-/* lock: one process at a time has something, told by a lock file. The system takes the lock away when the process ends,
- * however it ends, on this machine and on others that share the file system; the file only says who has it, and goes when
- * the lock is given back. What a killed process leaves of it is taken over by the next.
- */
+/* lock: lets one process at a time have something, by a lock file. The system takes the lock away when the process
+ * ends, however it ends, on this machine and on others that share the file system. The file itself only says who has
+ * the lock, and goes when the lock is given back; one that a killed process has left is taken over by the next. */
 #ifndef SPTX_LOCK_H
 #define SPTX_LOCK_H
 
@@ -15,16 +14,17 @@ enum { LOCK_HOLDER = 256 };
  * fail(), also where a file of that name is none of these. Where the file system knows no locks: 0, after a warning. */
 int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]);
 
-/* The same, but waits as long as another process has it. */
+/* Takes the lock, and waits while another process has it. */
 int lock_wait(struct lock *lock, const char *path);
 
-/* The directory that the lock file is in has another path now. */
+/* Tells the lock that the directory of its file has another path now. */
 int lock_move(struct lock *lock, const char *path);
 
-/* 1 where the file is where it was; 0 where somebody has removed it, and others may take the lock; -1 after fail(). */
+/* Returns 1 where the lock file is still there; 0 where somebody has removed it, so that others may take the lock; -1
+ * after fail(). */
 int lock_stands(const struct lock *lock);
 
-/* Takes the file away, where it still is this lock's. Harmless on a zeroed one. */
+/* Gives the lock back: removes the file where it still is this lock's. Harmless on a zeroed one. */
 void lock_give(struct lock *lock);
 
 #endif

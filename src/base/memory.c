@@ -39,7 +39,7 @@ void *mem_aligned(uint64_t count, uint64_t size, const char *what) {
     return got(aligned_alloc(128, padded ? padded : 128), bytes, what);
 }
 
-/* *block for exactly `items` items. */
+/* Makes *block hold exactly `items` items. */
 static int resize(void *block, uint64_t *capacity, uint64_t items, uint64_t size, const char *what) {
     void **place = block;
     uint64_t bytes;
@@ -78,7 +78,7 @@ void mem_free_texts(char **texts, int64_t count) {
     free(texts);
 }
 
-/* A "Name:   123 kB" line of a /proc file, in bytes; 0 where it is not there. */
+/* Returns the bytes of a "Name:   123 kB" line of a file in /proc; 0 where there is no such line. */
 static uint64_t proc_bytes(const char *root, const char *name_of_file, const char *name) {
     char path[4096], line[256];
     uint64_t kib = 0;
@@ -102,7 +102,8 @@ uint64_t mem_resident_peak(void) {
     return proc_bytes("", "self/status", "VmHWM");
 }
 
-/* The machine's bytes or those of the groups, whichever are fewer. 0 says that nothing is known, so it never means "none". */
+/* Returns the smaller of the machine's bytes and the groups'. 0 means that nothing is known, so a group with nothing
+ * left comes to 1, not 0. */
 static uint64_t fewer(uint64_t machine, uint64_t groups) {
     uint64_t bytes = machine && machine < groups ? machine : groups;
     return bytes == UINT64_MAX ? 0 : bytes ? bytes : 1;

@@ -1,4 +1,4 @@
-/* memory: allocation that checks the product of its sizes before it asks, and says what it was for when it fails. */
+/* memory: allocation that checks count x size for overflow, and names what the memory was for when it fails. */
 #ifndef SPTX_MEMORY_H
 #define SPTX_MEMORY_H
 
@@ -8,37 +8,38 @@
  * `what` completes the sentence "not enough memory for WHAT". The caller frees with free(). */
 void *mem_alloc(uint64_t count, uint64_t size, const char *what);
 
-/* The same, all bits zero. */
+/* Works like mem_alloc(), and sets all bits to zero. */
 void *mem_zalloc(uint64_t count, uint64_t size, const char *what);
 
-/* The same, starting at a multiple of 128 bytes (two cache lines; a row of a table never straddles). free() frees it. */
+/* Works like mem_alloc(), and starts at a multiple of 128 bytes (two cache lines). free() frees it. */
 void *mem_aligned(uint64_t count, uint64_t size, const char *what);
 
 /* Grows *block (of items of `size` bytes) so that it holds at least `need` items; *capacity is in items.
  * Doubles, so that appending is linear. 0, or -1 after fail() with *block untouched. */
 int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);
 
-/* The same for exactly `need` items: where that is the most that will ever be needed. */
+/* Makes *block hold exactly `need` items, where no more will ever be needed. */
 int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);
 
-/* Returns what was freed to the system. free() alone keeps blocks of up to 32 MiB for later ones of their size: call this
- * where many are freed and a few large ones come next. */
+/* Returns freed memory to the system. free() alone keeps blocks of up to 32 MiB for later ones of their size: call this
+ * where many have been freed and a few large ones come next. */
 void mem_give_back(void);
 
-/* A copy of `length` bytes with a NUL after them. */
+/* Copies `length` bytes and puts a NUL after them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
-/* texts[count], each and the array. A count below 0 is one of a list that failed. */
+/* Frees texts[count], each text and the array. A count below 0 stands for a list that failed: there is nothing to
+ * free. */
 void mem_free_texts(char **texts, int64_t count);
 
-/* Resident bytes of this process now, and its highest so far (0 where the system does not tell). */
+/* Returns the resident bytes of this process now, and the highest so far (0 where the system does not tell). */
 uint64_t mem_resident(void);
 uint64_t mem_resident_peak(void);
 
-/* Physical bytes of the machine, and those that can be had without swapping; where a control group (a container) allows
- * fewer, so many. 0 where the system does not tell. */
+/* Returns the machine's physical bytes, and those that can be had without swapping; a control group (a container) that
+ * allows fewer counts instead. 0 where the system does not tell. */
 uint64_t mem_total(void);
 uint64_t mem_available(void);
-/* The same of a system whose /proc and /sys lie under `root`. */
+/* For tests: reads a system whose /proc and /sys lie under `root`. */
 uint64_t mem_total_under(const char *root);
 uint64_t mem_available_under(const char *root);
 

@@ -20,7 +20,7 @@ static void skip_blanks(struct cursor *cursor) {
     while (cursor->at < cursor->end && strchr(" \t\r\n", *cursor->at) && *cursor->at) cursor->at++;
 }
 
-/* 1 and past it where `wanted` comes next, 0 otherwise. */
+/* Moves past `wanted` and returns 1 where it comes next; returns 0 otherwise. */
 static int take(struct cursor *cursor, char wanted) {
     skip_blanks(cursor);
     if (cursor->at == cursor->end || *cursor->at != wanted) return 0;
@@ -36,7 +36,7 @@ static int take_word(struct cursor *cursor, const char *wanted) {
     return 1;
 }
 
-/* A quoted string without escapes into out. */
+/* Reads a quoted string without escapes into `out`. */
 static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
     char quote = take(cursor, '\'') ? '\'' : take(cursor, '"') ? '"' : 0;
     size_t n = 0;
@@ -60,7 +60,7 @@ static int take_number(struct cursor *cursor, uint64_t *value) {
     return cursor->at > first;
 }
 
-/* A tuple of at most two numbers; how many, or -1. */
+/* Reads a tuple of at most two numbers. Returns how many there are, or -1. */
 static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
     int n = 0;
     if (!take(cursor, '(')) return -1;
@@ -85,7 +85,7 @@ static int set_kind(struct npy_field *field, const char *type, const char *path)
     return 0;
 }
 
-/* ('weights', '<f4', (400,)) behind its opening bracket. */
+/* Reads a field, ('weights', '<f4', (400,)), from behind its opening bracket. */
 static int read_field(struct npy_field *field, struct cursor *cursor, const char *path) {
     char type[16];
     uint64_t shape[2];
@@ -130,7 +130,7 @@ static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, u
     return 0;
 }
 
-/* Offsets and the record's bytes, from kinds and columns: fields lie one after the other. */
+/* Sets the fields' offsets and the record's bytes: fields lie one after the other. */
 static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
@@ -168,7 +168,7 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
     return 0;
 }
 
-/* Where the header's text lies: version 1.0 counts its bytes in two, 2.0 and 3.0 in four. */
+/* Finds the header's text. Version 1.0 stores its length in two bytes, 2.0 and 3.0 in four. */
 static int find_header(struct npy *npy, struct cursor *cursor, const char *path) {
     const unsigned char *bytes = (const unsigned char *)npy->map.data;
     if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC))
@@ -224,8 +224,8 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* ---- writing ---- */
 
-/* One field of a structured type. Floats always have a shape, so that a table of one column is still read as a matrix.
- */
+/* Adds one field of a structured type. Floats always have a shape, so that a table of one column is still read as a
+ * matrix. */
 static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
     return text_add(out, capacity, at, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);

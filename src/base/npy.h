@@ -17,27 +17,27 @@ struct npy_field {
     char name[NPY_NAME]; /* "" for a plain array */
     uint32_t columns;    /* 1 where the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
-    char kind;           /* 'f' float32, 'u' uint32 */
+    char kind;           /* 'f' is float32, 'u' is uint32 */
 };
 
 struct npy {
     uint64_t rows;
-    uint64_t record;     /* bytes of a row */
-    uint64_t data;       /* byte where the rows begin; a multiple of 4, and of 64 in files of ours */
+    uint64_t record;     /* bytes of a record: one row with all fields */
+    uint64_t data;       /* the byte where the rows begin: a multiple of 4, and of 64 in files that we write */
     uint32_t fields;
     struct npy_field field[NPY_FIELDS];
-    struct file_map map; /* of an opened file */
+    struct file_map map; /* the mapping of an opened file */
 };
 
-/* Maps a file; refuses what is not such an array, and a row count that the file's size cannot hold. */
+/* Maps a file. Refuses one that is not such an array, and a row count that does not fit the file's size. */
 int npy_open(struct npy *npy, const char *path);
 void npy_close(struct npy *npy);
-/* The field, or NULL. A plain array's only field is found as "weights" too. */
+/* Returns the field, or NULL. The only field of a plain array is also found as "weights". */
 const struct npy_field *npy_find(const struct npy *npy, const char *name);
-/* Row `row` of a field, in the mapping (aligned to 4). */
+/* Returns the address of a row's field in the mapping (aligned to 4). */
 const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64_t row);
 
-/* Writes the header for `rows` and the fields (name, columns, kind; offsets are set here). */
+/* Writes the header for `rows` and the fields (name, columns, kind), and sets the fields' offsets. */
 int npy_write_header(struct npy *npy, struct file_writer *writer);
 
 #endif

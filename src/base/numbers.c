@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The C library's own C locale: nothing is made, so nothing can fail or has to be freed. */
+/* Returns the C library's own C locale: nothing is made, so nothing can fail or has to be freed. */
 static locale_t c_locale(void) {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }

@@ -15,12 +15,12 @@
 enum { LINKS_MOST = 40 }; /* as many as Linux follows */
 
 struct walk {
-    const char *path; /* as it was given: sentences name it */
-    char *done;       /* resolved so far: "" is the working directory; NULL before the first byte */
+    const char *path; /* as the caller gave it, for sentences */
+    char *done;       /* the part resolved so far: "" is the working directory; NULL before the first byte */
     uint64_t length, capacity;
-    uint64_t missing; /* parts at the end of `done` that are not there */
+    uint64_t missing; /* parts at the end of `done` that do not exist */
     unsigned links;   /* followed so far */
-    int is_directory; /* what `done` stands for */
+    int is_directory; /* 1: `done` stands for a directory */
 };
 
 static int walk(struct walk *walk, const char *rest);
@@ -42,7 +42,7 @@ static int put_part(struct walk *w, const char *name, uint64_t length) {
     return (slash && put(w, "/", 1)) || put(w, name, length) ? -1 : 0;
 }
 
-/* Where the last part of `done` begins. */
+/* Returns where the last part of `done` begins. */
 static uint64_t last_part(const struct walk *w) {
     uint64_t at = w->length;
     while (at && w->done[at - 1] != '/') at--;
@@ -71,7 +71,7 @@ static int go_up(struct walk *w) {
     return 0;
 }
 
-/* A link of /proc stands for something open, and its text is no path. */
+/* A link of /proc stands for an open file, and its text is no path. */
 static int is_of_proc(const char *link) {
     char *directory = path_parent(link);
     struct statfs about;
@@ -80,7 +80,7 @@ static int is_of_proc(const char *link) {
     return result;
 }
 
-/* `done` ends with the link that begins at byte `start`: what it leads to takes its place. */
+/* `done` ends with the link that begins at byte `start`: replaces the link by what it leads to. */
 static int follow(struct walk *w, uint64_t start) {
     char target[PATH_MAX];
     ssize_t n = readlink(w->done, target, sizeof target - 1);

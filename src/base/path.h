@@ -2,14 +2,18 @@
 #ifndef SPTX_PATH_H
 #define SPTX_PATH_H
 
-/* The same place by a path without links, without "." and without ".." but for leading ones: "out/../run/" is "run", and
- * stays below the working directory where it was. Neither the last part nor those before it need to be there; a ".." behind
- * a part that is not there takes it away again, so that "absent/../run" is "run" and nothing has to be made for it. A link
- * is followed, also where it leads to nothing; links of /proc, which are no paths (/proc/self/fd/1), stay as they are.
- * The caller frees. NULL after fail(), also where a part cannot be looked at. */
+/* Returns a path to the same place without links, without "." and without ".." but for leading ones: "out/../run/"
+ * becomes "run", and a path below the working directory stays relative.
+ *
+ * Neither the last part nor those before it need to exist. A ".." behind a part that does not exist takes it away
+ * again, so that "absent/../run" is "run" and nothing has to be made for it. A link is followed, also where it leads to
+ * nothing; links of /proc, which are no paths (/proc/self/fd/1), stay as they are.
+ *
+ * The caller frees. Returns NULL after fail(), also where a part cannot be looked at.
+ */
 char *path_resolve(const char *path);
 
-/* The directory that holds `path`, for the caller to free; NULL after fail(). */
+/* Returns the directory that holds `path`, for the caller to free; NULL after fail(). */
 char *path_parent(const char *path);
 
 #endif

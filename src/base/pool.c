@@ -13,14 +13,14 @@
 
 struct pool {
     unsigned threads;
-    pthread_t *handles; /* [threads], [0] unused: it is the caller */
+    pthread_t *handles; /* [threads]; [0] is unused: that worker is the caller */
     pthread_mutex_t lock;
     pthread_cond_t start, done;
     pool_job *job;
     void *context;
     struct report *report;     /* the sink of the thread that runs the job */
-    interrupt_flag *interrupt; /* and its flag */
-    uint64_t round;   /* jobs begun; a worker runs when it sees a new one */
+    interrupt_flag *interrupt; /* the flag of the thread that runs the job */
+    uint64_t round;   /* jobs begun so far; a worker starts when this number changes */
     unsigned running; /* workers that have not finished this round */
     int failed, closing;
 };

@@ -1,8 +1,8 @@
 /* pool: threads that wait for work, so that a step of a millisecond does not pay for starting them.
  *
- * A job is one function run once by every worker, each knowing its number; the caller is worker 0. Jobs share work
- * out by themselves, by a fixed split (pool_share) or by pool_take's counter. Results must not depend on which worker
- * did what.
+ * A job is a function that every worker runs once with its number; the caller is worker 0. A job splits its work
+ * itself, by a fixed split (pool_share) or by a shared counter (pool_take). Results must not depend on which worker did
+ * which part.
  */
 #ifndef SPTX_POOL_H
 #define SPTX_POOL_H
@@ -12,13 +12,16 @@
 
 struct pool;
 
+enum { POOL_THREADS_MOST = 4096 };
+
 /* What a worker takes beside its work's own memory: the pages of its stack that it touches, its allocator's bookkeeping. */
 enum { POOL_THREAD_BYTES = 160 << 10 };
 
 /* Runs on every worker; 0, or -1 after fail(). */
 typedef int pool_job(void *context, unsigned worker);
 
-/* `threads` workers, the caller counted; 0 means one a core this process may use. NULL after fail(). */
+/* Opens a pool of `threads` workers, counting the caller; 0 means one for each core that this process may use. Returns
+ * NULL after fail(). */
 struct pool *pool_open(unsigned threads);
 void pool_close(struct pool *pool);
 unsigned pool_threads(const struct pool *pool);
@@ -26,14 +29,14 @@ unsigned pool_threads(const struct pool *pool);
 /* Runs `job` on all workers and waits for all. 0, or -1 where any returned -1. */
 int pool_run(struct pool *pool, pool_job *job, void *context);
 
-/* The part [*first, *end) of `count` items that belongs to worker `worker` of `workers`. */
+/* Stores the range [*first, *end) of `count` items that belongs to worker `worker` of `workers`. */
 void pool_share(uint64_t count, unsigned worker, unsigned workers, uint64_t *first, uint64_t *end);
 
-/* The next run of at most `grain` items of `count`, from a counter that the job's workers share and that starts at 0.
- * 0 when nothing is left, 1 with [*first, *end) otherwise. */
+/* Takes the next range of at most `grain` items of `count`, by a counter that the job's workers share and that starts
+ * at 0. Returns 1 with [*first, *end), or 0 when nothing is left. */
 int pool_take(_Atomic uint64_t *counter, uint64_t count, uint64_t grain, uint64_t *first, uint64_t *end);
 
-/* Cores this process may use. */
+/* Returns the cores that this process may use. */
 unsigned pool_cores(void);
 
 #endif

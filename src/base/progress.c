@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where no terminal replaces the line, one in so many seconds is enough. */
+/* Seconds between two lines where stderr is no terminal and lines cannot replace each other. */
 static const double without_terminal = 10;
-static const double stood_still = 1; /* seconds between two looks */
+static const double stood_still = 1; /* seconds between two looks beyond which the process itself was not running */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,7 +60,7 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
     char line[256], rate[64], left[TEXT_BYTES];
     if (!is_due(progress, now)) return;
     format_rate(rate, sizeof rate, spent > 0 ? (double)done / spent : 0, unit);
-    if (total == 0 || done == 0) { /* how much there is in all, or how fast it goes, is not known */
+    if (total == 0 || done == 0) { /* the total or the speed is not known yet */
         snprintf(line, sizeof line, "%s  %s", progress->what, rate);
     } else {
         if (done > total) done = total;

@@ -1,8 +1,8 @@
-/* terminal: words, names and titles of the user's files on stdout.
+/* terminal: prints words, names and titles of the user's files on stdout.
  *
- * They may hold any byte, and a terminal obeys some: an escape sequence moves its cursor, sets its title, types for its
- * user. In a pipe or a file they stay as they are, byte for byte; on a terminal its control characters are shown: \x1b
- * for ESC, \x09 for a tab, \u009b for the sequence that begins with one character of two bytes.
+ * They may hold any byte, and a terminal obeys some of them: an escape sequence moves its cursor, sets its title, types
+ * for its user. In a pipe or a file they stay as they are, byte for byte; on a terminal, control characters are shown
+ * as \x1b for ESC, \x09 for a tab, \u009b for the C1 character of two bytes.
  */
 #ifndef SPTX_TERMINAL_H
 #define SPTX_TERMINAL_H
@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 void terminal_print(const char *text, uint64_t length);
-void terminal_print_name(const char *text); /* to its NUL */
+void terminal_print_name(const char *text); /* prints up to the NUL */
 
-/* Sentences stay one line: each control character of the text, of C1 too, becomes '?'. Safe in a signal's handler. */
+/* Keeps a sentence on one line: replaces each control character of the text, those of C1 too, by '?'. A signal's
+ * handler may call it. */
 void terminal_make_line(char *text);
 
 #endif

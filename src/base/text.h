@@ -20,28 +20,28 @@ char *text_of_count(char *out, uint64_t count);    /* 14,886,545 */
 char *text_of_rate(char *out, double per_second);  /* 2.63 M */
 char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
 
-/* Bytes that a sentence shows of a text of the user's, however long: for printf's "%.*s". */
+/* Limits how much of a user's text a sentence shows: the precision for printf's "%.*s". */
 static inline int text_shown(uint64_t length) {
     return length < 60 ? (int)length : 60;
 }
 
-/* printf() behind out[at], which is the end of a text in out[capacity], as far as there is room: its new end, where a
- * NUL stands. */
+/* Prints at out[at], the end of a text in out[capacity], as far as there is room. Returns the new end, where a NUL
+ * stands. */
 size_t text_add(char *out, size_t capacity, size_t at, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Bytes of the character of UTF-8 that begins here; 0 where none does: a stray or missing byte, a longer form than
- * needed, half of a surrogate pair, or a number past U+10FFFF. */
+/* Returns the bytes of the UTF-8 character that begins here; 0 where none does: a stray or missing byte, a longer form
+ * than needed, half of a surrogate pair, or a number past U+10FFFF. */
 unsigned text_utf8(const char *text, uint64_t left);
 
-/* Bytes of the mark that some programs put before a text in UTF-8 (a byte order mark), and which is none of it: 3 or 0.
- */
+/* Returns the bytes of a byte order mark at the beginning (3), or 0. Some programs put one before a text in UTF-8; it
+ * is no part of the text. */
 uint64_t text_mark(const char *text, uint64_t length);
 
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 
-/* The entry of names[count] with the fewest edits of one letter, or swaps of two, from `word`; NULL where none is near
- * enough to help. A name that is the word itself helps nobody and is passed over. */
+/* Returns the entry of names[count] that is nearest to `word`: the fewest edits of one letter, or swaps of two. NULL
+ * where none is near enough to help. An entry equal to the word is passed over, since it helps nobody. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

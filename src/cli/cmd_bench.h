@@ -1,4 +1,4 @@
-/* cmd_bench: what the kinds of `bench` share. Each is a command of its own, in a file of its own. */
+/* cmd_bench: what the kinds of `bench` share. Each kind is a command of its own, in a file of its own. */
 #ifndef SPTX_CMD_BENCH_H
 #define SPTX_CMD_BENCH_H
 
@@ -15,21 +15,21 @@ struct bench_call {
     char **argv;      /* argv[0] is "bench" */
     const char *name; /* "bench train" */
     int json;
-    const char *config_path; /* NULL: none is named */
+    const char *config_path; /* NULL: no file is named */
 };
 
-/* As arguments_read(); the kind and a configuration file at most are among them. */
+/* Reads arguments like arguments_read(), with the kind and at most one configuration file among them. */
 int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections);
 
-/* The same for a kind that trains a configuration, and how long it does. */
+/* How long a kind measures that trains a configuration. */
 struct bench_length {
     double seconds;
-    uint64_t steps; /* 0: as many as `seconds` have */
+    uint64_t steps; /* 0: as many as `seconds` hold */
 };
 int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length);
 
-/* Where a result comes from: command, device, date and, with `cuda`, what plain copies reach. */
+/* Where a result comes from: command, device, date and, with `gpu`, what plain copies reach. */
 void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
-                      int cuda);
+                      int gpu);
 
 #endif

@@ -1,4 +1,4 @@
-/* `bench transfer`: rows between the places of a table and the GPU. */
+/* `bench transfer`: measures moving rows between a table's places and the GPU. */
 #include "cmd_bench.h"
 
 #include "base/report.h"
@@ -8,14 +8,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* SpeedTorch's own table: rows moved, rows there are, columns. */
+/* The table of SpeedTorch's own benchmark: rows moved, rows in all, columns. */
 enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
 #define GIB ((uint64_t)1 << 30)
 
 struct transfer {
     struct bench_call call;
     uint64_t rows, dim, span;
-    const char *file; /* the table of the place file lies beside it */
+    const char *file; /* the working file of a table in a file lies beside it */
     int brief;
 };
 
@@ -56,10 +56,10 @@ static void print_sweep_line(const struct line *l) {
 
 static int time_line(struct bench *bench, struct backend_table *table, struct line *line) {
     struct bench_request request = {.table = table, .rows = line->moved, .order = line->order};
-    return cuda_bench_transfer(bench->backend, &request, &line->times);
+    return bench->ops->bench_transfer(bench->backend, &request, &line->times);
 }
 
-/* SpeedTorch's table, by place and by the order of the ids. */
+/* Measures SpeedTorch's table, by place and by the order of the ids. */
 static int print_table(const struct transfer *asked, struct bench *bench, uint64_t rows, uint64_t dim) {
     static const struct {
         enum place place;
@@ -90,7 +90,7 @@ static int print_table(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
-/* One table of the sweep: how many rows at once, in which order. */
+/* Measures one table of the sweep: so many rows at once, in each order. */
 static int sweep_table(const struct transfer *asked, struct bench *bench, uint64_t span, uint64_t row_bytes) {
     static const uint64_t moved[] = {8192, 262144, 1048576};
     struct backend_table *table;
@@ -100,7 +100,7 @@ static int sweep_table(const struct transfer *asked, struct bench *bench, uint64
     for (size_t i = 0; i < sizeof moved / sizeof *moved && !result; i++)
         for (int order = BENCH_RANDOM; order <= BENCH_SORTING && !result; order++) {
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
-            if (2 * moved[i] > rows) continue; /* the two ways take different rows */
+            if (2 * moved[i] > rows) continue; /* the two directions move different rows */
             if (!(result = time_line(bench, table, &line)))
                 (asked->call.json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
@@ -121,14 +121,21 @@ static int print_sweep(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
+/* The backend that was opened has no GPU: it was named, or no better one is present. */
+static void refuse(const struct config *config) {
+    char why[512];
+    const struct backend_ops *named = config_named_backend(config);
+    if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
+    else backends[0]->present(why, sizeof why);
+    fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+}
+
 static int measure(const struct transfer *asked, const struct config *config) {
     struct bench bench;
     int result = -1;
     if (bench_open(&bench, config)) goto out;
-    if (!bench.cuda) {
-        char why[512] = "device.backend = cpu";
-        if (config->device_backend != BACKEND_CPU) backend_cuda_present(why, sizeof why);
-        fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+    if (!bench.ops->bench_transfer) {
+        refuse(config);
         goto out;
     }
     bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
@@ -153,7 +160,7 @@ static int read_arguments(struct transfer *asked, struct config *config) {
     if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
     arguments_release(&arguments);
     if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
-        arguments_number("bench", "dim", dim, 4, 4096, &asked->dim))
+        arguments_number("bench", "dim", dim, 4, COLUMNS_MOST, &asked->dim))
         return -1;
     if (span && (text_bytes(span, &asked->span) || asked->span < GIB))
         return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span);

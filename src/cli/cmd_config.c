@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value may hold what a terminal obeys. */
+/* Prints line by line, since a value may hold bytes that a terminal obeys. */
 static void print_lines(const char *text) {
     for (size_t length; *text; text += length + 1) {
         length = strcspn(text, "\n"); /* every line ends with one */

@@ -16,12 +16,12 @@ struct sets {
     int pairs_count, analogies_count;
     const char *train, *held_out, *groups, *format;
     enum model_view view;
-    int score; /* of lists: enum list_score, or -1: what suits the run */
+    int score; /* of lists: enum list_score, or -1: the one that suits the run */
     uint64_t restrict_rows, k, met, sample;
     struct arguments arguments;
 };
 
-/* A file without its directory and .txt names its set. */
+/* Prints the name of a set: its file's name without directory and .txt. */
 static void print_name(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t n = strlen(name);
@@ -29,7 +29,7 @@ static void print_name(const char *path) {
     terminal_print(name, n);
 }
 
-/* Always "nan", where printf would also write "-nan". */
+/* Prints "nan" also where printf would write "-nan". */
 static void print_number(const char *label, double value) {
     if (isnan(value))
         printf(" %s nan", label);
@@ -94,7 +94,7 @@ static int groups(const struct model *model, const struct sets *sets, const stru
     return columns < 0 ? -1 : 0;
 }
 
-/* A file that cannot be judged keeps none of the others from it. */
+/* Judges each file: one that fails does not keep the others from it. */
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     int result = 0;
     for (int i = 0; i < sets->pairs_count; i++) result |= pairs(model, sets->view, sets->pairs[i]);
@@ -121,7 +121,8 @@ static int check_sets(const struct sets *sets, const char *score) {
     return 0;
 }
 
-/* Which table is judged, and how lists are scored: by --score, or among the rows of --table, or as suits the run. */
+/* Chooses the table that is judged and how lists are scored: by --score, among the rows of --table, or as suits the
+ * run. */
 static int choose_rows(struct sets *sets, const struct model *model, const char *table, const char *score) {
     int view = answers_view_named(model, table);
     if (view < 0) return -1;

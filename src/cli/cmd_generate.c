@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is made where nothing is said: a minute's training each. */
+/* Sizes where no option gives them: each trains in a minute. */
 static const struct {
     uint64_t rows, lists;
 } usual[] = {
@@ -41,7 +41,7 @@ static int print_files(const struct generate_options *options, const char *path)
     return print_file(path, ".groups.tsv", groups[options->kind]);
 }
 
-/* The files that a corpus may take; one of a run is not to be among them. */
+/* Refuses a corpus whose files would be a run's files. */
 static int refuse_files_of_runs(const char *path) {
     static const char *const endings[] = {"", ".vocab.tsv", ".groups.tsv"};
     char name[4096];

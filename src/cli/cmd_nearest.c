@@ -17,13 +17,13 @@ struct asking {
     enum model_view query, among;
     enum search_metric metric;
     uint32_t k;
-    uint64_t searched; /* rows: the first ones */
+    uint64_t searched; /* rows that are searched, from the first on */
     const char *const *words;
     uint64_t count;
-    uint32_t *rows; /* [count] of the words */
+    uint32_t *rows; /* [count] the words' rows */
 };
 
-/* By id first, then by title; all words are looked up before anything is printed. */
+/* Looks each word up by id, then by title. All are looked up before anything is printed. */
 static int find_words(struct asking *asking) {
     asking->rows = mem_alloc(asking->count, sizeof *asking->rows, "queries");
     if (!asking->rows) return -1;
@@ -90,8 +90,8 @@ static int metric_named(const char *name) {
     return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
 }
 
-/* The run's own table answers where neither --query nor --among is given. With one of them the other is target, whatever the run:
- * that is the table of words, which commands and scripts have relied on. */
+/* Chooses the two tables. Without --query and --among both are the run's own. With one of them the other is target in
+ * every run, since commands and scripts have relied on that. */
 static int choose_tables(struct asking *asking, const char *query, const char *among) {
     const char *other = query || among ? "target" : NULL;
     int query_view = answers_view_named(&asking->model, query ? query : other);

@@ -5,12 +5,11 @@
 
 struct planning {
     struct config config;
-    struct ranks ranks; /* that are planned for */
+    struct ranks ranks; /* the ranks to plan for */
     int json;
 };
 
-/* The corpus is counted and encoded as train does it, into the same files, so that a train that follows begins at once.
- */
+/* Counts and encodes the corpus as train does it, into the same files, so that a train that follows begins at once. */
 static int print_plan(void *user) {
     struct planning *p = user;
     struct config *config = &p->config;

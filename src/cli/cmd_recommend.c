@@ -14,7 +14,7 @@
 
 enum { MOST_ANSWERS = 1000000000, LIVE_SECONDS = 1 };
 
-/* What a run is asked, and how the answers are printed. */
+/* The questions to a run, and how the answers are printed. */
 struct asked {
     struct model model;
     struct titles titles;
@@ -22,7 +22,7 @@ struct asked {
     const char *items[OPTION_TIMES], *names[OPTION_TIMES];
     int items_count, names_count, seen, json;
     const char *lists, *format, *k, *score, *titles_path, *among;
-    struct json text; /* of the answer being printed */
+    struct json text; /* the answer that is being printed */
 };
 
 static void print_lines(const struct asked *asked, const struct recommended *answer) {
@@ -38,7 +38,7 @@ static void print_lines(const struct asked *asked, const struct recommended *ans
     }
 }
 
-/* Nine digits are a float32 to the bit. */
+/* Nine digits give a float32 exactly. */
 static void json_score(struct json *text, float score) {
     if (isfinite(score))
         json_print(text, "%.9g", (double)score);
@@ -46,7 +46,8 @@ static void json_score(struct json *text, float score) {
         json_number(text, (double)score);
 }
 
-/* {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [{"item": "a", "score": 0.5, "title": "A"}]} */
+/* Prints {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [{"item": "a", "score": 0.5, "title":
+ * "A"}]}. */
 static int print_object(struct asked *asked, const struct recommended *answer) {
     struct json *text = &asked->text;
     text->used = 0;
@@ -75,7 +76,7 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
     return 0;
 }
 
-/* A reader that went away, or a full disk, ends it: the rest would be computed for nobody. */
+/* Fails where the reader went away or the disk is full, which ends the work: the rest would be computed for nobody. */
 static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;
@@ -95,7 +96,7 @@ static int check_asked(const struct asked *asked, int given) {
     return 0;
 }
 
-/* How lists are read and, unless --score says it, scored: as suits the run. */
+/* Finds how lists are read and, unless --score says it, scored: as suits the run. */
 static int read_run(struct asked *asked, struct config *run, const struct arguments *arguments) {
     int score = asked->score ? list_score_named(asked->score) : 0;
     if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
@@ -123,7 +124,7 @@ static int ask(struct asked *asked, const struct config *config) {
     request->items_count = (uint64_t)asked->items_count;
     request->titles = asked->titles.title ? &asked->titles : NULL;
     request->seen = asked->seen;
-    /* No live line between answers that come to a terminal themselves. */
+    /* There is no live line where the answers themselves come to a terminal. */
     struct progress progress;
     progress_start(&progress, "recommending", LIVE_SECONDS);
     if (!isatty(STDOUT_FILENO)) request->progress = &progress;

@@ -6,7 +6,7 @@
 #include "vectors/map.h"
 #include "vectors/page.h"
 
-enum { MOST_LISTED = 1000000 }; /* the page's own bound comes far below */
+enum { MOST_LISTED = 1000000 }; /* the page's own bound is far below this */
 
 static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
                         const struct config *config, const char *out) {

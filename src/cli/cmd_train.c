@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What the arguments ask for. */
+/* Turns the arguments into a configuration and the trainer's options. */
 static int read_arguments(int argc, char **argv, struct config *config, struct trainer_options *how) {
     const char *when = NULL;
     const struct option options[] = {{.name = "resume", .flag = &how->resume},

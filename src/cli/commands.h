@@ -1,4 +1,4 @@
-/* commands: the table of what the program can be asked. One file a command; only these print results and main exits. */
+/* commands: the table of the program's commands. One file a command; only these print results, and only main exits. */
 #ifndef SPTX_COMMANDS_H
 #define SPTX_COMMANDS_H
 
@@ -18,10 +18,10 @@ extern const struct command commands[]; /* ended by a NULL name */
 
 extern const char command_version[]; /* "sptx-w2v 1.2.3" */
 
-/* All commands with their summaries, and what holds for each: what help prints, and a call without a command. */
+/* Prints all commands with their summaries, and what all have in common: for help, and for a call without a command. */
 void command_list(FILE *out);
 
-/* The command of that name, or NULL after fail_usage() with the nearest one. */
+/* Returns the command of that name, or NULL after fail_usage() with the nearest one. */
 const struct command *command_find(const char *name);
 
 int cmd_train(int argc, char **argv);
@@ -38,7 +38,7 @@ int cmd_devices(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
-/* Joins the processes that mpirun began for this command ("bench ranks"), as ranks_open(). */
+/* Joins the processes that mpirun began for this command ("bench ranks"), by ranks_open(). */
 int command_ranks(struct ranks *ranks, const char *command);
 
 #endif

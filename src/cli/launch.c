@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of Open MPI, which otherwise gives each of two ranks a single core, refuses root, and more ranks than cores. What the user has
- * set stays. */
+/* Sets what Open MPI would otherwise refuse or spoil: it gives each of two ranks a single core, refuses root, and
+ * refuses more ranks than cores. What the user has set stays. */
 static int prepare_mpirun(void) {
     static const char *const settings[][2] = {{"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"PRTE_MCA_hwloc_default_binding_policy", "none"},

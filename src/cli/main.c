@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A closed stdin, stdout or stderr would give its number to the next file opened, and a printed line would land in it.
- * What takes the place cannot be written, so that results for a closed stdout still fail. */
+/* Opens what takes the place of a closed stdin, stdout or stderr. Otherwise the next file opened would get its number,
+ * and a printed line would land in that file. The substitute cannot be written, so that results for a closed stdout
+ * still fail. */
 static void keep_standard_files(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
@@ -25,7 +26,7 @@ static int is_first_word(const char *argument, const char *a, const char *b) {
     return !strcmp(argument, a) || !strcmp(argument, b);
 }
 
-/* Takes `flag` out of the arguments in front of a lone "--"; 1 where it was there. */
+/* Takes `flag` out of the arguments before a lone "--". Returns 1 where it was there. */
 static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
     for (int i = 1; i < *argc; i++) {
@@ -58,7 +59,7 @@ static int run(int argc, char **argv) {
     return command ? command->run(argc - 1, argv + 1) : -1;
 }
 
-/* Results are buffered. Why a write failed is known only where it was the last one. */
+/* Results are buffered, so the reason of a failed write is known only where it was the last write. */
 static int finish_results(void) {
     int failed_before = ferror(stdout);
     if (fflush(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
@@ -67,8 +68,8 @@ static int finish_results(void) {
 
 int main(int argc, char **argv) {
     keep_standard_files();
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a failed write with its sentence, not a death */
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that fail to arrive are a failure */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is then a failed write with its sentence, and no signal */
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that cannot be written are a failure */
     file_map_catch();
     numbers_enter();
     int result = run(argc, argv);

@@ -23,10 +23,10 @@ struct cache {
     struct idstream *stream;
 };
 
-/* 1 with vocabulary and stream open where both are there and belong together; otherwise 0. What was wrong is not said: both
- * are made anew then, and if the directory is the trouble, that fails with its own sentence. */
+/* Returns 1 with vocabulary and stream open where both files are there and belong together; otherwise 0. No sentence is
+ * kept: both are made again then, and if the directory is the trouble, that fails with its own sentence. */
 static int find(struct cache *c) {
-    const char *given = c->options->vocab; /* may have changed since: it is read, not our copy of it */
+    const char *given = c->options->vocab; /* the user's file may have changed since, so it is read and not our copy */
     int there = file_exists(c->ids) == 1 && file_exists(c->words) == 1;
     if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, c->words)) &&
         idstream_reuse(c->stream, c->ids, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool))
@@ -44,7 +44,8 @@ int cache_owns(const char *name) {
     return !strcmp(name, ids_name) || !strcmp(name, words_name) || !strcmp(name, lock_name) || is_leftover(name);
 }
 
-/* Removes what killed processes left half written. Only the holder of the lock writes these files, so nobody else does now. */
+/* Removes what killed processes left half written. The caller holds the lock, without which nobody writes these
+ * files. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
@@ -65,13 +66,13 @@ static int refuse(const char *path) {
                 path);
 }
 
-/* Whether the names are free, or those of an older cache: a stream says so itself, and a vocabulary by the stream beside
- * it, which is written first. */
+/* Checks that the names are free or those of an older cache. A stream tells by its own first bytes, and a vocabulary by
+ * the stream beside it, which is written first. */
 static int check_names(const struct cache *c) {
     char head[sizeof CORPUS_STREAM_MAGIC] = "";
     int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
     if (ids < 0 || words < 0) return -1;
-    if (ids && (ids != 1 || strncmp(head, CORPUS_STREAM_MAGIC, strlen(head)))) return refuse(c->ids); /* a cut one is ours */
+    if (ids && (ids != 1 || strncmp(head, CORPUS_STREAM_MAGIC, strlen(head)))) return refuse(c->ids); /* also a cut one */
     if (words && !ids)
         return fail("'%s' is in the way: the encoded corpus has a file of this name, and nothing says that this one is it, since "
                     "'%s' is not there; remove it, or choose another corpus.cache (or run.dir)",
@@ -97,8 +98,7 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* A killed process leaves the lock's file, which locks nothing any more, and what it had half written. The next process that
- * may write here removes both. */
+/* Removes what a killed process leaves: its lock file, which locks nothing any more, and what it had half written. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;
@@ -109,11 +109,11 @@ static void tidy(const struct cache *c) {
     report_clear();
 }
 
-/* Under the lock, so that what is opened is what was made. */
+/* Runs under the lock, so that what is opened is what was made. */
 static int find_or_make(struct cache *c, int *reused) {
     struct lock lock;
     if (directory_make(c->directory) || take_lock(c, &lock)) return -1;
-    *reused = find(c); /* by now another process may have made it */
+    *reused = find(c); /* another process may have made it while this one waited */
     int result = *reused ? 0 : make(c);
     lock_give(&lock);
     return result;

@@ -25,7 +25,7 @@ struct corpus_file {
     char *path;
     uint64_t size;
     uint64_t modified[2]; /* seconds and nanoseconds */
-    uint64_t sample;      /* of its bytes (sample_bytes) */
+    uint64_t sample;      /* a hash of some of its bytes (sample_bytes) */
     struct first_bytes front;
     int looked_at; /* front is known */
 };
@@ -35,17 +35,17 @@ struct corpus {
     uint64_t count, capacity;
     uint64_t size;
     uint64_t block_bytes, max_word;
-    int whole_lines;
+    const struct corpus_format_properties *format;
     enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
 
-    pthread_mutex_t lock; /* over all that follows */
-    struct reader reader; /* of the one file that is open */
-    uint64_t next;        /* file to open when this one ends */
-    uint64_t skip;        /* bytes to come of the file's front that are no data */
-    int said_header;      /* of the first file that has one */
-    int said_pairs;       /* of the first file that looks like them and is read as something else */
-    char *carry;          /* read already, for the next block */
+    pthread_mutex_t lock; /* held for all fields below */
+    struct reader reader; /* the one file that is open */
+    uint64_t next;        /* the file to open when this one ends */
+    uint64_t skip;        /* bytes still to come at the file's front that are no data */
+    int said_header;      /* 1: a note told of the first header that was left out */
+    int said_pairs;       /* 1: a note told of the first file that looks like pairs but is read as something else */
+    char *carry;          /* bytes that are read already and belong to the next block */
     uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* of the next block */
     int line_open;
@@ -54,8 +54,9 @@ struct corpus {
 
 /* ---- which files ---- */
 
-/* Two files of one size and one time of change are told apart by what stands in them: tar, rsync and touch put times back.
- * A small file is hashed whole; of a larger one blocks are, in even steps from its first byte to its last. -1 with errno. */
+/* Two files of one size and one time of change are told apart by their bytes, since tar, rsync and touch put times
+ * back. A small file is hashed whole; of a larger one, blocks in even steps from its first byte to its last. Returns -1
+ * with errno. */
 static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     enum { BLOCK = 4096, BLOCKS = 64 };
     char block[BLOCK];
@@ -69,7 +70,7 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Opens the file once, so that one that cannot be read, or is no text, is known before hours of counting. */
+/* Opens the file once, so that one that cannot be read, or is no text, is found before hours of counting. */
 static int add_file(struct corpus *corpus, const char *path) {
     struct stat about;
     char magic[8];
@@ -98,8 +99,9 @@ static int add_file(struct corpus *corpus, const char *path) {
 
 static int add_directory(struct corpus *corpus, const char *path);
 
-/* What a directory holds: plain files and links to them, deeper directories; a link to a directory is not followed (it
- * may lead in a circle), and a socket or a pipe is no text. Hidden ones are an editor's or a system's. */
+/* Adds an entry of a directory: a plain file, a link to one, or a deeper directory. A link to a directory is not
+ * followed, since it may lead in a circle; sockets and pipes are no text; hidden files belong to an editor or a
+ * system. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
@@ -140,6 +142,7 @@ struct corpus *corpus_open(char *const *paths, uint64_t count) {
     corpus->reader.fd = -1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
+    corpus->format = corpus_formats;
     int result = count ? 0 : fail("no corpus is named; set corpus.path to a file or a directory");
     for (uint64_t i = 0; i < count && !result; i++) result = add_path(corpus, paths[i]);
     if (!result && corpus->stream && corpus->count > 1)
@@ -196,13 +199,13 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
 }
 
 static enum corpus_header header_of(const struct corpus_options *options) {
-    return options->format == FORMAT_PAIRS ? options->header : HEADER_NO;
+    return corpus_formats[options->format].columns ? options->header : HEADER_NO;
 }
 
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
     enum corpus_header header = header_of(options);
     for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->whole_lines = options->format == FORMAT_PAIRS;
+    corpus->format = &corpus_formats[options->format];
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
     corpus->header = header;
 }
@@ -215,8 +218,9 @@ static int is_white(char byte) {
     return white[(unsigned char)byte];
 }
 
-/* Where a block may end: after the last white byte (or line) of bytes[looked..length - 1), or 0 where there is none. The
- * very last byte is kept for the next block, so that a block which is not the file's last is always followed by another. */
+/* Finds a place to end a block: behind the last white byte (or line end) of bytes[looked..length - 1). Returns 0 where
+ * there is none. The very last byte is kept for the next block, so that a block which is not the file's last is always
+ * followed by another. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -248,13 +252,13 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* The end of the text is no separator, though strchr() finds it. */
+/* A NUL is no separator, though strchr() finds it. */
 static int separates(char byte, const char *separators) {
     return is_white(byte) || (*separators && byte && strchr(separators, byte));
 }
 
-/* Finds a word of more than `most` bytes: the place where it begins, or `length` if there is none. Such a word covers one of
- * the places that are most + 1 apart, so that only these are looked at. */
+/* Finds a word of more than `most` bytes: returns where it begins, or `length` if there is none. Such a word covers one
+ * of the bytes that are most + 1 apart, so only these are looked at. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
@@ -265,12 +269,13 @@ static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most
     return length;
 }
 
-/* A line of pairs is read as a whole, and has four words at most. */
+/* Words of a line of pairs at most, which is read as a whole. */
 enum { LINE_WORDS = 4 };
 
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
     char most[TEXT_BYTES];
-    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, corpus->whole_lines ? "," : "");
+    const char *separators = corpus->format->separators ? corpus->format->separators : "";
+    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, separators);
     if (at == block->length) return 0;
     return fail("'%s' line %" PRIu64
                 ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
@@ -279,10 +284,10 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
-/* Asked before a block without a place to be cut at is made longer: a word, or a line of pairs, may be too long. */
+/* Runs before a block without a place to cut is made longer: a word, or a line of pairs, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
-    if (!corpus->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
+    if (!corpus->format->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
     return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted list, item[, rating[, anything]]",
                 corpus->files[corpus->next - 1].path, corpus->line, block->length);
 }
@@ -292,7 +297,7 @@ static void end_lines_with_lf(char *bytes, uint64_t length) {
         if (bytes[i] == '\r') bytes[i] = '\n';
 }
 
-/* Reads until the block is full or the file ends (*ended), and keeps what comes after the cut for the next one. */
+/* Reads until the block is full or the file ends (*ended). Bytes behind the cut are kept for the next block. */
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     int cr_ends = corpus->files[corpus->next - 1].front.cr_ends;
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
@@ -313,7 +318,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
             if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
             block->length += (uint64_t)n;
         }
-        cut = find_cut(block, looked, corpus->whole_lines);
+        cut = find_cut(block, looked, corpus->format->whole_lines);
         looked = block->length - 1;
         want = block->length * 2;
         if (!cut && check_growth(corpus, block)) return -1;
@@ -330,7 +335,7 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
-    if (file->front.ratings && !corpus->whole_lines && !corpus->said_pairs++)
+    if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,
@@ -373,8 +378,8 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     }
 }
 
-/* A failure is told to one thread. To the others, who may ask before they hear of it, the corpus is at its end: what was
- * half read is not gone on with. */
+/* Ends the corpus after a failure. One thread has been told of it; others may ask for a block before they hear of it,
+ * and must not go on with what was half read. */
 static void end_early(struct corpus *corpus) {
     reader_close(&corpus->reader);
     corpus->next = corpus->count;

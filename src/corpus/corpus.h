@@ -13,83 +13,85 @@
 #define SPTX_CORPUS_H
 
 #include "first_bytes.h"
+#include "format.h"
 
 #include <stdint.h>
 
-/* In the order of the lists in config.def. */
-enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
+/* In the order of its list in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
-/* How a corpus is read and which of its words become rows: the keys of [corpus] that matter here. Texts are the caller's. */
+/* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
+ * texts. */
 struct corpus_options {
-    const char *path;  /* as the user gave it: for sentences */
-    const char *vocab; /* read this vocabulary instead of counting; "" or NULL: count */
+    const char *path;  /* as the user gave it, for sentences */
+    const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
     enum corpus_format format;
     enum corpus_order order;
-    enum corpus_header header; /* of pairs */
-    uint64_t max_sentence; /* tokens of a sentence of text */
+    enum corpus_header header; /* of formats with columns */
+    uint64_t max_sentence;     /* tokens of a sentence of running text */
     uint64_t max_word;     /* bytes; a longer word is a failure; 0: CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
-    double min_rating;     /* of pairs; -infinity: all */
-    int list_rows;         /* lists and pairs: a list's name is a row too, and stands first in its list (vocab.h) */
+    double min_rating;     /* of formats with columns; -infinity: all */
+    int list_rows;         /* 1: the name of a list is a row too, and stands first in its list (vocab.h) */
     double report_seconds; /* between two updates of the live line */
 };
 
-struct corpus; /* the files of a run, in order; open files are its own */
+struct corpus; /* the files of a run in order, with their open files */
 
 struct corpus_block {
     char *bytes;       /* owned by the block; grown as needed */
     uint64_t length;   /* bytes in use */
     uint64_t capacity;
-    uint64_t skip;     /* of these, bytes at the front that are no data: a byte order mark, a header */
-    uint64_t number;   /* 0, 1, 2.. without a hole over all files */
-    uint64_t offset;   /* of bytes[0] in the whole corpus as unpacked */
+    uint64_t skip;     /* how many of them, at the front, are no data: a byte order mark, a header */
+    uint64_t number;   /* 0, 1, 2.. over all files, without a gap */
+    uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
-    int line_open;     /* 1: the last line of this block has tokens here or before and goes on in the next one */
-    int continues;     /* 1: the first line of this block has tokens in an earlier one */
+    int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
+    int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
 
-/* `paths` as corpus.path has them (config_paths). NULL after fail(): nothing there, not readable, no file in it. */
+/* Opens the files of `paths`, which are as corpus.path has them (config_paths). Returns NULL after fail(): nothing
+ * there, not readable, no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
-/* 1 with the next block, 0 at the end, -1 after fail(). The block is reused; free its bytes with corpus_block_release. */
+/* Returns 1 with the next block, 0 at the end, -1 after fail(). The block is reused; corpus_block_release() frees its
+ * bytes. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
 void corpus_rewind(struct corpus *corpus);
 
-/* Bytes that a block is filled to (a longer token makes it longer, up to max_word); what is read does not depend on it.
- */
+/* Bytes that a block is filled to; a longer token makes it longer, up to max_word. Results do not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* What the files hold: with pairs, whose fields are read together, blocks end where lines end, and headers are left out.
- * Text until this is called. */
+/* Says what the files hold: whether blocks end where lines end, what separates words, and whether headers are left out.
+ * Files are read as text until this is called. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
-/* Bytes of a word: as many are usual at most, and no option allows more than the second. */
+/* Bytes of a word: the default of max_word, and the most that it allows. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
-/* The first bytes of the first files, whole lines of them, one block a file, as corpus_next() would give them; `take`
- * gives 0, or -1 after fail(). For a look at what stands there. */
+/* Gives `take` the first bytes of the first files, in whole lines, one block a file, as corpus_next() would give them.
+ * `take` returns 0, or -1 after fail(). It serves a look at the data before all of it is read. */
 int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
                 int (*take)(void *user, const struct corpus_block *block), void *user);
 
-/* The path of a corpus that is one encoded id stream (idstream.h), or NULL. */
+/* Returns the path of a corpus that is one encoded id stream (idstream.h), or NULL. */
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"
 const char *corpus_stream(const struct corpus *corpus);
 
-/* Bytes of all files as they lie on disk, and bytes read so far: for progress. */
+/* Returns the bytes of all files on disk, and the bytes read so far, for progress. */
 uint64_t corpus_size(const struct corpus *corpus);
 uint64_t corpus_done(const struct corpus *corpus);
 
-/* A number that changes when a path, a file's size, its time of change or a sample of its bytes does (all of them up to
- * 256 KiB): what a cache is checked against. */
+/* Returns a number that changes when a path changes, or a file's size, its time of change or a sample of its bytes (all
+ * bytes up to 256 KiB). A cache is checked against it. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
-/* 0 where each file is as large and as old as it was at corpus_open(): what was read of it more than once was the same. -1
- * after fail(), which names the file that is not. */
+/* Returns 0 where each file has the size and time that it had at corpus_open(), so that what was read of it more than
+ * once was the same. Returns -1 after fail(), which names a file that has changed. */
 int corpus_check_unchanged(const struct corpus *corpus);
 
 /* ---- tokens of a block ---- */
@@ -101,8 +103,8 @@ struct corpus_cursor {
 enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
 
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block);
-/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside white
- * space (",": pairs), or "". */
+/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside
+ * white space (","), or "". */
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
 
 #endif

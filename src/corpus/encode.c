@@ -1,8 +1,7 @@
-/* Workers encode blocks out of order. A ring buffer commits them in file order: the worker that finishes the next block in
- * order writes it and every finished block after it. So the file is the same for any number of threads, and only the commit
- * knows what crosses blocks: how long the open sentence is, whether the open line has its target, and which number a list
- * has.
- */
+/* Workers encode blocks in any order. A ring buffer commits them in file order: the worker that finishes the next block
+ * in order writes it and every finished block after it. So the file is the same for any number of threads, and only the
+ * commit knows what crosses blocks: how long the open sentence is, if the open line has its target, and which number a
+ * list has. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -24,30 +23,31 @@ enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
     int has_vocab = options->vocab && *options->vocab;
     uint64_t facts[] = {ENCODING,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,
-                        options->format == FORMAT_TEXT ? options->max_sentence : 0,
+                        format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
                         has_vocab ? 0 : options->min_count,
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
-                        options->format == FORMAT_PAIRS ? (uint64_t)options->header : 0,
+                        format->columns ? (uint64_t)options->header : 0,
                         0,
                         (uint64_t)options->list_rows};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
-    if (options->format == FORMAT_PAIRS) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
+    if (format->columns) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, known);
 }
 
 /* ---- committing blocks in order ---- */
 
-/* A list of pairs, under its name's number. */
+/* A list of pairs, at the place of its name's number. */
 struct list {
     uint64_t items;
-    uint64_t next; /* grouping: where its next item goes */
+    uint64_t next; /* while grouping: the place of its next item */
 };
 
 struct encoding {
@@ -56,14 +56,14 @@ struct encoding {
     const struct corpus_options *options;
     struct progress progress;
     struct idstream_writer writer;
-    uint64_t open_start; /* token at which the open sentence began */
+    uint64_t open_start; /* the token at which the open sentence began */
     int line_lost;       /* adjacency: the open line has no target */
-    int held;            /* adjacency: the open line has only its target so far; it is written when a context follows */
+    int held;            /* adjacency: the open line has only its target so far, which is written when a context follows */
     uint32_t held_id;
-    struct words names;        /* pairs: of the lists */
+    struct words names;        /* pairs: names of the lists */
     struct list *lists;        /* [names.size] */
     uint64_t lists_capacity;
-    struct file_writer places; /* pairs: (list, id), to be put together by list */
+    struct file_writer places; /* pairs: the working file of (list, id), which is then grouped by list */
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -72,15 +72,15 @@ struct encoding {
     int committing, failed;
 };
 
-/* A pair as it lies in the working file. */
+/* A pair in the working file. */
 struct place {
     uint32_t list, id;
 };
 
-/* Ends sentences every max_sentence tokens up to token `end`, and there too where the line ends. */
+/* Ends sentences every max_sentence tokens up to token `end`, and also where the line ends. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
-    int text = encoding->options->format == FORMAT_TEXT;
-    uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
+    int cuts = corpus_formats[encoding->options->format].sentences;
+    uint64_t most = cuts ? encoding->options->max_sentence : UINT64_MAX;
     while (end - encoding->open_start >= most) {
         encoding->open_start += most;
         if (idstream_end_sentence(&encoding->writer, encoding->open_start)) return -1;
@@ -98,7 +98,7 @@ static int commit_lines(struct encoding *encoding, const struct encoded *block) 
     return idstream_put(&encoding->writer, block->ids, block->count);
 }
 
-/* Ids of the line that an earlier block left open: they count only where its target was known. */
+/* Commits ids of the line that an earlier block left open. They count only where the line's target was known. */
 static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
     if (encoding->line_lost || !count) return 0;
     if (encoding->held && idstream_put(&encoding->writer, &encoding->held_id, 1)) return -1;
@@ -128,7 +128,7 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
     return idstream_put(&encoding->writer, block->ids + from, end - from);
 }
 
-/* The number of a list that is new where it was not met before; -1 after fail(). */
+/* Returns the number of a list, a new one where the list was not met before; -1 after fail(). */
 static int64_t list_named(struct encoding *encoding, const char *name, uint64_t length) {
     uint64_t before = encoding->names.size;
     if (mem_grow(&encoding->lists, &encoding->lists_capacity, before + 1, sizeof *encoding->lists, "the lists"))
@@ -137,7 +137,7 @@ static int64_t list_named(struct encoding *encoding, const char *name, uint64_t 
     return words_add(&encoding->names, words_hash(name, length), name, length);
 }
 
-static int commit_pairs(struct encoding *encoding, const struct encoded *block) {
+static int commit_scattered(struct encoding *encoding, const struct encoded *block) {
     for (uint64_t i = 0; i < block->count; i++) {
         const char *name = block->block.bytes + block->names[i].at;
         uint64_t length = block->names[i].length;
@@ -150,7 +150,7 @@ static int commit_pairs(struct encoding *encoding, const struct encoded *block) 
 }
 
 static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    if (encoding->options->format == FORMAT_PAIRS) return commit_pairs(encoding, block);
+    if (corpus_formats[encoding->options->format].scattered) return commit_scattered(encoding, block);
     return encode_has_targets(encoding->options) ? commit_adjacency(encoding, block) : commit_lines(encoding, block);
 }
 
@@ -159,8 +159,8 @@ static void give_up(struct encoding *encoding) {
     pthread_cond_broadcast(&encoding->moved);
 }
 
-/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits the
- * blocks that are next in file order. */
+/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits
+ * the blocks that are next in file order. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
     uint64_t number = mine->block.number;
     pthread_mutex_lock(&encoding->lock);
@@ -213,12 +213,12 @@ static int encode_blocks(void *context, unsigned worker) {
 
 enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
 
-/* Ids of a list in the stream: its items, behind its own where lists have rows. */
+/* Counts the ids of a list in the stream: its items and, where lists have rows, its own id before them. */
 static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
     return list->items + (uint64_t)encoding->options->list_rows;
 }
 
-/* Lists first..*end: as many as fit, and one at least. How many ids they have. */
+/* Chooses lists first..*end: as many as fit into memory, and one at least. Returns how many ids they have. */
 static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
     for (*end = first; *end < encoding->names.size; ++*end) {
@@ -230,7 +230,7 @@ static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t
     return ids;
 }
 
-/* The lists' own ids, each in front of its items. */
+/* Writes each list's own id in front of its items. */
 static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uint32_t *ids) {
     for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
         uint64_t length;
@@ -239,7 +239,7 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uin
     }
 }
 
-/* A counting sort in as many passes over the working file as memory makes necessary. */
+/* Groups pairs by a counting sort, in as many passes over the working file as memory demands. */
 static int group_pairs(struct encoding *encoding, const char *path) {
     struct list *lists = encoding->lists;
     struct file_map map;
@@ -269,19 +269,19 @@ out:
 /* ---- the whole corpus ---- */
 
 static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
-    int pairs = encoding->options->format == FORMAT_PAIRS;
+    int scattered = corpus_formats[encoding->options->format].scattered;
     corpus_read_as(encoding->corpus, encoding->options);
     corpus_rewind(encoding->corpus);
-    if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
+    if (scattered && file_writer_open(&encoding->places, places_path)) return -1;
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
-    if (result || !pairs) return result;
+    if (result || !scattered) return result;
     return file_commit(&encoding->places) || group_pairs(encoding, places_path) ? -1 : 0;
 }
 
 static int nothing_left(const struct encoding *encoding) {
-    if (encoding->options->format == FORMAT_ADJACENCY)
+    if (corpus_formats[encoding->options->format].targets)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
             " words",
@@ -322,7 +322,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
     result = encode_blocks_of(&encoding, pool, places);
     file_abandon(&encoding.places);
-    if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
+    if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
     if (!result) result = corpus_check_unchanged(corpus);
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
     if (!result)

@@ -1,7 +1,7 @@
 #include "encode_block.h"
 
 #include "base/memory.h"
-#include "pairs.h"
+#include "fields.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@ void encoded_release(struct encoded *encoded) {
     free(encoded->names);
 }
 
-/* Collects a batch of look-ups, then appends the ids found to one block. A query whose word is NULL marks a line's end. */
+/* Collects a batch of look-ups, then appends the ids found to one block. A query without a word marks the end of a
+ * line. */
 struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
@@ -20,10 +21,10 @@ struct encoder {
     int given, adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
-    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query is one's name; otherwise -1 */
+    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query stands for one; otherwise -1 */
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
-    int line_began;      /* in this block, not in an earlier one */
+    int line_began;      /* 1: the line began in this block, not in an earlier one */
     int has_target;      /* adjacency: the line's first token has been taken */
 };
 
@@ -42,7 +43,7 @@ static void look_up(struct encoder *encoder) {
 
 static int take_line_end(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* a target alone is no line */
+    uint64_t least = encoder->adjacency && encoder->line_began; /* adjacency: a target alone is no line */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
         if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))
@@ -56,7 +57,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* flush() has grown out->ids for a whole batch, so this one has its place. */
+/* There is space for the id: flush() has grown out->ids for a whole batch. */
 static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
@@ -88,7 +89,8 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* The name of a list takes its place among the queries, found already: it is another word than its bytes. */
+/* A list's row is found before the batch is, since its word is not just the bytes in the block. It is queued, so that
+ * order is kept. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;
@@ -101,56 +103,54 @@ static void encoder_start(struct encoder *encoder, const struct vocab *vocab, co
                           struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
     encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
-    encoder->adjacency = encode_has_targets(options) && options->format != FORMAT_PAIRS;
+    encoder->adjacency = encode_has_targets(options) && !corpus_formats[options->format].scattered;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
     out->count = out->lines = 0;
     out->target_lost = 0;
 }
 
-static int encode_tokens(struct encoder *encoder, int format) {
-    struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    uint64_t index = (uint64_t)out->block.continues, length = 0;
-    const char *word;
-    int kind;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE) {
-            index = 0;
-            word = NULL;
-            length = 0;
-        } else if (vocab_part(format, index++) != PART_WORD) {
-            if (encoder->options->list_rows && take_list(encoder, word, length)) return -1;
-            continue;
-        }
-        if (ask(encoder, word, length)) return -1;
-    }
-    if (flush(encoder)) return -1;
-    return out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
+static int encode_lines(struct encoder *encoder) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int more;
+    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.part == PART_WORD ? ask(encoder, field.text, field.length)
+                                    : encoder->options->list_rows && take_list(encoder, field.text, field.length))
+            return -1;
+    if (more || flush(encoder)) return -1;
+    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
 }
 
-static int encode_pairs(struct encoder *encoder, double min_rating) {
+/* One item of a list that is told by its name. */
+static int take_scattered(struct encoder *encoder, const struct list_name *name, const struct corpus_field *item) {
     struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    struct pair_line pair;
+    uint64_t before = out->count;
+    ask(encoder, item->text, item->length); /* the only one: no batch is full */
+    if (flush(encoder)) return -1;
+    if (out->count == before) return 0;
+    if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;
+    out->names[before] = *name;
+    return 0;
+}
+
+static int encode_scattered(struct encoder *encoder) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    struct list_name name = {0};
     int more;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((more = pairs_next(&cursor, &out->block, min_rating, &pair)) > 0) {
-        ask(encoder, pair.item, pair.item_length); /* the only one: no batch is full */
-        uint64_t before = out->count;
-        if (flush(encoder)) return -1;
-        if (out->count == before) continue;
-        if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block"))
+    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.part == PART_NAME)
+            name = (struct list_name){(uint64_t)(field.text - encoder->out->block.bytes), field.length};
+        else if (take_scattered(encoder, &name, &field))
             return -1;
-        out->names[before] = (struct list_name){(uint64_t)(pair.list - out->block.bytes), pair.list_length};
-    }
     return more;
 }
 
 int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options) {
     struct encoder encoder;
     encoder_start(&encoder, vocab, options, encoded);
-    if (options->format == FORMAT_PAIRS) return encode_pairs(&encoder, options->min_rating);
-    return encode_tokens(&encoder, options->format);
+    return corpus_formats[options->format].scattered ? encode_scattered(&encoder) : encode_lines(&encoder);
 }

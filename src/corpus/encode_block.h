@@ -1,5 +1,5 @@
-/* encode_block: the tokens of one block as ids, with the ends of its lines. What crosses blocks (an open sentence, a target in
- * an earlier block, a list's number) is left to encode.c, which takes blocks in file order. */
+/* encode_block: turns the tokens of one block into ids, with the ends of its lines. encode.c takes the blocks in file
+ * order and settles what crosses them: an open sentence, a target in an earlier block, a list's number. */
 #ifndef SPTX_ENCODE_BLOCK_H
 #define SPTX_ENCODE_BLOCK_H
 
@@ -8,31 +8,31 @@
 
 #include <stdint.h>
 
-/* The name of a list: block.bytes[at .. at + length). */
+/* The place of a list's name: block.bytes[at .. at + length). */
 struct list_name {
     uint64_t at, length;
 };
 
-/* A block and what it encodes to. */
+/* A block, and the ids that it encodes to. */
 struct encoded {
     struct corpus_block block;
     uint32_t *ids; /* [count] */
     uint64_t count, ids_capacity;
-    uint64_t *ends; /* [lines]: line i, which ends in this block, has the ids before ids[ends[i]] */
+    uint64_t *ends; /* [lines]: the ids of line i, which ends in this block, lie before ids[ends[i]] */
     uint64_t lines, ends_capacity;
-    struct list_name *names; /* [count]: the list of each id; pairs only */
+    struct list_name *names; /* [count]: the list of each id; of scattered lists only */
     uint64_t names_capacity;
-    int target_lost; /* with targets: the line left open began in this block and its target is not in the vocabulary */
-    int ready;       /* in the ring: waits for its turn */
+    int target_lost; /* with targets: the open line began in this block, and its target is not in the vocabulary */
+    int ready;       /* 1: waits in the ring to be committed */
 };
 void encoded_release(struct encoded *encoded); /* harmless on a zeroed one */
 
-/* Whether a sentence is a target and its contexts: adjacency, and lists that have rows. */
+/* Whether a sentence is a target and its contexts: the format says so, or lists have rows. */
 static inline int encode_has_targets(const struct corpus_options *options) {
-    return options->format == FORMAT_ADJACENCY || options->list_rows;
+    return corpus_formats[options->format].targets || options->list_rows;
 }
 
-/* Encodes encoded->block; what an earlier block left in the arrays is overwritten. 0, or -1 after fail(). */
+/* Encodes encoded->block; the arrays' earlier contents are overwritten. Returns 0, or -1 after fail(). */
 int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options);
 
 #endif

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first bytes of the file. */
+/* The first bytes of a file. */
 struct piece {
     struct reader reader;
     char *bytes; /* [FIRST_BYTES] */
     uint64_t length;
-    int whole; /* 1: the file has no more */
+    int whole; /* 1: the file has no more bytes */
 };
 
 static int fill(struct piece *piece) {
@@ -32,7 +32,7 @@ static int fill(struct piece *piece) {
     return 0;
 }
 
-/* Returns 1 where an LF stands in the rest of the file, otherwise 0; -1 after fail(). */
+/* Returns 1 where an LF is in the rest of the file, otherwise 0; -1 after fail(). */
 static int has_newline(struct reader *reader) {
     char bytes[4096];
     int64_t n;
@@ -41,7 +41,7 @@ static int has_newline(struct reader *reader) {
     return (int)n;
 }
 
-/* Lines that end in CR alone are those of a file that has CR and no LF at all. */
+/* Lines end in CR alone where a file has CR and no LF at all. */
 static int look_at_ends(struct first_bytes *front, struct piece *piece) {
     int more = 0;
     if (memchr(piece->bytes, '\n', piece->length) || !memchr(piece->bytes, '\r', piece->length)) return 0;
@@ -65,8 +65,8 @@ static int look_for_header(struct first_bytes *front, const struct piece *piece,
     return 0;
 }
 
-/* The bytes up to the end of the last whole line. At the end of a file the last line is whole without a line end, too.
- */
+/* Returns the bytes up to the end of the last whole line. At the end of a file, the last line is whole without a line
+ * end, too. */
 static uint64_t whole_lines(const struct piece *piece) {
     const char *newline = piece->whole ? NULL : memrchr(piece->bytes, '\n', piece->length);
     return piece->whole ? piece->length : newline ? (uint64_t)(newline - piece->bytes) + 1 : 0;
@@ -86,7 +86,7 @@ static int look(struct first_bytes *front, struct piece *piece, const char *path
     return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
 }
 
-/* The first bytes of a file. The caller releases in any case. */
+/* Reads the first bytes of a file. The caller releases in any case. */
 static int piece_open(struct piece *piece, const char *path) {
     *piece = (struct piece){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
     return !piece->bytes || reader_open(&piece->reader, path, NULL) || fill(piece) ? -1 : 0;

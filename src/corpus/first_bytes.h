@@ -1,4 +1,4 @@
-/* first_bytes: what stands in a file before its data, and how its lines end: a look at its first bytes, unpacked. */
+/* first_bytes: looks at a file's first bytes, unpacked: what is before its data, and how its lines end. */
 #ifndef SPTX_FIRST_BYTES_H
 #define SPTX_FIRST_BYTES_H
 
@@ -6,27 +6,27 @@
 
 #include <stdint.h>
 
-/* corpus.header: whether the first line of a file of pairs names its columns. */
+/* corpus.header: does the first line of a file of pairs name its columns? */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 
-/* Bytes that are looked at: more than a header and the line after it have in any file. */
+/* Bytes that are looked at, which hold more than any file's header and the line after it. */
 enum { FIRST_BYTES = KIND_BYTES };
 
 struct first_bytes {
     uint64_t skip;   /* bytes before the data: a byte order mark of UTF-8, a header */
     int cr_ends;     /* 1: CR alone ends a line, as on old Macs: the file has no LF */
     int ratings;     /* 1: its first lines look like ratings (line_form.h) */
-    char header[64]; /* what is left out, as it begins; "" where nothing is */
+    char header[64]; /* the beginning of the header that is left out; "" where none is */
 };
 
-/* -1 after fail() where the file holds no text (kind.h) or cannot be unpacked, otherwise 0. */
+/* Returns -1 after fail() where the file holds no text (kind.h) or cannot be unpacked, otherwise 0. */
 int first_bytes_check(const char *path);
 
-/* 0, or -1 after fail(). Headers are those of pairs; other formats have none (HEADER_NO). */
+/* Looks at the file. Returns 0, or -1 after fail(). Only pairs have headers; other formats pass HEADER_NO. */
 int first_bytes_look(struct first_bytes *front, const char *path, enum corpus_header header);
 
-/* Does the same and returns the bytes that it looked at: at most FIRST_BYTES, up to the end of the last whole line.
- * Where CR ends the lines, LF stands there instead. The caller frees them. NULL after fail(). */
+/* Looks at the file and returns the bytes it has looked at, for the caller to free: at most FIRST_BYTES, up to the end
+ * of the last whole line. Where CR ends the lines, it is replaced by LF. NULL after fail(). */
 char *first_bytes_read(struct first_bytes *front, const char *path, enum corpus_header header, uint64_t *length);
 
 #endif

@@ -20,7 +20,7 @@
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
-    struct file_writer groups, vocab; /* files beside the corpus, filled before it and in place with it */
+    struct file_writer groups, vocab; /* files beside the corpus, which are filled before it and renamed with it */
     struct progress progress;
 };
 
@@ -32,20 +32,21 @@ static char letter_of(const struct generator *generator) {
 /* ---- all lines ----
  *
  * A piece is 4,096 lines in a row. Threads draw the pieces of a round, each into the piece's own buffer; then one thread
- * writes them in order, and the next round begins. So the number of threads changes no byte. */
+ * writes them in order, and the next round begins. So the number of threads changes no byte.
+ */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
 struct piece {
     uint64_t first, lines;
-    char *bytes; /* what take_line() made of them */
+    char *bytes; /* the bytes that take_line() made of the lines */
     uint64_t used, capacity;
     uint32_t length[PIECE_LINES]; /* bytes of each line */
 };
 
-/* What becomes of a drawn line, at once and on any thread: at most LINE_BYTES into `out`; how many. */
+/* Turns a drawn line into at most LINE_BYTES bytes at `out`, on any thread, and returns how many. */
 typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
-/* What becomes of a piece, in order. NULL: nothing. */
+/* Writes a piece; pieces come in order. NULL: nothing is written. */
 typedef int put_piece(void *context, const struct piece *piece);
 enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
@@ -105,8 +106,8 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     return result;
 }
 
-/* The files beside the corpus are all there before it is put in place, and they come after it at once: a disk that is full keeps
- * what was there. */
+/* Finishes the files beside the corpus before it is renamed, and renames them right after it. A full disk then keeps
+ * the older files. */
 static int finish_beside(struct generator *generator) {
     return file_finish(&generator->groups) || (generator->vocab.path && file_finish(&generator->vocab)) ? -1 : 0;
 }
@@ -193,12 +194,13 @@ static int write_groups(struct generator *generator, const char *path) {
 
 /* ---- as an id stream ----
  *
- * All lines are drawn twice: to count the words, whose ranks are the ids, and to write the ids. Nothing is kept between. */
+ * All lines are drawn twice: once to count the words, whose ranks are the ids, and once to write the ids. Nothing is kept between.
+ */
 
 struct id_output {
     const struct generator *generator;
-    _Atomic uint64_t *counts; /* [rows], by row */
-    uint32_t *ranks;  /* [rows], by row: its id */
+    _Atomic uint64_t *counts; /* [rows] how often each is named */
+    uint32_t *ranks;  /* [rows] the id of each */
     struct idstream_writer stream;
 };
 
@@ -245,8 +247,8 @@ static int by_rank(const void *a, const void *b) {
     return x->row < y->row ? -1 : 1;
 }
 
-/* Rows by falling count, ties by row: few rows have high counts and are sorted; the many with low ones fall into place
- * by counting. */
+/* Orders rows by falling count, ties by row. The few rows with high counts are sorted; the many with low ones are
+ * placed by counting. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;
@@ -280,7 +282,7 @@ out:
     return result;
 }
 
-/* vocab.tsv by rank; *fingerprint is vocab_fingerprint() of it. */
+/* Writes vocab.tsv by rank; *fingerprint is its vocab_fingerprint(). */
 static int write_vocab(struct generator *generator, const struct id_output *output, const uint32_t *rows, const char *path,
                        uint64_t *fingerprint) {
     XXH3_state_t *sum = XXH3_createState();

@@ -1,8 +1,8 @@
 /* generate: synthetic corpora in the shape of a run, from draws alone (the same seed makes the same bytes).
  *
- * Rows come in groups: row x is member x % SIZE of group x / SIZE, and members fall in popularity, P(member r) being
- * ln(1 + 1/(r+1)) / ln(SIZE+1): Zipf's law with exponent 1. A draw from everywhere obeys the same law over all rows,
- * first members of all groups before second ones; so popularity falls as 1/rank in the whole and in each group.
+ * Rows come in groups: row x is member x % SIZE of group x / SIZE. Members fall in popularity, P(member r) being
+ * ln(1 + 1/(r+1)) / ln(SIZE+1), which is Zipf's law with exponent 1. A draw from everywhere obeys the same law over all rows, the
+ * first members of all groups before the second ones. So popularity falls as 1/rank in the whole and in each group.
  *
  *   books   "user12 b5 b977 .."  genres of 4,096 in series of 8; a list has 5 to 79 different books (P(n) as 1/n):
  *                                30 in 100 go on in the series of the book before, 55 are of the list's three genres
@@ -11,10 +11,11 @@
  *                                its own field; papers come in a random order, each once before any comes again
  *   words   "w3 w17 .."          topics of 512; a sentence has 20 words, half of them of its one topic
  *
- * Beside PATH stands PATH.groups.tsv, what was planted: book TAB series TAB genre, paper TAB field, word TAB topic.
- * Where PATH ends in .ids it is an id stream (idstream.h) with PATH.vocab.tsv beside, and no text is written: ids are
- * frequency ranks, a list has no name, a paper is the first id of its line; rows that no line names come last, with a
- * count of 0. Such a path serves as corpus.path as it stands.
+ * PATH.groups.tsv says which groups were planted: book TAB series TAB genre, paper TAB field, word TAB topic.
+ *
+ * A PATH that ends in .ids becomes an id stream (idstream.h) with PATH.vocab.tsv, and no text is written: ids are frequency
+ * ranks, a list has no name, a paper is the first id of its line, and rows that no line names come last, with a count of 0. Such a
+ * path serves as corpus.path as it is.
  */
 #ifndef SPTX_GENERATE_H
 #define SPTX_GENERATE_H

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ATTEMPTS = 16 }; /* to draw a token that the line does not have yet */
+enum { ATTEMPTS = 16 }; /* tries to draw a token that the line does not have yet */
 
 #define SHARE(x) ((uint32_t)((x)*4294967295.0))
 static const struct line_shape shapes[] = {
@@ -40,7 +40,7 @@ void line_source_init(struct line_source *source, const struct generate_options 
     source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
 }
 
-/* Row of overall rank `rank`: first members of all groups, then second ones. */
+/* Returns the row of an overall rank: ranks go through the first members of all groups, then the second ones. */
 static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
     uint64_t full = source->last_size * source->groups, member, group;
     if (rank < full) {
@@ -68,7 +68,7 @@ static int is_there(const struct drawn_line *line, uint32_t row) {
     return found;
 }
 
-/* Where the next token of a line comes from: the series of the one before, a group of the line's, or everywhere. */
+/* Draws the next token of a line: from the series of the token before, from a group of the line, or from everywhere. */
 static uint32_t draw_token(const struct line_source *source, const struct drawn_line *line, const uint64_t groups[4],
                            struct draw4 drawn) {
     const struct line_shape *shape = &source->shape;
@@ -84,7 +84,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     return (uint32_t)draw_anywhere(source, bits);
 }
 
-/* The groups a line draws from, by quarters. */
+/* Draws the groups of a line; each of the four has a quarter of the tokens that come from groups. */
 static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
     struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
     for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;

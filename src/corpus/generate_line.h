@@ -1,10 +1,10 @@
-/* generate_line: what stands in line n of a generated corpus, a function of (seed, n).
+/* generate_line: line n of a generated corpus, as a function of (seed, n).
  *
  * Draws are addressed as
  *
  *   position  line
  *   epoch     0: the line's length and groups; 1: its tokens
- *   index     slot of the token + attempt << 16; word 0 chooses where from, words 2 and 3 which one
+ *   index     slot of the token + attempt << 16; word 0 chooses the source, words 2 and 3 choose the token
  *
  * so any line can be drawn by any thread, twice and in any order.
  */
@@ -17,30 +17,30 @@
 
 #include <stdint.h>
 
-enum { LINE_TOKENS = 96 }; /* at most */
+enum { LINE_TOKENS = 96 }; /* tokens of a line at most */
 
-/* What the kinds of corpora differ in. */
+/* The numbers in which the kinds of corpora differ. */
 struct line_shape {
     const char *name, *letter;
-    uint64_t group;                     /* rows of one */
-    uint64_t series;                    /* 0: none */
+    uint64_t group;                     /* rows of a group */
+    uint64_t series;                    /* rows of a series; 0: there are none */
     uint64_t least, beyond;             /* tokens of a line: least..beyond - 1 */
-    uint32_t series_share, group_share; /* of 2^32 */
+    uint32_t series_share, group_share; /* shares as parts of 2^32 */
 };
 
 struct line_source {
     const struct generate_options *options;
     struct line_shape shape;
     struct powers powers;
-    uint64_t groups, last_size; /* the last group may be smaller */
-    uint64_t all, group, last;  /* logarithms (powers_log) of rows + 1, of a whole group's size + 1, of the last group's */
+    uint64_t groups, last_size; /* last_size: rows of the last group, which may be smaller */
+    uint64_t all, group, last;  /* logarithms (powers_log) of rows + 1, of a whole group's rows + 1, of the last group's rows + 1 */
     uint64_t least, beyond;     /* logarithms of the line's bounds */
     struct shuffle order;       /* papers: which one cites in which line */
 };
 void line_source_init(struct line_source *source, const struct generate_options *options);
 
 struct drawn_line {
-    uint32_t target; /* papers */
+    uint32_t target; /* papers: the one that cites */
     uint64_t count;
     uint32_t rows[LINE_TOKENS];
 };

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* sum: a checksum of all bytes after the header. Version 1: XXH3 of them all. From version 2 on: XXH3 of the XXH3s of all
- * pieces, so that threads can share the work of checking. */
+/* sum: a checksum of all bytes after the header. In version 1 it is their XXH3. From version 2 on it is the XXH3 of the
+ * XXH3s of all pieces, so that threads can share the work of checking. */
 struct header {
     char magic[8];
     uint32_t version, unused;
@@ -111,7 +111,7 @@ uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences) {
     return sizeof(struct header) + padded(tokens) * sizeof(uint32_t) + (sentences + 1) * sizeof(uint64_t);
 }
 
-/* Whether the header's numbers are those of a file of this size, without a sum that could overflow. */
+/* Returns 1 where the header's numbers fit a file of this size; no sum here can overflow. */
 static int sizes_agree(const struct header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (size % 8 || header->tokens > words || header->sentences > words) return 0;
@@ -125,8 +125,9 @@ static int header_fits(const struct file_map *map, struct header *header) {
            header->version <= VERSION && sizes_agree(header, map->size);
 }
 
-/* All threads check a file, a piece (PIECE bytes) at a time: they compute its checksums and see whether its values are
- * possible. Bytes with the right checksum may still hold an id without a row, or a sentence that ends before it begins. */
+/* All threads check a file, a piece (PIECE bytes) at a time: they compute its checksums and look if its values are
+ * possible. Bytes with the right checksum may still hold an id without a row, or a sentence that ends before it
+ * begins. */
 struct checking {
     const struct idstream *stream;
     const char *bytes; /* [size], after the header */
@@ -142,7 +143,8 @@ static int ids_have_rows(const struct idstream *stream, uint64_t first, uint64_t
     return first >= end || highest < rows;
 }
 
-/* Sentences first..end-1 have a token or more each; the last of all ends with the last token. */
+/* Returns 1 where each of the sentences first..end-1 has a token or more, and the last sentence of all ends with the
+ * last token. */
 static int sentences_follow(const struct idstream *stream, uint64_t first, uint64_t end) {
     const uint64_t *starts = stream->starts;
     int fall = (first == 0 && starts[0] != 0) || starts[stream->sentences] != stream->tokens;
@@ -150,7 +152,8 @@ static int sentences_follow(const struct idstream *stream, uint64_t first, uint6
     return !fall;
 }
 
-/* Items *first..*end - 1 lie in bytes [from, to). An item has `size` bytes, item 0 lies at byte 0, and there are `most`. */
+/* Finds the items *first..*end - 1 whose beginnings lie in bytes [from, to). An item has `size` bytes, item 0 lies at
+ * byte 0, and there are `most`. */
 static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     *first = from / size < most ? from / size : most;
     *end = to / size < most ? to / size : most;
@@ -193,7 +196,8 @@ static int say_damaged(const char *path, uint64_t size) {
                 size);
 }
 
-/* Reads all of it once. The stream's checksum is by pieces whatever its version, so that it stands for the content. */
+/* Reads all of it once. The stream's checksum is made of pieces in every version, so that equal contents have equal
+ * checksums. */
 static int check(struct idstream *stream, const struct header *header, const char *path, uint64_t rows, struct pool *pool) {
     struct checking c = {.stream = stream,
                          .bytes = stream->map.data + sizeof *header,
@@ -249,7 +253,7 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     *stream = (struct idstream){0};
     int there = file_exists(path);
     if (there > 0 && !idstream_open(stream, path, fingerprint, rows, pool)) return 1;
-    if (!failed_before) report_clear(); /* it is made anew, and that says what is wrong with the place */
+    if (!failed_before) report_clear(); /* the stream is made again, and that says what is wrong with the place */
     return 0;
 }
 

@@ -13,7 +13,8 @@ static const char unpack[] = "unpack it first",
                   as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
                   wanted[] = "wanted a file with text in it";
 
-/* `letters`: the magic number is made of letters, which a text may begin with: a control character must follow soon. */
+/* letters: 1 where the magic number is made of letters, with which a text may begin, too: a control character must
+ * follow soon. */
 static const struct kind {
     const char *magic;
     unsigned length, at, letters;
@@ -66,8 +67,8 @@ static const struct kind {
 
 enum { SOON = 64 };
 
-/* Control characters but for those of text: BEL to CR, SO and SI and ESC, by which old encodings change their alphabet.
- */
+/* Returns 1 for control characters but for those of text: BEL to CR, SO and SI and ESC, by which old encodings change
+ * their alphabet. */
 static int is_control(unsigned char byte) {
     return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
 }
@@ -86,8 +87,7 @@ static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
 
 /* ---- formats without ---- */
 
-/* How many of the bytes are control characters, how many kinds of them, and how many zeros stand at even and odd
- * places. */
+/* Counts of the control characters, of their kinds, and of the zeros at even and at odd places. */
 struct controls {
     uint64_t count, kinds, zeros[2];
 };
@@ -106,7 +106,7 @@ static struct controls count_controls(const char *bytes, uint64_t length) {
     return controls;
 }
 
-/* Random bytes have 9 control characters in a hundred and all 24 kinds; arrays and programs have more. A text may have
+/* Random bytes have 9 control characters in a hundred, of all 24 kinds; arrays and programs have more. A text may have
  * a few odd tokens, however often. */
 enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
 static int are_of_no_text(const struct controls *controls, uint64_t length) {
@@ -118,8 +118,9 @@ static int begins(const char *bytes, uint64_t length, const char *mark, uint64_t
     return length >= mark_length && !memcmp(bytes, mark, mark_length);
 }
 
-/* The encoding whose characters have zeros in them, or NULL. It begins with its mark and has a zero at least, that of a
- * blank or a line end (in Chinese hardly more), or nearly each second byte is zero and hardly any of the others. */
+/* Names the encoding of 16 or 32 bits a character, or returns NULL. Such a text begins with its mark and has a zero at
+ * least, that of a blank or a line end (Chinese has hardly more). Or nearly every second byte is zero, and hardly any
+ * of the others. */
 static const char *wide_encoding(const char *bytes, uint64_t length, const struct controls *controls) {
     uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
     if (begins(bytes, length, "\xFF\xFE\0\0", 4) || begins(bytes, length, "\0\0\xFE\xFF", 4)) return "UTF-32";

@@ -9,10 +9,10 @@ enum { LOOKED_AT = 2000, FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3 };
 
 /* Counts of the lines that were looked at. */
 struct looks {
-    uint64_t lines, fields; /* of each line; 0: not the same number in every one */
+    uint64_t lines, fields; /* fields: how many each line has; 0: lines differ */
     uint64_t joined;        /* lines without a blank that have a comma */
-    uint64_t rated;         /* lines whose third field is a number */
-    uint64_t shared;        /* of these, those whose number was a second field before */
+    uint64_t rated;         /* lines with a number as their third field */
+    uint64_t shared;        /* how many of these had a number that was a second field before */
     uint64_t plain;         /* lines without a space, and without an empty field between commas */
     struct words names, seconds, numbers;
 };
@@ -42,7 +42,7 @@ static void count_line(struct looks *looks, const char *first, const char *stop,
     if (!count_of(' ', first, stop) && (!commas || commas == fields - 1)) looks->plain++;
 }
 
-/* Counts the next line; one that holds nothing counts as none. 1, or 0 at the end, or -1 after fail(). */
+/* Counts the next line; an empty one does not count. Returns 1, or 0 at the end, or -1 after fail(). */
 static int take_line(struct looks *looks, struct corpus_cursor *cursor) {
     const char *word, *first = NULL, *stop = NULL;
     uint64_t length, fields = 0;
@@ -59,7 +59,7 @@ static int take_line(struct looks *looks, struct corpus_cursor *cursor) {
     return result ? -1 : 1;
 }
 
-/* No further line can make these anything but lists. */
+/* Returns 1 where no further line can make these anything but lists. */
 static int are_lists(const struct looks *looks) {
     if (looks->joined == looks->lines) return 0;
     int odd = looks->fields < 2 || looks->fields > MOST_FIELDS;
@@ -79,7 +79,7 @@ static enum line_form judge(const struct looks *looks) {
     if (looks->fields == 2) return LINES_UNCLEAR;
     int again = looks->names.size < lines, many = lines > 4 * (uint64_t)FEW_NUMBERS;
     if (again || (many && looks->numbers.size <= FEW_NUMBERS)) return form_of_pairs(looks);
-    /* Lists of two items each, or one pair of each list with the time at which it was made. */
+    /* these may be lists of two items each, or one pair of each list with its time */
     return many && looks->shared ? LINES_LISTS : LINES_UNCLEAR;
 }
 

@@ -29,11 +29,11 @@ enum { PAIR_FIELDS = 4 };
 struct fields {
     const char *word[PAIR_FIELDS];
     uint64_t length[PAIR_FIELDS];
-    uint64_t count; /* may pass PAIR_FIELDS: then those left over are not kept */
-    int hole;       /* 1: two commas, or one at an end of the line, with nothing between */
+    uint64_t count; /* fields of the line; where it passes PAIR_FIELDS, further ones are not kept */
+    int hole;       /* 1: an empty field: two commas, or one at an end of the line, with nothing between */
 };
 
-/* The fields of one line: 1, or 0 where the block is at its end. */
+/* Reads the fields of one line. Returns 1, or 0 at the block's end. */
 static int read_fields(struct corpus_cursor *cursor, struct fields *fields) {
     const char *word, *previous = cursor->at;
     uint64_t length;
@@ -96,7 +96,8 @@ static struct line trimmed(const char *at, const char *end) {
     return (struct line){at, (uint64_t)(end - at)};
 }
 
-/* The next line that holds anything; *at moves past it. Length 0: there is none, or its end is not among these bytes. */
+/* Takes the next line that is not empty; *at moves past it. Length 0: there is none, or its end is not among these
+ * bytes. */
 static struct line next_line(const char **at, const char *end, int whole) {
     while (*at < end) {
         const char *first = *at, *newline = memchr(first, '\n', (size_t)(end - first)), *stop = newline ? newline : end;
@@ -111,10 +112,10 @@ static struct line next_line(const char **at, const char *end, int whole) {
 struct columns {
     struct line name[PAIR_FIELDS];
     uint64_t count; /* may pass PAIR_FIELDS */
-    int hole;       /* 1: one is empty */
+    int hole;       /* 1: a field is empty */
 };
 
-/* Split at commas where the line has one, or else at tabs, or else at blanks. */
+/* Splits at commas where the line has one, else at tabs, else at blanks. */
 static struct columns columns_of(struct line line) {
     char separator = memchr(line.at, ',', line.length) ? ',' : memchr(line.at, '\t', line.length) ? '\t' : ' ';
     const char *at = line.at, *end = line.at + line.length;

@@ -1,4 +1,5 @@
-/* pairs: the lines of corpus.format = pairs: list, item[, rating[, anything]], with blanks, tabs or commas between. */
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating[, anything]], with blanks, tabs or commas
+ * between. */
 #ifndef SPTX_PAIRS_H
 #define SPTX_PAIRS_H
 
@@ -11,23 +12,27 @@ struct pair_line {
     double rating; /* NaN where the line has none */
 };
 
-/* 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after fail().
- * Wants blocks of whole lines. */
+/* Returns 1 with the next pair whose rating is at least min_rating (-infinity: all), 0 at the block's end, -1 after
+ * fail(). It needs blocks of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, struct pair_line *pair);
 
-/* A rating, a number as text_real() reads it: 0, or -1 where the word is none. */
+/* Reads a rating, which is a number as text_real() reads it. Returns 0, or -1 where the word is none. */
 int pairs_rating(const char *word, uint64_t length, double *rating);
 
-/* The first line of a file that holds anything, and whether it names the columns (user_id,book_id,rating): the column of
- * ratings has no number there and one in the second line; or there are two columns, with numbers in neither there and in
- * both in the second line. Names can have blanks where commas or tabs stand between them. */
+/* The first line of a file that is not empty, and if it names the columns (user_id,book_id,rating). It does
+ *
+ *   with a column of ratings, where that has no number in it, and one in the second line
+ *   with two columns, where neither has a number in it, and both have one in the second line
+ *
+ * Names may have blanks where commas or tabs part them.
+ */
 struct pairs_front {
     const char *first;
-    uint64_t first_length; /* 0: there is none, or its end is not among these bytes */
+    uint64_t first_length; /* 0: there is no such line, or its end is not among these bytes */
     uint64_t data;         /* where the next line begins */
     int is_header;
 };
-/* whole: 1 where the file has no more than these bytes. */
+/* Looks at the first bytes. whole: 1 where the file has no more than these. */
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
 
 #endif

@@ -1,7 +1,8 @@
-/* powers: 2^e in whole numbers, for draws by Zipf's law that come out alike on every machine.
+/* powers: 2^e in whole numbers, for draws by Zipf's law that are the same on every machine.
  *
- * e is a fixed-point number. 2^e is a table of 2^(t / 1024), t = 0..1024, with a straight line between two entries. For a
- * uniform e in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n: Zipf's law with exponent 1.
+ * e is a fixed-point number. 2^e is a table of 2^(t / 1024), t = 0..1024, with a straight line between two entries. For
+ * a uniform e in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n: Zipf's law with exponent
+ * 1.
  */
 #ifndef SPTX_POWERS_H
 #define SPTX_POWERS_H
@@ -18,10 +19,10 @@ struct powers {
 };
 
 void powers_init(struct powers *powers);
-/* The lowest e with 2^e >= k, for k up to 2^33. */
+/* Returns the lowest e with 2^e >= k, for k up to 2^33. */
 uint64_t powers_log(const struct powers *powers, uint64_t k);
 
-/* The whole part of 2^e. */
+/* Returns the whole part of 2^e. */
 static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
     unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
     uint64_t between = e & (((uint64_t)1 << 30) - 1);

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Files of a corpus that are looked at. */
+/* Files of a corpus that are looked at, at most. */
 enum { FILES_MOST = 16 };
 
-/* A rating to keep from is proposed where ratings are what people give, and as many as these in a hundred are kept:
- * counts of plays and times have a long way to their highest. */
+/* A lowest rating is proposed only where no rating is above RATING_MOST, and where KEPT_LEAST in a hundred are kept.
+ * Counts of plays and times have far higher values, of which hardly any are in the upper part. */
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
-static const double upper_part = 0.75; /* of the way from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
+static const double upper_part = 0.75; /* where the upper part begins, from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
 
 struct ratings {
     double *values, least, most;
@@ -39,7 +39,7 @@ static int take(void *user, const struct corpus_block *block) {
     return more;
 }
 
-/* The lowest rating of the upper part, and how many in a hundred are kept from it on. */
+/* Returns the lowest rating of the upper part, and how many in a hundred are kept from it on. */
 static double propose(const struct ratings *ratings, double *kept) {
     double from = ratings->least + upper_part * (ratings->most - ratings->least), lowest = ratings->most;
     uint64_t count = 0;
@@ -62,7 +62,7 @@ static void say(const struct ratings *ratings) {
 
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
     struct ratings ratings = {.least = INFINITY, .most = -INFINITY};
-    if (options->format != FORMAT_PAIRS || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
+    if (!corpus_formats[options->format].columns || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
     int result = corpus_look(corpus, options, FILES_MOST, take, &ratings);
     if (!result && ratings.count && ratings.least < ratings.most) say(&ratings);
     free(ratings.values);

@@ -18,16 +18,16 @@ enum {
     PIECE_MOST = 1 << 30 /* bytes made at once */
 };
 
-/* The memory that a packed file may ask for is bounded: a few bytes of it can ask for any. */
+/* The memory that a packed file may ask for is bounded, since a few bytes of it can ask for any amount. */
 enum { WINDOW_LOG_MOST = sizeof(size_t) == 8 ? 31 : 30 };
 static const uint64_t xz_memory_most = (uint64_t)5
                                        << (WINDOW_LOG_MOST - 2); /* a dictionary of 2 GiB, and what goes with it */
 
-/* How a file is unpacked. `some` takes from input[at..end) and returns the bytes made, or -1 after fail(). */
+/* A way to unpack. `some` takes from input[at..end) and returns the bytes made, or -1 after fail(). */
 struct packing {
     const char *name;
     int (*is)(const unsigned char magic[MAGIC_BYTES]);
-    int (*begin)(struct reader *reader); /* -1: there is not enough memory, or it has said why not */
+    int (*begin)(struct reader *reader); /* -1: there is not enough memory, or a sentence says what else */
     int64_t (*some)(struct reader *reader, char *out, uint64_t capacity);
     void (*end)(struct reader *reader);
 };
@@ -36,7 +36,7 @@ static int refuse(const struct reader *reader, const char *why) {
     return fail("'%s' is no whole %s file: %s", reader->path, reader->packing->name, why);
 }
 
-/* Returns 1 if all input is unpacked. Zeros between two members are passed over: a member may be padded to a whole tape
+/* Returns 1 if all input is unpacked. Zeros behind a member are passed over: a member may be padded to a whole tape
  * block. */
 static int is_used_up(struct reader *reader) {
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
@@ -89,7 +89,7 @@ static int64_t gunzip_some(struct reader *reader, char *out, uint64_t capacity) 
 
 /* ---- zstd ---- */
 
-/* A file may begin with a frame that is to be skipped (pzstd writes one). */
+/* A file may begin with a frame that is skipped (pzstd writes one). */
 static int is_zstd(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "\x28\xB5\x2F\xFD", 4) ||
            ((magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, "\x2A\x4D\x18", 3));
@@ -159,7 +159,8 @@ static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
 
 /* ---- bzip2 ---- */
 
-/* "BZh", the size of blocks, then a block's magic number or, where nothing is packed, that of the end. */
+/* A file begins with "BZh", the size of its blocks, and the magic number of a block or, where it is empty, of the
+ * end. */
 static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "BZh", 3) && magic[3] >= '1' && magic[3] <= '9' &&
            (!memcmp(magic + 4, "\x31\x41\x59\x26\x53\x59", 6) || !memcmp(magic + 4, "\x17\x72\x45\x38\x50\x90", 6));
@@ -229,7 +230,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     return packing->begin(reader) ? refuse_memory(reader) : 0;
 }
 
-/* Bytes from the file itself: how many, 0 at its end, -1 after fail(). */
+/* Reads bytes of the file itself. Returns how many, 0 at its end, -1 after fail(). */
 static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
     ssize_t n;
     do n = read(reader->fd, out, piece(capacity));
@@ -242,7 +243,7 @@ static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity) {
     if (!reader->packing) return read_raw(reader, out, capacity);
     for (;;) {
-        /* What the unpacker still holds comes first: its input may be used up before its output is. */
+        /* The unpacker may still hold output when its input is used up, so it is asked before more is read. */
         int64_t made = reader->packing->some(reader, out, capacity);
         if (made) return made;
         if (reader->at < reader->end) continue;

@@ -1,6 +1,5 @@
 /* reader: the bytes of one file, unpacked where its first bytes say that it is packed (gzip, zstd, xz, bzip2); its name
- * decides nothing.
- */
+ * decides nothing. */
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 
@@ -13,7 +12,7 @@
 
 struct reader {
     const char *path;       /* the caller's */
-    _Atomic uint64_t *done; /* the caller's: bytes of the file itself are added to it; or NULL */
+    _Atomic uint64_t *done; /* the caller's, or NULL: bytes of the file itself are added to it */
     int fd;                 /* -1: closed */
     const struct packing *packing; /* NULL: the file is not packed */
     union {
@@ -23,15 +22,15 @@ struct reader {
         bz_stream bzip2;
     };
     char *input;      /* packed bytes; packed files only */
-    uint64_t at, end; /* of the input not unpacked yet */
-    int between;      /* 1: a member, frame or stream has ended and no other begun */
+    uint64_t at, end; /* the input that is not unpacked yet */
+    int between;      /* 1: between two members, frames or streams */
 };
 
-/* 0, or -1 after fail(); the caller closes in any case. */
+/* Opens the file. Returns 0, or -1 after fail(); the caller closes in any case. */
 int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done);
 void reader_close(struct reader *reader); /* harmless on a closed one */
 
-/* Up to `capacity` unpacked bytes: how many, 0 at the file's end, -1 after fail(). */
+/* Reads up to `capacity` unpacked bytes. Returns how many, 0 at the file's end, -1 after fail(). */
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity);
 
 #endif

@@ -42,17 +42,6 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id) {
     return length ? 0 : -1;
 }
 
-enum token_part vocab_part(enum corpus_format format, uint64_t index) {
-    switch (format) {
-    case FORMAT_LISTS:
-        return index ? PART_WORD : PART_NAME;
-    case FORMAT_PAIRS:
-        return index == 0 ? PART_NAME : index == 1 ? PART_WORD : PART_RATING;
-    default:
-        return PART_WORD;
-    }
-}
-
 /* ---- building ---- */
 
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {
@@ -79,11 +68,11 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     struct word_counts counts;
     int result = word_counts_init(&counts, corpus, options, part, pool);
     if (!result) result = vocab_choose(vocab, &counts, options, corpus_size(corpus));
-    word_counts_release(&counts); /* before the index: their memory is enough for it */
+    word_counts_release(&counts); /* freed before the index is made, for which their memory is enough */
     return result;
 }
 
-/* A vocabulary of the items, then the lists. */
+/* Makes one vocabulary of the items and then the lists. */
 static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists) {
     uint64_t size = items->size + lists->size, length, capacity = 0;
     char *word = NULL;
@@ -111,7 +100,7 @@ out:
     return result;
 }
 
-/* The names of the corpus' lists, behind the items. */
+/* Adds the names of the corpus' lists behind the items. */
 static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct corpus_options of_lists = *options;
     struct vocab lists = {0}, joined = {0};
@@ -126,7 +115,7 @@ static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct co
     return result;
 }
 
-/* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary beside it. */
+/* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary in a file beside it. */
 static int read_beside(struct vocab *vocab, const char *stream) {
     char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
     if (!path) return -1;
@@ -174,7 +163,7 @@ static int by_falling(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The count of the last word among the NEAR_WORDS most frequent; 0: all are. */
+/* Returns the count of the last word among the NEAR_WORDS most frequent; 0: all words are among them. */
 static uint64_t near_count(const struct vocab *vocab) {
     if (vocab->size <= NEAR_WORDS) return 0;
     uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");

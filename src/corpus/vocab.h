@@ -1,11 +1,11 @@
-/* vocab: words, their ids and counts. An id is a row of both tables; with corpus.order = frequency it is the rank, so
- * that "hot" is id < hot_rows. Ties go to the word met first.
+/* vocab: words, their ids and counts. An id is a row of both tables; with corpus.order = frequency it is the rank, so that "hot"
+ * is id < hot_rows. Ties go to the word met first.
  *
  *   corpus -> word_counts: every word, with its count -> vocab_choose: those that stay, in order -> struct vocab
  *
- * Where lists have rows (corpus_options.list_rows), those rows stand behind all others, in the order in which the corpus first
- * names them: words "list:NAME", which no count tells of an item that has the same name. They count 0, so that a list is never
- * drawn as a negative, and neither min_count nor max_vocab leaves one out.
+ * Where lists have rows (corpus_options.list_rows), those rows come last, in the order in which the corpus first names the
+ * lists. Their words are "list:NAME". They count 0, which no item does: that tells a list from an item of the same name, and
+ * keeps lists from being drawn as negatives. Neither min_count nor max_vocab leaves one out.
  *
  * On disk (vocab.tsv, vocab_file.c): word TAB count LF, a line an id.
  */
@@ -22,53 +22,51 @@ struct vocab {
     uint64_t size;      /* words = rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
-    uint64_t tokens;    /* all counted tokens, words left out too */
-    uint64_t kept;      /* tokens of the words that are in */
+    uint64_t tokens;    /* all counted tokens, also those of words that are left out */
+    uint64_t kept;      /* tokens of the words that are kept */
     uint64_t distinct;  /* words before min_count and max_vocab */
-    uint64_t lists;     /* of the rows, how many at the end are lists */
+    uint64_t lists;     /* how many rows, at the end, are lists */
 };
 
-#define VOCAB_LIST "list:" /* before the name of a list */
+#define VOCAB_LIST "list:" /* stands before the name of a list */
 
 /* Counts the corpus and keeps what the options say (format, min_count, max_vocab, order, min_rating), or reads
- * options->vocab. Rewinds the corpus first. An empty result is a failure that says why (no token at all, or none that
- * reaches min_count and which count the most frequent word has). */
+ * options->vocab. Rewinds the corpus first. An empty result is a failure whose sentence says why: there is no token at
+ * all, or none reaches min_count, and which count the most frequent word has. */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
-/* Reads a file that the user names: a byte order mark at its front is no part of the first word. */
+/* Reads a file that the user names. A byte order mark at its front is no part of the first word. */
 int vocab_read_given(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
 uint64_t vocab_bytes(const struct vocab *vocab); /* that it holds */
 
-/* The number that a token of corpus.order = given stands for: 0 done, -1 where it is none (no sentence is kept). */
+/* Reads the number that a token of corpus.order = given stands for. Returns 0, or -1 where it is none (no sentence is
+ * kept). */
 int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
-/* The id, or -1. */
+/* Returns the id, or -1. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* The row of a list by its name: the same. */
+/* Returns the row of a list by its name, or -1. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
-/* The word, NUL-terminated; *length may be NULL. */
+/* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
-/* Whether it has as many words as training needs: before a corpus of them is encoded. 0, or -1 after fail(). */
+/* Checks that there are as many words as training needs, before a corpus of them is encoded. Returns 0, or -1 after
+ * fail(). */
 int vocab_check_size(const struct vocab *vocab);
 
-/* A vocabulary word near `word` by letters among the 100,000 most frequent, or NULL: for "did you mean". */
+/* Returns the word nearest to `word` by letters among the 100,000 most frequent, or NULL: for "did you mean". */
 const char *vocab_near(const struct vocab *vocab, const char *word);
 
-/* A number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
+/* Returns a number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
-
-/* The field that a format makes of token `index` of a line: whether it counts as a word of the model. */
-enum token_part { PART_WORD, PART_NAME, PART_RATING };
-enum token_part vocab_part(enum corpus_format format, uint64_t index);
 
 /* ---- making one, a word at a time ---- */
 
-/* Memory for `size` words of `bytes` bytes, their NULs counted, in a zeroed vocabulary. */
+/* Reserves memory for `size` words of `bytes` bytes, counting their NULs, in a zeroed vocabulary. */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
-void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the next id's */
-/* Words are found from here on. -1 after fail(): one is there twice. `path`: the file whose lines they are. */
+void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* gives it the next id */
+/* Makes words findable. Returns -1 after fail() where one is there twice. `path`: the file whose lines they are. */
 int vocab_index(struct vocab *vocab, const char *path);
 
 #endif

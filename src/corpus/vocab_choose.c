@@ -1,4 +1,4 @@
-/* One list over all shards, sorted by count; the front of it becomes the vocabulary. */
+/* Puts the words of all shards into one list, sorted by count; the front of it becomes the vocabulary. */
 #include "vocab_choose.h"
 
 #include "base/memory.h"
@@ -46,14 +46,14 @@ static inline __attribute__((always_inline)) void swap(struct candidate *a, stru
     *b = kept;
 }
 
-/* Quicksort in place, because qsort() may take as much memory again. A hash picks the pivot, so that no order of words is
- * a bad one. All keys differ: no two words stand first at one place. */
+/* Quicksort in place, because qsort() may take as much memory again. A hash picks the pivot, so that no order of words
+ * is a bad one. No two keys are equal: no two words are first met at one place. */
 static void sort(struct candidate *words, uint64_t size, before *less) {
     while (size > 16) {
         uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
         swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
         struct candidate pivot = words[0];
-        for (;;) { /* Hoare's: both ends stop at the pivot itself, so neither runs out */
+        for (;;) { /* Hoare's partition: both ends stop at the pivot itself, so neither runs out */
             while (less(&words[i], &pivot)) i++;
             while (less(&pivot, &words[j])) j--;
             if (i >= j) break;
@@ -79,7 +79,7 @@ static void sort(struct candidate *words, uint64_t size, before *less) {
 
 /* ---- which words stay ---- */
 
-/* Sums over all words; and the most frequent one, for the sentence where none stays. */
+/* Sums over all words, and finds the most frequent one, for the sentence where none stays. */
 static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, uint64_t *staying,
                    struct candidate *top) {
     *staying = 0;
@@ -98,7 +98,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
 
 static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
                    uint64_t corpus_bytes, const struct candidate *top) {
-    const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[options->format];
+    const char *format = corpus_formats[options->format].name;
     uint64_t length;
     if (!vocab->tokens && !isinf(options->min_rating))
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
@@ -113,7 +113,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, top->count);
 }
 
-/* The words that come `least` times. Frees what the shards hold beside their words as it goes. */
+/* Collects the words that come `least` times or more. Frees, as it goes, what the shards hold beside their words. */
 static int gather(struct word_counts *counts, uint64_t least, uint64_t staying, struct candidates *candidates) {
     candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");
     if (!candidates->words) return -1;
@@ -128,7 +128,7 @@ static int gather(struct word_counts *counts, uint64_t least, uint64_t staying, 
         free(shard->counts);
         shard->counts = NULL;
     }
-    mem_give_back(); /* 2.5 million words: 44 of 208 MB at the peak, which comes when the vocabulary is filled */
+    mem_give_back(); /* 44 of 208 MB at the peak of 2.5 million words, which comes when the vocabulary is filled */
     return 0;
 }
 
@@ -149,14 +149,14 @@ static int fill(struct vocab *vocab, const struct word_counts *counts, const str
     return 0;
 }
 
-/* Bytes of the numbers 0 .. highest in decimal digits, each with a NUL. */
+/* Counts the bytes of the numbers 0 .. highest in decimal digits, each with a NUL. */
 static uint64_t bytes_of_numbers(uint64_t highest) {
-    uint64_t bytes = highest + 1 + 1; /* the NULs, and the 0 */
-    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* those with a digit there */
+    uint64_t bytes = highest + 1 + 1; /* the NULs, and the digit of 0 */
+    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* the numbers that have a digit there */
     return bytes;
 }
 
-/* corpus.order = given: a row for every number up to the highest. Numbers that do not stay, or were never met, have a
+/* corpus.order = given: makes a row for every number up to the highest. A number that was left out or never met has a
  * row that counts 0. */
 static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
     uint64_t highest = 0, length, id = 0;

@@ -1,5 +1,5 @@
-/* vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB, CR LF, no last LF.
- */
+/* Reads and writes vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB,
+ * CR LF, no last LF. */
 #include "vocab.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@
 
 /* ---- reading ---- */
 
-/* One line as it stands in the file: its word and its count. */
+/* A line of the file: its word and its count. */
 struct line {
     const char *word;
     uint64_t length, count;
@@ -25,7 +25,7 @@ static int is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* A line without its LF, as "word TAB count" or "word blank count". */
+/* Reads a line without its LF: "word TAB count" or "word blank count". */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (is_blank(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
@@ -52,21 +52,21 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     return 0;
 }
 
-/* Nothing but a list is called so and counts 0. */
+/* Returns 1 for a list: only lists have such a name and a count of 0. */
 static int is_list(const struct vocab *vocab, uint64_t id) {
     return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
 }
 
-/* The lines of a vocabulary's file, after a mark at its front. */
+/* The lines of a vocabulary's file, behind a byte order mark. */
 struct lines {
     const char *path, *at, *end;
-    uint64_t number; /* of the line that comes next, from 1 */
+    uint64_t number; /* of the next line, from 1 */
 };
 
-/* A longer line is none of a vocabulary: its end is not looked for. */
+/* A longer line is none of a vocabulary: its end is not searched for. */
 enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
 
-/* The next line without its LF: 1; 0 at the end, -1 after fail(). */
+/* Takes the next line without its LF. Returns 1; 0 at the end, -1 after fail(). */
 static int next_line(struct lines *lines, const char **text, uint64_t *length) {
     uint64_t left = (uint64_t)(lines->end - lines->at), looked = left < LINE_MOST ? left : LINE_MOST;
     const char *newline = left ? memchr(lines->at, '\n', looked) : NULL;
@@ -81,7 +81,7 @@ static int next_line(struct lines *lines, const char **text, uint64_t *length) {
     return 1;
 }
 
-/* The words of all lines; there is memory for them. */
+/* Takes the words of all lines; there is memory for them. */
 static int take_lines(struct vocab *vocab, struct lines lines) {
     const char *text = "";
     uint64_t length = 0;
@@ -100,7 +100,7 @@ static int take_lines(struct vocab *vocab, struct lines lines) {
     return more;
 }
 
-/* The first line tells whether it is worth counting them. */
+/* Counts the lines, unless the first one already shows that the file is no vocabulary. */
 static int count_lines(struct lines lines, uint64_t *count) {
     const char *text = "";
     uint64_t length = 0;
@@ -120,9 +120,9 @@ static int read_file(struct vocab *vocab, const char *path, int given) {
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
     uint64_t mark = given ? text_mark(map.data, map.size) : 0;
-    struct lines lines = {path, map.data, map.data, 1}; /* an empty file has no place in memory to count from */
+    struct lines lines = {path, map.data, map.data, 1}; /* an empty file is mapped at NULL */
     if (map.size) lines = (struct lines){path, map.data + mark, map.data + map.size, 1};
-    /* A word and its NUL take no more bytes than its line, but for a last one without a newline. */
+    /* A word and its NUL take no more bytes than its line; only a last line without a newline has one byte less. */
     int result = (given && kind_check_format(path, map.data, map.size, 0)) || count_lines(lines, &count) ||
                          vocab_reserve(vocab, count, map.size + 1) || take_lines(vocab, lines) ||
                          vocab_index(vocab, path)
@@ -143,7 +143,7 @@ int vocab_read_given(struct vocab *vocab, const char *path) {
 
 /* ---- writing ---- */
 
-/* "TAB count LF": its length. */
+/* Writes "TAB count LF" and returns its length. */
 static unsigned tail_of(char out[24], uint64_t count) {
     unsigned at = 24;
     out[--at] = '\n';

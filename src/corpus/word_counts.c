@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "pairs.h"
+#include "fields.h"
 #include "vocab.h"
 
 #include <inttypes.h>
@@ -12,15 +12,15 @@
 
 enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
 
-/* The words of one worker's block, as many as its cache holds. The arrays go by a word's number in `words`. */
+/* The words of one worker's block, as many as its cache holds. The arrays are indexed by a word's number in `words`. */
 struct tally {
     struct words words;
     struct word_count counts[TALLY_MOST];
     uint64_t hashes[TALLY_MOST];
-    uint32_t by_shard[TALLY_MOST]; /* numbers in the order of their shards */
+    uint32_t by_shard[TALLY_MOST]; /* the numbers, ordered by shard */
     struct word_query asked[WORDS_BATCH]; /* tokens of the block that are still to be counted */
-    uint64_t lines[WORDS_BATCH];          /* where they stand */
-    unsigned waiting;                     /* so many */
+    uint64_t lines[WORDS_BATCH];          /* the line of each */
+    unsigned waiting;                     /* tokens in `asked` */
     struct corpus_block block;
 };
 
@@ -28,14 +28,14 @@ struct counting {
     struct word_counts *counts;
     struct corpus *corpus;
     const struct corpus_options *options;
-    enum token_part part; /* what is counted */
+    enum token_part part; /* the tokens that are counted */
     struct progress progress;
     _Atomic int failed; /* 1: the other workers stop too */
 };
 
 /* ---- from the tally to the shards ---- */
 
-/* The batch's words into the shard that has those numbered `known` already. */
+/* Adds the batch's words to the shard. known[i] is the word's number there, or WORDS_ABSENT. */
 static int add_batch(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, unsigned count,
                      const struct word_query *queries, const uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static int add_batch(struct word_shard *shard, const struct tally *tally, const 
             if (met.first < word->first) word->first = met.first;
             continue;
         }
-        /* First memory for its count: a word without one would be found by the other workers. */
+        /* Memory for the count comes first: other workers would find a word that has none. */
         if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts,
                      "the words' counts"))
             return -1;
@@ -76,7 +76,7 @@ static int flush_shard(struct word_shard *shard, const struct tally *tally, cons
     return result;
 }
 
-/* Brings the tally into the shards, each locked once, and empties it. */
+/* Adds the tally to the shards, each locked once, and empties it. */
 static int tally_flush(struct counting *counting, struct tally *tally) {
     uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
     for (uint64_t n = 0; n < size; n++) starts[(tally->hashes[n] >> WORD_SHARD_SHIFT) + 1]++;
@@ -96,7 +96,7 @@ static int tally_flush(struct counting *counting, struct tally *tally) {
 
 /* ---- from a block to the tally ---- */
 
-/* A token that the tally had not when it was asked for: it may have come in since. */
+/* Counts a token that was not in the tally when it was asked for. It may have been added since. */
 static int count_new(struct counting *counting, struct tally *tally, const struct word_query *query, uint64_t line) {
     uint64_t before = tally->words.size, id;
     int64_t number = words_add(&tally->words, query->hash, query->word, query->length);
@@ -134,29 +134,14 @@ static int count_word(struct counting *counting, struct tally *tally, const char
     return tally->waiting == WORDS_BATCH ? count_waiting(counting, tally) : 0;
 }
 
-static int count_tokens(struct counting *counting, struct tally *tally) {
-    int format = counting->options->format, kind;
-    uint64_t index = (uint64_t)tally->block.continues, length;
-    struct corpus_cursor cursor;
-    const char *word;
-    corpus_cursor_start(&cursor, &tally->block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE)
-            index = 0;
-        else if (vocab_part(format, index++) == counting->part && count_word(counting, tally, word, length, cursor.line))
-            return -1;
-    }
-    return 0;
-}
-
-static int count_pairs(struct counting *counting, struct tally *tally) {
-    struct corpus_cursor cursor;
-    struct pair_line pair;
+static int count_fields(struct counting *counting, struct tally *tally) {
+    struct corpus_fields fields;
+    struct corpus_field field;
     int more;
-    corpus_cursor_start(&cursor, &tally->block);
-    while ((more = pairs_next(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
-        if (counting->part == PART_NAME ? count_word(counting, tally, pair.list, pair.list_length, pair.line)
-                                        : count_word(counting, tally, pair.item, pair.item_length, pair.line))
+    corpus_fields_start(&fields, &tally->block, counting->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.text && field.part == counting->part &&
+            count_word(counting, tally, field.text, field.length, field.line))
             return -1;
     return more;
 }
@@ -167,8 +152,7 @@ static int count_blocks(void *context, unsigned worker) {
     int more = -1;
     if (!tally) return -1;
     while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
-        int pairs = counting->options->format == FORMAT_PAIRS;
-        more = pairs ? count_pairs(counting, tally) : count_tokens(counting, tally);
+        more = count_fields(counting, tally);
         if (!more) more = count_waiting(counting, tally) || tally_flush(counting, tally) ? -1 : 0;
         if (more) break;
         progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");

@@ -1,8 +1,8 @@
-/* word_counts: every word of a corpus, with how often it stands there and where first.
+/* word_counts: every word of a corpus, how often it comes and where it comes first.
  *
  *   block -> a worker's tally: the words of that block, in its cache -> 64 shards by hash, each under its own lock
  *
- * Memory stays near that of the different words, whatever the number of threads. Counts add and first positions are
+ * Memory stays near that of the different words, whatever the number of threads. Counts are sums and first positions are
  * minima, so neither the order of blocks nor their size shows in the result.
  */
 #ifndef SPTX_WORD_COUNTS_H
@@ -16,11 +16,11 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* a word's shard is the top bits of its hash */
+enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the top bits of a word's hash are its shard */
 
 struct word_count {
     uint64_t count;
-    uint64_t first; /* byte of the corpus where the word stands first */
+    uint64_t first; /* the byte of the corpus where the word comes first */
 };
 
 struct word_shard {
@@ -34,10 +34,10 @@ struct word_counts {
     struct word_shard shards[WORD_SHARDS];
 };
 
-/* Counts the corpus from its beginning, as the options have it (format, min_rating; order = given wants numbers): its words, or
- * the names of its lists. */
+/* Counts the words of the corpus, or the names of its lists, from its beginning, by the options (format, min_rating;
+ * order = given demands numbers). */
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
                      enum token_part part, struct pool *pool);
-void word_counts_release(struct word_counts *counts); /* after an init that failed, too */
+void word_counts_release(struct word_counts *counts); /* also after an init that failed */
 
 #endif

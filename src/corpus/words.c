@@ -16,8 +16,8 @@ uint64_t words_hash(const char *word, uint64_t length) {
 
 /* ---- slots ---- */
 
-/* Where a tag belongs: tags keep their order, so any number of slots will do, and a table that grows is read and written
- * from front to end. */
+/* Returns the slot at which the search for a tag begins. Slots are in the order of tags, so that any number of slots
+ * will do, and a table that grows is read and written from front to end. */
 static inline uint64_t home_of(const struct words *words, uint32_t tag) {
     return (uint64_t)((unsigned __int128)tag * words->slot_count >> 32);
 }
@@ -26,7 +26,7 @@ static inline uint64_t slot_after(const struct words *words, uint64_t i) {
     return i + 1 < words->slot_count ? i + 1 : 0;
 }
 
-/* The first slot from i on that is free or has this tag. */
+/* Returns the first slot from i on that is free or has this tag. */
 static inline uint64_t probe(const struct words *words, uint32_t tag, uint64_t i) {
     while (words->slots[i].number && words->slots[i].tag != tag) i = slot_after(words, i);
     return i;
@@ -38,7 +38,7 @@ static inline int is_word(const struct words *words, uint64_t number, const char
     return known_length == length && !memcmp(known, word, length);
 }
 
-/* The slot that holds the word, or the free one where it would go. */
+/* Returns the slot that holds the word, or the free one where it would go. */
 static struct word_slot *find_slot(const struct words *words, uint64_t hash, const char *word, uint64_t length) {
     uint32_t tag = (uint32_t)hash;
     uint64_t i = probe(words, tag, home_of(words, tag));
@@ -134,10 +134,10 @@ int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
     return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
 }
 
-/* Each slot that a word is put into waits for memory: it is asked for so many words earlier. */
+/* Each slot that a word goes into waits for memory, so it is asked for this many words earlier. */
 enum { AHEAD = 32 };
 
-/* Puts word `number` into the table. Its number there: `number`, or the lower one of the same word. */
+/* Puts word `number` into the table. Returns its number there: `number`, or the lower one of the same word. */
 static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
     struct word_slot *slot = find_slot(words, query->hash, query->word, query->length);
     if (slot->number) return slot->number - 1;

@@ -1,4 +1,5 @@
-/* rows: the four verbs: what a caller passes is checked here, and the backend does the rest. */
+/* rows: the four calls that read and change rows. What a caller passes is checked here, and the backend does the
+ * rest. */
 #include "handles.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 static int check_memory(const struct sptx_context *context, uint32_t memory, const char *what) {
     if (memory == SPTX_HOST) return 0;
     if (memory != SPTX_CUDA) return fail_usage("%s: memory is 1 (host) or 2 (CUDA), not %u", what, memory);
-    if (context->ops != &backend_cuda) return fail_usage("%s lie on a GPU, but this context runs on the CPU", what);
+    if (!context->ops->has_gpu) return fail_usage("%s lie on a GPU, but this context runs on the CPU", what);
     return 0;
 }
 
@@ -22,8 +23,8 @@ static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
     return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
 }
 
-/* Whether an id of ids[first..end) is no row: the highest bit of an id or of its distance to the last row. Without a branch,
- * so that the compiler looks at several at once. */
+/* Returns 1 where an id of ids[first..end) is no row: then the id, or its distance to the last row, has its highest bit
+ * set. There is no branch, so that the compiler checks several ids at once. */
 static int have_wrong(const struct sptx_ids *ids, uint64_t first, uint64_t end, uint64_t rows) {
     const int64_t *wide = ids->data;
     const int32_t *narrow = ids->data;
@@ -49,7 +50,7 @@ static int check_share(void *context, unsigned worker) {
 }
 
 static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids) {
-    enum { FEW = 1 << 17 }; /* more are shared out over the threads, whose waking takes as long */
+    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads, whose waking takes as long as checking so many */
     struct sptx_context *context = table->context;
     if (!ids) return fail_usage("ids are NULL");
     if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
@@ -75,14 +76,14 @@ static struct rows_request request_for(struct sptx_table *table, const struct sp
                                  .id_bits = ids->bits,
                                  .ids_on_gpu = ids->memory == SPTX_CUDA,
                                  .values_on_gpu = memory == SPTX_CUDA,
-                                 .values = (float *)(uintptr_t)values, /* read only but by a fetch */
+                                 .values = (float *)(uintptr_t)values, /* only a fetch writes to it */
                                  .stream = stream,
                                  .rule = &table->rule,
                                  .lr = table->rule.lr,
                                  .global_step = table->steps};
 }
 
-/* ---- the verbs ---- */
+/* ---- the calls ---- */
 
 typedef int rows_call(struct backend *backend, const struct rows_request *request);
 

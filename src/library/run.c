@@ -102,7 +102,7 @@ static int check_number(const struct model *model, uint64_t row) {
     return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
 }
 
-/* A row with a vector: one that is there, and no list that is the mean of its items alone. */
+/* Checks that a row is there and has a vector: a list that is only the mean of its items has none. */
 static int check_row(const struct model *model, uint64_t row) {
     return check_number(model, row) || model_check_list(model, row) ? -1 : 0;
 }
@@ -131,18 +131,17 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 
 /* ---- nearest ---- */
 
-/* Rows and scores of a call's answers. */
+/* Checks the arrays for a call's answers. */
 static int check_answers(const uint32_t *rows, const float *scores) {
     return check_aligned(rows, sizeof *rows, "rows") || check_aligned(scores, sizeof *scores, "scores") ? -1 : 0;
 }
 
-/* The keys of [device] that name what the context runs on. The caller releases in any case. */
+/* Sets the keys of [device] to what the context runs on. The caller releases in any case. */
 static int device_config(const struct sptx_run *run, struct config *config) {
     const struct sptx_context *context = run->context;
-    if (config_init(config)) return -1;
-    config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    if (config_init(config) || config_set(config, "device", "backend", context->ops->name, "the context")) return -1;
     config->device_threads = pool_threads(context->pool);
-    if (context->ops == &backend_cuda) config->device_index = strtoul(context->device + sizeof "cuda:" - 1, NULL, 10);
+    config->device_index = context->index;
     return 0;
 }
 

@@ -28,11 +28,11 @@ static int hear(void *user, const struct trainer_report *report) {
     step_out(listener->context);
     int stop = listener->progress(listener->user, &told);
     step_in();
-    report_clear(); /* what a call of the callback failed with is not why training ends */
+    report_clear(); /* the failure of a call in the callback is not why training ends */
     return stop;
 }
 
-/* "section.key=value" as the command line has it. */
+/* Sets "section.key=value", as on the command line. */
 static int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
     uint64_t capacity = strlen(setting) + sizeof "--";
@@ -44,14 +44,14 @@ static int set_key(struct config *config, const char *setting) {
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
-/* The context says where it runs, unless the config does. */
+/* The context's device holds, unless the config names one. */
 static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
                        uint64_t count) {
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
-    if (config->device_backend == BACKEND_AUTO)
-        config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    if (config->device_backend == BACKEND_AUTO && config_set(config, "device", "backend", context->ops->name, "the context"))
+        return -1;
     if (!config->device_threads) config->device_threads = pool_threads(context->pool);
     return config_resolve(config);
 }

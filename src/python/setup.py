@@ -44,7 +44,7 @@ class WithLibrary(Distribution):
 
 with open(os.path.join(TOP, "src", "sptx.h")) as header:
     version = re.search(r'define SPTX_VERSION "(.*)"', header.read()).group(1)
-shutil.rmtree(SCRATCH, ignore_errors=True)  # a module that is gone would stay in the wheel
+shutil.rmtree(SCRATCH, ignore_errors=True)  # otherwise a module that was deleted would stay in the wheel
 os.makedirs(SCRATCH)
 
 setup(

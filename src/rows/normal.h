@@ -1,4 +1,4 @@
-/* normal: standard normals from random words, many at once. */
+/* normal: makes standard normals from random words, many at once. */
 #ifndef SPTX_NORMAL_H
 #define SPTX_NORMAL_H
 
@@ -6,8 +6,8 @@
 
 #define NORMAL_FURTHEST 6.7
 
-/* out[i], independent standard normals, from `count` words, an even number: two of each two (Box and Muller 1958), none
- * further than NORMAL_FURTHEST from 0. Within 1e-11 of what exact functions would give. */
+/* Turns `count` words, an even number, into independent standard normals: each two words make two (Box and Muller
+ * 1958), none further than NORMAL_FURTHEST from 0. They are within 1e-11 of what exact functions would give. */
 void normal_values(const uint32_t *words, uint32_t count, double *out);
 
 #endif

@@ -4,17 +4,23 @@
 
 #include "kernels/optimizers.h"
 
-/* The rule of this name ("sparse-adam" and "sparse_adam" alike), or -1. */
+/* Returns the rule of this name ("sparse-adam" is also found as "sparse_adam"), or -1. */
 int rules_named(const char *name);
 
-/* Every option at PyTorch's default for this rule. */
+/* Returns every option at PyTorch's default for this rule. */
 struct rule_options rules_defaults(int rule);
 
-/* Whether a rule reads the option of this name ("beta1"). */
+/* The rule's name ("sparse_adam"), or NULL where there is no such rule. */
+const char *rules_name(int rule);
+
+/* Number `index` of the options that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL past the
+ * last. */
+const char *rules_option(int rule, unsigned index);
+/* Whether a rule reads the option of this name. Every rule reads those that kernels/optimizers.def has not. */
 int rules_has(int rule, const char *option);
 
-/* Whether these options can work together; those that the rule does not read may be anything. 0, or -1 after fail_usage(), whose
- * sentence names the rule and the option. */
+/* Checks that these options can work together; those that the rule does not read may be anything. Returns 0, or -1
+ * after fail_usage(), whose sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

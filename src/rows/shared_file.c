@@ -9,13 +9,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* What the first rank says of its file. */
+/* The first rank sends this about its file. */
 struct notice {
-    char name[4096]; /* "": too long a name */
-    uint64_t number; /* what each rank writes there, its own number added */
+    char name[4096]; /* "": the name is too long */
+    uint64_t number; /* each rank writes this plus its own number */
 };
 
-/* A rank's look at the file. */
+/* The state of a rank that looks for the file. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;
@@ -24,7 +24,7 @@ struct probe {
     uint64_t at;
 };
 
-/* 1: this rank does not see it. */
+/* Returns 1 where this rank does not see the file. */
 static int write_number(void *user) {
     struct probe *p = user;
     uint64_t number = p->notice.number + p->ranks->number, at = p->at + p->ranks->number * sizeof number;
@@ -33,7 +33,7 @@ static int write_number(void *user) {
     return retry_write_at(p->part->fd, &number, sizeof number, at) || retry_sync(p->part->fd) ? 1 : 0;
 }
 
-/* 1: not all ranks' numbers have come. */
+/* Returns 1 where not all ranks' numbers have come. */
 static int read_numbers(void *user) {
     struct probe *p = user;
     uint64_t number;
@@ -45,7 +45,7 @@ static int read_numbers(void *user) {
     return missing;
 }
 
-/* As the name is one that nobody else has, so is its checksum. */
+/* Nobody else has a file of this name, so the number made of it is unique, too. */
 static void describe(struct notice *notice, const char *name) {
     *notice = (struct notice){.number = XXH3_64bits(name, strlen(name))};
     if (strlen(name) < sizeof notice->name) strcpy(notice->name, name);
@@ -61,11 +61,11 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
-    if (alone && !writer) file_part_close(part); /* it may be another file's */
+    if (alone && !writer) file_part_close(part); /* a file of that name may be another one's */
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 
-/* What no two files have alike. */
+/* These tell a file from every other one. */
 struct identity {
     uint64_t inode, bytes;
     int64_t seconds, nanoseconds; /* last written */

@@ -79,7 +79,8 @@ void table_release(struct table *table) {
 
 /* ---- first values ---- */
 
-/* Words of `text`, at most `capacity`, in `copy` of 256 bytes; -1 where there are more or they are longer. */
+/* Splits `text` into at most `capacity` words, in `copy` of 256 bytes. Returns -1 where there are more words or they
+ * are longer. */
 static int split(const char *text, char copy[256], char *words[], int capacity) {
     int n = 0;
     char *rest = copy;
@@ -125,7 +126,7 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
 
 enum { TILE = 64 }; /* columns drawn at once */
 
-/* What a row's columns from `first` are drawn from: `count` words, four a draw. */
+/* Draws `count` words for a row's columns from `first` on; a draw makes four. */
 static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
     for (uint32_t i = 0; i < count; i += 4) {
         struct draw4 drawn = draw_at(seed, purpose, row, 0, (first + i) / 4);
@@ -133,7 +134,7 @@ static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t f
     }
 }
 
-/* Four columns come of one draw, so the first draw may have some that lie before those wanted. */
+/* One draw makes four columns, so the first draw may begin before the first column that is wanted. */
 void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
                          float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
@@ -148,7 +149,7 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
     }
 }
 
-/* The chunk of rows [first, first + count) that is being made. */
+/* The chunk of rows [first, first + count) that is being filled. */
 struct filling {
     struct table *table;
     const struct table_origin *origin; /* NULL: no row begins elsewhere */
@@ -157,7 +158,7 @@ struct filling {
     char *records; /* [count] packed */
 };
 
-/* A record with its first state and weights of zero, `count` times. */
+/* Makes `count` records with first state and weights of zero. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
     memset(records, 0, count * layout->packed);
@@ -169,7 +170,7 @@ static void first_records(const struct table *table, char *records, uint64_t cou
         }
 }
 
-/* A row's first weights, or what it begins from. */
+/* Sets a row's first weights, or what it has from elsewhere. */
 static int begin_row(const struct filling *filling, uint64_t row, char *record) {
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
@@ -190,7 +191,7 @@ static int begin_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Rows that are moved at once, of `all`: ranks that share the columns share these out, too. */
+/* Returns how many of `all` rows are moved at once. Ranks that share the columns share these bytes, too. */
 static uint64_t grain(uint64_t all, const struct record_layout *whole, unsigned ranks) {
     uint64_t rows = TABLE_CHUNK / whole->packed, share = (all + ranks - 1) / ranks;
     if (rows > share) rows = share;
@@ -215,10 +216,10 @@ uint64_t table_first_chunk(const struct table *table) {
     return table_chunk(table, table->spec.first_row);
 }
 
-/* Made by all threads, then written by all of the backend's. */
+/* All threads make a chunk's records; then the backend writes them with all of its own. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* all rows */
+    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: all rows begin with the same record */
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {

@@ -1,11 +1,12 @@
 /* table_file: a table to and from its .npy, a chunk of rows at a time (table.h).
  *
- *   saving    this rank's chunk as whole rows (whole_rows.h), its part of the checksum | the chunk before to its place in the file
- *   loading   this rank's chunk from the file, to the ranks whose columns they are
+ *   saving    this rank's chunk as whole rows (whole_rows.h), then its part of the checksum; at the same time the chunk before
+ *             it is written to its place in the file
+ *   loading   this rank's chunk from the file, then to the ranks whose columns they are
  *
- * Where ranks do not see the same file system (shared_file.h) only the first one has to do with the file.
+ * Where ranks do not see the same file system (shared_file.h), only the first one touches the file.
  */
-#define XXH_STATIC_LINKING_ONLY /* how large the state of a checksum is, which ranks hand on */
+#define XXH_STATIC_LINKING_ONLY /* the size of a checksum's state, which ranks hand on */
 #include "table.h"
 
 #include "base/floats.h"
@@ -32,7 +33,7 @@ static char kind_of(enum value_type type) {
     return 0;
 }
 
-/* What the file of this table is made of. */
+/* Describes the fields and rows of this table's file. */
 static struct npy describe(const struct table *table) {
     const struct record_layout *layout = &table->whole;
     struct npy npy = {.rows = table_row_count(&table->spec), .fields = layout->fields};
@@ -47,16 +48,16 @@ static struct npy describe(const struct table *table) {
 
 /* ---- saving ---- */
 
-/* A table on its way to disk. */
+/* A table that is being saved. */
 struct saving {
     struct table *table;
     struct whole_rows rounds;
     struct file_part *part;
-    uint64_t data;                   /* byte of the file where the rows begin */
-    XXH64_state_t *hash;             /* of all bytes before this rank's chunk, when it is this rank's turn */
-    char *next, *last;               /* records that are gathered, and that are written */
+    uint64_t data;                   /* the byte of the file where the rows begin */
+    XXH64_state_t *hash;             /* when this rank's turn comes: of all bytes before its chunk */
+    char *next, *last;               /* next: records that are gathered; last: records that are written */
     uint64_t last_first, last_count; /* rows of `last` */
-    uint64_t not_finite;             /* the first of this rank's rows that holds infinity or NaN; UINT64_MAX: none */
+    uint64_t not_finite;             /* the first of this rank's rows with infinity or NaN; UINT64_MAX: none */
 };
 
 static int record_finite(const struct record_layout *layout, const char *record) {
@@ -68,8 +69,8 @@ static int record_finite(const struct record_layout *layout, const char *record)
     return 1;
 }
 
-/* The chunk that was gathered: first all of its bytes as floats, at the speed of memory. A count among them only says that a
- * closer look is due; its bits are those of a finite float up to two thousand million updates. */
+/* Looks at all bytes of the gathered chunk as floats first, which runs at the speed of memory. A count among them can
+ * at most ask for the closer look, and has the bits of a finite float up to two thousand million updates. */
 static void check_finite(struct saving *saving) {
     const struct record_layout *layout = &saving->table->whole;
     const float *all = (const float *)(const void *)saving->next;
@@ -79,7 +80,7 @@ static void check_finite(struct saving *saving) {
         if (!record_finite(layout, saving->next + row * layout->packed)) saving->not_finite = saving->rounds.own_first + row;
 }
 
-/* The checksum goes through all rows in their order, so it passes from chunk to chunk, whoever has it. */
+/* The checksum goes through all rows in their order, so its state passes from chunk to chunk, from rank to rank. */
 static void hash_chunk(struct saving *saving) {
     const struct whole_rows *r = &saving->rounds;
     struct ranks *ranks = saving->table->ranks;
@@ -90,7 +91,7 @@ static void hash_chunk(struct saving *saving) {
     if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
 
-/* From the rank that had the last chunk to the first one. */
+/* Passes the checksum's state from the rank that had the last chunk to the first rank. */
 static void take_hash(struct saving *saving) {
     const struct table *table = saving->table;
     uint64_t rows = table_row_count(&table->spec), chunks = rows ? (rows - 1) / table_first_chunk(table) : 0;
@@ -112,7 +113,7 @@ static int write_last(void *user) {
     return file_part_write(saving->part, saving->data + before, saving->last, saving->last_count * packed);
 }
 
-/* All rounds: while a chunk is written, the next is gathered. */
+/* Runs all rounds: while a chunk is written, the next one is gathered. */
 static int save_rounds(struct saving *saving) {
     int more, result;
     struct ranks_work writing;
@@ -130,7 +131,7 @@ static int save_rounds(struct saving *saving) {
     return result;
 }
 
-/* Said by all ranks, of the first row that any has found. */
+/* All ranks say the same sentence, about the first row that any of them has found. */
 static void say_not_finite(const struct saving *saving) {
     const struct table *table = saving->table;
     unsigned count = ranks_count(table->ranks);
@@ -145,7 +146,7 @@ static int sync_part(void *user) {
     return file_part_sync(user);
 }
 
-/* The rows, from byte `data` of the file on: they are on disk then. */
+/* Writes the rows from byte `data` of the file on, and syncs them. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
@@ -163,11 +164,11 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
     return result;
 }
 
-/* The first rank's file with its header, whose checksum `hash` is then, and its bytes. */
+/* Makes the first rank's file with its header; `hash` is then the header's. */
 static int begin_file(struct table *table, const char *path, struct file_writer *writer, XXH64_state_t *hash, uint64_t *data) {
     struct npy npy = describe(table);
     if (file_writer_open(writer, path) || npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* a header is far smaller than the buffer it waits in */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
     *data = npy.data;
     return 0;
 }
@@ -196,7 +197,7 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
 
 /* ---- loading ---- */
 
-/* "weights[128] exp_avg[128] updates" */
+/* Writes the fields' names, as "weights[128] exp_avg[128] updates". */
 static void name_fields(const struct npy *npy, char *out, size_t capacity) {
     size_t at = 0;
     out[0] = 0;

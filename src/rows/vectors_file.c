@@ -13,7 +13,7 @@
 
 enum { DIM_MOST = 1 << 20, NUMBER_MOST = 64, HEADER_MOST = 64 };
 
-/* What is left of the file. */
+/* The part of the file that is not read yet. */
 struct cursor {
     const char *start, *at, *end;
 };
@@ -22,7 +22,7 @@ static int is_blank(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-/* Words end at the first blank or line end. */
+/* Returns 1 for a blank or a line end, which ends a word. */
 static int ends_word(char byte) {
     return is_blank(byte) || byte == '\n';
 }
@@ -38,7 +38,7 @@ static uint64_t offset_of(const struct cursor *cursor) {
 
 /* ---- the first line ---- */
 
-/* A whole number and the blanks behind it. */
+/* Reads a whole number and the blanks behind it. */
 static int take_count(const char **at, const char *end, uint64_t *count) {
     const char *first = *at;
     for (*count = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
@@ -48,7 +48,7 @@ static int take_count(const char **at, const char *end, uint64_t *count) {
     return any;
 }
 
-/* "V D": 1 and past it; 0 where the first line is none such. */
+/* Reads the first line "V D" and returns 1; returns 0 where the first line is another one. */
 static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
     const char *at = cursor->at, *end = line_end(cursor);
     if (end == cursor->end || end - at > HEADER_MOST) return 0;
@@ -57,7 +57,7 @@ static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
     return 1;
 }
 
-/* Words of a line. */
+/* Counts the words of a line. */
 static uint64_t count_fields(const char *at, const char *end) {
     uint64_t fields = 0;
     while (at < end) {
@@ -68,7 +68,7 @@ static uint64_t count_fields(const char *at, const char *end) {
     return fields;
 }
 
-/* Whether the row that comes next is text: behind its word stands nothing but what numbers are written with. */
+/* Returns 1 where the next row is text: behind its word are only bytes with which numbers are written. */
 static int is_text(const struct cursor *cursor) {
     const char *at = cursor->at, *end = line_end(cursor);
     while (at < end && !is_blank(*at)) at++;
@@ -85,7 +85,7 @@ static int begin(struct vectors_file *file, struct cursor *cursor) {
         file->format = is_text(cursor) ? VECTORS_TEXT : VECTORS_BINARY;
         if (!file->rows) dim = 0;
     } else if (is_text(cursor) && (fields = count_fields(cursor->at, line_end(cursor)))) {
-        file->rows = 0; /* as many as there are lines */
+        file->rows = 0; /* as many rows as there are lines */
         file->format = VECTORS_TEXT;
         dim = fields - 1;
     }
@@ -99,12 +99,12 @@ static int begin(struct vectors_file *file, struct cursor *cursor) {
 
 /* ---- rows ---- */
 
-/* Least bytes of a row: a letter and a blank, and its numbers. */
+/* Checks the number of rows by the least bytes of a row: a letter, a blank and the numbers. */
 static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     uint64_t left = (uint64_t)(cursor->end - cursor->at), each = 2 + (uint64_t)file->dim * (file->format == VECTORS_TEXT ? 2 : 4);
     if (!file->rows) {
         for (struct cursor c = *cursor; c.at < c.end; c.at = line_end(&c) + 1) file->rows++;
-    } else if (file->rows > (left + 1) / each) { /* the last line may have no end */
+    } else if (file->rows > (left + 1) / each) { /* the last line may have no line end */
         return fail("'%s' says %" PRIu64 " rows of %" PRIu32 " columns, and has %" PRIu64 " bytes for them: it is cut off",
                     file->path, file->rows, file->dim, left);
     }
@@ -113,9 +113,9 @@ static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     return 0;
 }
 
-/* The word of the row that comes next, and to where its numbers begin. */
+/* Takes the next row's word, and moves to where its numbers begin. */
 static int take_word(const struct vectors_file *file, struct cursor *cursor, uint64_t row, const char **word, uint64_t *length) {
-    if (file->format == VECTORS_BINARY) /* behind the last row's numbers stands a line end, or none */
+    if (file->format == VECTORS_BINARY) /* behind the last row's numbers there is a line end, or none */
         while (cursor->at < cursor->end && *cursor->at == '\n') cursor->at++;
     *word = cursor->at;
     while (cursor->at < cursor->end && !ends_word(*cursor->at)) cursor->at++;
@@ -127,7 +127,7 @@ static int take_word(const struct vectors_file *file, struct cursor *cursor, uin
     return 0;
 }
 
-/* Past a row's numbers. */
+/* Moves past a row's numbers. */
 static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, uint64_t row) {
     if (file->format == VECTORS_TEXT) {
         const char *end = line_end(cursor);
@@ -140,7 +140,8 @@ static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, 
     return 0;
 }
 
-/* All words, and where their numbers begin; `take` is 0 where only the bytes of words are counted. */
+/* Goes through all rows: takes the words and where their numbers begin. With `take` 0 it only counts the words'
+ * bytes. */
 static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, uint64_t *bytes) {
     const char *word;
     uint64_t length;
@@ -159,7 +160,7 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
     return fail("'%s' goes on behind its %" PRIu64 " rows: its first line, or a row, is damaged", file->path, file->rows);
 }
 
-/* One word, one row. */
+/* Makes the words findable. A word may have only one row. */
 static int index_words(struct vectors_file *file) {
     uint64_t first, again, length;
     int twice = words_index(&file->words, &first, &again);
@@ -174,7 +175,7 @@ static int read_rows(struct vectors_file *file) {
     const char *data = file->map.data;
     struct cursor cursor = {data, data, data};
     if (data)
-        cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file has no place */
+        cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file is mapped at NULL */
     if (begin(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
@@ -238,7 +239,7 @@ void vectors_file_drop_words(struct vectors_file *file) {
 
 /* ---- numbers ---- */
 
-/* The next number of a line, whose bytes end without a NUL: it is copied out. */
+/* Reads the next number of a line. It is copied first, because the bytes of the file do not end with a NUL. */
 static int take_number(const char **at, const char *end, float *value) {
     char text[NUMBER_MOST], *stop;
     size_t n = 0;
@@ -247,7 +248,7 @@ static int take_number(const char **at, const char *end, float *value) {
     text[n] = 0;
     *at += n;
     *value = numbers_read_float(text, &stop);
-    return n && stop == text + n && n + 1 < sizeof text; /* a NUL within ends what is read, and not the number */
+    return n && stop == text + n && n + 1 < sizeof text; /* a NUL in the middle would end the reading, and is no number */
 }
 
 static int read_text(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {

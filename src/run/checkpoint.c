@@ -1,9 +1,9 @@
-/* How a checkpoint comes to be, so that a kill at any moment leaves a whole one:
+/* How a checkpoint is written, so that a kill at any moment leaves a whole one:
  *
- *   checkpoint-<step>.partial/    filled and synced
- *   checkpoint-<step>.replaced/   what had that name before, moved aside; still found by checkpoint_newest()
- *   checkpoint-<step>/            the partial one renamed
- *   latest                        replaced by one that names it; then the older ones go
+ *   1. checkpoint-<step>.partial/    is filled and synced
+ *   2. checkpoint-<step>.replaced/   takes what had the name before; checkpoint_newest() still finds it there
+ *   3. checkpoint-<step>/            is the partial one, renamed
+ *   4. latest                        is replaced by one that names it; then the older checkpoints go
  */
 #include "checkpoint.h"
 
@@ -29,7 +29,8 @@
 
 enum { READ_PIECE = 1 << 20 };
 
-/* A failure that does not stop the caller: printed as a warning. It is forgotten unless something failed before it. */
+/* Prints a failure that does not stop the caller as a warning. The sentence is then forgotten, unless something had
+ * failed before. */
 static void pass_over(const char *what, const char *name, int failed_before) {
     if (failed_before) return;
     warn("%s '%s': %s", what, name, report_sentence());
@@ -38,7 +39,7 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* ---- verifying ---- */
 
-/* 1, 0, or -1 after fail() where it cannot be told. */
+/* Returns 1 where the directory has a state.ini, 0 where not, -1 after fail() where it cannot be told. */
 static int has_state(const char *directory) {
     char *path = file_join(directory, "state.ini");
     int has = path ? file_exists(path) : -1;
@@ -92,7 +93,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
     return result;
 }
 
-/* 0 where it is whole, otherwise -1 after fail(), with *broken as state_read() has it. */
+/* Returns 0 where the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
 static int check(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
@@ -113,7 +114,7 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     struct checkpoints all;
     uint64_t own = 0;
-    char *good = NULL, unreadable[512] = ""; /* why the newest of those that may be whole is not read */
+    char *good = NULL, unreadable[512] = ""; /* unreadable: why the newest one that may be whole could not be read */
     *found = -1;
     if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !good; i++) {
@@ -125,7 +126,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
             good = one->path, one->path = NULL;
             break;
         }
-        if (report_exit_code() == REPORT_STOPPED) { /* which says nothing of the checkpoint */
+        if (report_exit_code() == REPORT_STOPPED) { /* stopped by the caller: that says nothing of the checkpoint */
             checkpoints_release(&all);
             return NULL;
         }
@@ -156,7 +157,7 @@ int checkpoint_count(const char *run, uint64_t *count) {
 
 /* ---- writing ---- */
 
-/* What a killed writer left. */
+/* Removes partial checkpoints that a killed writer left. */
 static int remove_partial(const char *run) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
@@ -166,12 +167,12 @@ static int remove_partial(const char *run) {
     return result;
 }
 
-/* A checkpoint on its way to disk. What concerns its directory is the first rank's alone. */
+/* A checkpoint that is being written. Only the first rank has the directory's paths. */
 struct writing {
     const char *run;
     const struct checkpoint *what;
     uint64_t keep;
-    char names[3][CHECKPOINT_NAME], *paths[3]; /* by kind */
+    char names[3][CHECKPOINT_NAME], *paths[3]; /* [checkpoint_kind] */
     struct run_state state;
 };
 
@@ -192,7 +193,7 @@ static int note_size(const char *path, struct table_file *file) {
     return size < 0 ? -1 : 0;
 }
 
-/* By all ranks. The first one alone has a path. */
+/* Saves the columns of all ranks in one file: every rank calls this, and the first one alone has a path. */
 static int save_table(struct writing *w, struct table *table, const char *name, struct table_file *file) {
     int first = ranks_first(table->ranks);
     char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
@@ -210,8 +211,8 @@ static int save_known(struct writing *w) {
     return result;
 }
 
-/* Gives the filled directory its name. One of this step that is there already is moved aside first, never removed
- * before the new one stands. */
+/* Gives the filled directory its name. A checkpoint of this step that is there already is moved aside first, and never
+ * removed before the new one is in place. */
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
@@ -234,14 +235,14 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
     int there = path ? file_head(path, head, sizeof head) : -1;
     free(path);
-    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* one that was moved aside is not named */
+    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` does not name one that was moved aside */
     head[strcspn(head, "\n")] = 0;
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
-/* Whether it can go now that `step` stands and `kept` of the newest up to `step` stay. A later one was
- * passed over when the run went on from an earlier one. That may have been a disk's passing fault, so it goes only where
- * it is broken for certain; the run comes by its step again and then replaces it. */
+/* Returns 1 where a checkpoint may go, now that the one of `step` is written and `kept` of the newest up to `step`
+ * stay. A later checkpoint was passed over when the run went on from an earlier one. That may have been a passing fault
+ * of the disk, so it goes only where it is certainly broken; the run comes to its step again and replaces it then. */
 static int can_go(const struct checkpoint_entry *one, uint64_t step, uint64_t kept, uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
     if (!one->own) return 0;
@@ -265,7 +266,7 @@ static int prune(const char *run, uint64_t step, uint64_t keep) {
     return result;
 }
 
-/* The directory is whole, gets its name, and older ones go. */
+/* Gives the whole directory its name, and lets older ones go. */
 static int end_directory(void *user) {
     struct writing *w = user;
     const struct frozen *frozen = w->what->frozen;
@@ -279,7 +280,7 @@ static int end_directory(void *user) {
     return 0;
 }
 
-/* A full disk gets its space back; the first failure is the one that is reported. */
+/* Removes what was begun, so that a full disk gets its space back. The first failure is the one that is reported. */
 static void remove_begun(const struct writing *w) {
     const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
                                              .step = w->what->progress.step,
@@ -310,7 +311,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
 
 /* ---- finding ---- */
 
-/* The newest of a run's checkpoints that is there with its state.ini. */
+/* Finds the newest of a run's checkpoints that has a state.ini. */
 static char *newest_present(const char *run) {
     struct checkpoints all;
     char *path = NULL;

@@ -1,11 +1,13 @@
 /* checkpoint: the durable state of a run.
  *
- *   RUN/checkpoint-<step>/target.npy context.npy state.ini      written beside, synced, renamed, its directory synced; with
- *                         known.npy (frozen.h) where train.freeze = known
- *   RUN/latest                                                  the name of the newest, for people and scripts
+ *   RUN/checkpoint-<step>/target.npy      weights and optimizer state of the targets
+ *                         context.npy     the same of the contexts
+ *                         known.npy       where train.freeze = known: the rows that do not change (frozen.h)
+ *                         state.ini       where the run stands; size and checksum of each file (state.h)
+ *   RUN/latest                            the name of the newest checkpoint, for people and scripts
  *
- * state.ini (state.h) holds where the run stands, and size and checksum of each file. Loading verifies before it believes,
- * and goes by what is there: `latest` is written last, so after a kill it may name an older one.
+ * A checkpoint is written under another name, synced and renamed. Loading verifies sizes and checksums first, and looks at the
+ * directories themselves: `latest` is written last, so after a kill it may name an older one.
  */
 #ifndef SPTX_CHECKPOINT_H
 #define SPTX_CHECKPOINT_H
@@ -14,34 +16,35 @@
 #include "rows/table.h"
 #include "state.h"
 
-/* What a checkpoint holds. */
+/* The parts that a checkpoint is written from. */
 struct checkpoint {
     struct table *target, *context;
     struct progress_state progress;
     struct corpus_identity corpus;
-    const struct frozen *frozen; /* NULL: no row is */
+    const struct frozen *frozen; /* NULL: no row is frozen */
 };
 
-/* Writes checkpoint-<step>, points `latest` at it, removes all but the newest `keep`; by all ranks of the tables together, in
- * the directory that the first one gives. A failure leaves the older ones: -1 after fail(), or TABLE_NOT_FINITE after fail()
- * where the tables hold what is no number. */
+/* Writes checkpoint-<step>, points `latest` at it, and removes all but the newest `keep`. All ranks of the tables call
+ * it together; the first one gives the directory. A failure leaves the older ones: -1 after fail(), or TABLE_NOT_FINITE
+ * after fail() where the tables hold an infinite value or NaN. */
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep);
 
-/* The newest checkpoint of RUN that is whole (others are warned about and passed over), in memory that the caller frees;
- * NULL with *found = 0 where there is none, with *found = -1 after fail(). `state` may be NULL. */
+/* Returns the newest whole checkpoint of RUN, for the caller to free; others are warned about and passed over. NULL
+ * with *found = 0 where there is none, with *found = -1 after fail(). `state` may be NULL. */
 char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 
-/* How many checkpoints lie in RUN, whole or not. */
+/* Counts the checkpoints in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
-/* Points `latest` of RUN at this checkpoint of it, where it does not: a killed process leaves it at an older one. */
+/* Points `latest` of RUN at this checkpoint. A killed process may have left it at an older one. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);
 
-/* Checks state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
+/* Verifies state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);
 
-/* RUN as commands name it (a run directory or one checkpoint in it): its checkpoint directory and the directory that
- * holds config.ini and vocab.tsv, both for the caller to free. Verifies nothing but that they are there. */
+/* Finds what a command's RUN stands for, which is a run directory or one checkpoint in it: the checkpoint directory,
+ * and the directory that holds config.ini and vocab.tsv, both for the caller to free. Verifies only that they are
+ * there. */
 int checkpoint_locate(const char *run, char **checkpoint, char **run_directory);
 
 #endif

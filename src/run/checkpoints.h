@@ -1,19 +1,19 @@
-/* checkpoints: the checkpoint directories of a run: their names, which of them are this program's own, and how they go.
+/* checkpoints: the checkpoint directories of a run: their names, which of them are this program's own, how they are removed.
  *
  *   RUN/checkpoint-<step>             a checkpoint
- *   RUN/checkpoint-<step>.replaced    what had that name before, moved aside while one of the same step takes its place
+ *   RUN/checkpoint-<step>.replaced    the older one of the same step, moved aside while the new one takes its place
  *   RUN/checkpoint-<step>.partial     one that is being written, or that a killed process left
  *
- * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are not looked at. A directory of such a name is our
- * own where its state.ini begins as ours do, or, partial, where it holds nothing but a checkpoint's files. Nothing else is ever
- * removed, and in our own ones only a checkpoint's files are.
+ * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are not looked at. A directory of such a name is this
+ * program's own where its state.ini begins as ours do, or, for a partial one, where it holds only files of a checkpoint. Nothing
+ * else is ever removed, and in our own directories only the files of a checkpoint are.
  */
 #ifndef SPTX_CHECKPOINTS_H
 #define SPTX_CHECKPOINTS_H
 
 #include <stdint.h>
 
-enum { CHECKPOINT_NAME = 64 }; /* most bytes of a name, the NUL counted */
+enum { CHECKPOINT_NAME = 64 }; /* bytes of the longest name, counting the NUL */
 enum checkpoint_kind { CHECKPOINT_IN_PLACE, CHECKPOINT_ASIDE, CHECKPOINT_PARTIAL };
 
 struct checkpoint_entry {
@@ -21,28 +21,28 @@ struct checkpoint_entry {
     uint64_t step;
     enum checkpoint_kind kind;
     int own;    /* 1: this program's own */
-    int linked; /* 1: a link to such: read like one of our own, but never removed, only moved out of the way */
+    int linked; /* 1: a link to such a directory, which is read like our own but never removed, only renamed */
 };
 struct checkpoints {
-    struct checkpoint_entry *list; /* by falling step; of one step the one in place, the one aside, the partial one */
+    struct checkpoint_entry *list; /* by falling step; within a step: the one in place, the one aside, the partial one */
     uint64_t count, capacity;
 };
 
-/* Directories of RUN, or links to such, that are named as checkpoints are. -1 after fail(). */
+/* Finds RUN's directories with a checkpoint's name, and links to such. Returns -1 after fail(). */
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 
-/* Whether a checkpoint holds a file of this name. */
+/* Returns 1 where `name` is that of a checkpoint's file. */
 int checkpoint_holds(const char *name);
 
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
 
-/* Removes one of our own; not an error where it is absent. What is not a checkpoint's stays in it, after a warning. */
+/* Removes one of our own; one that is absent is no error. Foreign files in it stay, after a warning. */
 int checkpoint_remove(const struct checkpoint_entry *one);
-/* All of RUN's own; links to such get other names (PATH.kept-1), after a warning. */
+/* Removes all of RUN's own; links to such get other names (PATH.kept-1), after a warning. */
 int checkpoints_remove(const char *run);
 
-/* Where something that is not our own has this path, gives it another name (PATH.kept-1), after a warning. */
+/* Renames something foreign that has this path to PATH.kept-1, after a warning. */
 int checkpoint_make_way(const char *path, enum checkpoint_kind kind);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { HEADER_MOST = 4096 };
 
-/* Bits of all rows, or of none. */
+/* Makes the bits of one table, all set or all clear. */
 static int open_side(struct frozen *frozen, enum table_side side, int all) {
     uint64_t words = table_frozen_words(frozen->rows);
     frozen->bits[side] = mem_zalloc(words, sizeof(uint32_t), "which rows are frozen");
@@ -49,7 +49,7 @@ uint64_t frozen_bytes(const struct frozen *frozen) {
 
 /* ---- known.npy ---- */
 
-/* What the file is made of. */
+/* Describes known.npy: its fields and rows. */
 static struct npy describe(const struct frozen *frozen) {
     struct npy npy = {.rows = table_frozen_words(frozen->rows), .fields = 2};
     for (int side = 0; side < 2; side++) {
@@ -60,7 +60,7 @@ static struct npy describe(const struct frozen *frozen) {
     return npy;
 }
 
-/* Both sides' words in turn, in memory that the caller frees. */
+/* Returns the words of both tables in turn, as records of known.npy, for the caller to free. */
 static uint32_t *join(const struct frozen *frozen) {
     uint64_t words = table_frozen_words(frozen->rows);
     uint32_t *records = mem_alloc(words, 2 * sizeof *records, "which rows are frozen");
@@ -68,12 +68,12 @@ static uint32_t *join(const struct frozen *frozen) {
     return records;
 }
 
-/* The file's bytes, and their hash. */
+/* Writes the file's bytes, and computes their hash. */
 static int put(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
     struct npy npy = describe(frozen);
     uint64_t bytes = npy.rows * 2 * sizeof *records;
     if (npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* a header is far smaller than the buffer it waits in */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
     XXH64_update(hash, records, bytes);
     return file_write(writer, records, bytes);
 }

@@ -1,11 +1,11 @@
-/* frozen: which rows of a run's tables no step changes (train.freeze), as a bit a row.
+/* frozen: which rows of a run's tables never change (train.freeze), one bit a row.
  *
  *   target, context   every row of that table
- *   known             those that came from train.from. What came from there is told by no key, and the source may be gone when
- *                     the run goes on: every checkpoint has them, in known.npy
+ *   known             the rows that came from train.from. No key tells which those are, and the source may be
+ *                     gone when the run goes on: every checkpoint therefore has them, in known.npy
  *
- * known.npy is a NumPy file of fields `target` and `context`, uint32, a record for 32 rows, the first row in the lowest bit:
- * numpy.unpackbits(a["target"].copy().view("u1"), bitorder="little")[:rows].
+ * known.npy is a NumPy file with the fields `target` and `context`, uint32, one record for 32 rows, the first row in the
+ * lowest bit: numpy.unpackbits(a["target"].copy().view("u1"), bitorder="little")[:rows].
  */
 #ifndef SPTX_FROZEN_H
 #define SPTX_FROZEN_H
@@ -18,23 +18,23 @@
 
 struct frozen {
     uint64_t rows;
-    int known;         /* 1: of train.freeze = known */
-    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)], as table_options have them; NULL: no row of it */
+    int known;         /* 1: train.freeze = known */
+    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)], as table_options take them; NULL: no row of that table */
 };
 
-/* What the config says of tables of so many rows; where it says `known`, none is yet. 0, or -1 after fail(); released in any
- * case. */
+/* Makes the bits that the config asks for, for tables of so many rows. For `known` none is set yet. Returns 0, or -1
+ * after fail(); must be released in either case. */
 int frozen_init(struct frozen *frozen, const struct config *config, uint64_t rows);
 void frozen_release(struct frozen *frozen); /* harmless on a zeroed one */
 
 void frozen_add(struct frozen *frozen, enum table_side side, uint64_t row);
 
-/* known.npy of a checkpoint; *checksum is XXH64 of the whole file. */
+/* Writes known.npy of a checkpoint; *checksum is XXH64 of the whole file. */
 int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checksum);
 int frozen_read(struct frozen *frozen, const char *path);
-/* That of a checkpoint which the first rank alone may see; by all ranks together. */
+/* Reads known.npy of a checkpoint. All ranks call it together, since only the first one may see the file. */
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks);
 
-uint64_t frozen_bytes(const struct frozen *frozen); /* of that file at most; 0: there is none */
+uint64_t frozen_bytes(const struct frozen *frozen); /* bytes of known.npy at most; 0: there is none */
 
 #endif

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    PLATEAU_REPORTS = 100, /* reports at the untrained loss before it is called out */
-    PLATEAU_STEPS = 100,   /* steps of a finished run without which nothing can be said */
-    LINE_MOST = 4096       /* bytes of a line: those of a run have a tenth of it */
+    PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer steps is not judged */
+    LINE_MOST = 4096       /* bytes of a line; a run's own lines have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -75,20 +75,21 @@ static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-/* Whether a term of an untrained model costs ln 2, whatever the others are. */
+/* Returns 1 where a term of an untrained model costs ln 2, whatever the other terms are. */
 static int begins_at_ln2(const struct config *config) {
     return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
 }
 
-/* The loss of an untrained model with as many terms an example: ln 2 each where the loss begins there, otherwise that of the first
- * batch. */
+/* Returns the loss of an untrained model with as many terms an example: ln 2 a term where the loss begins there,
+ * otherwise what the first batch had. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
 /* ---- a loss that stays where it began ---- */
 
-/* What keeps a loss where it began. Rules that divide a gradient by its own size do not mind its scale. */
+/* Warns with the likely cause. Rules that divide a gradient by its own size do not care for its scale, so theirs is
+ * another one. */
 static void warn_plateau(const struct metrics *metrics, const char *when) {
     const struct config *c = metrics->config;
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
@@ -102,16 +103,16 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          untrained_loss(metrics, &metrics->last), when, cause);
 }
 
-/* Whether the loss has stayed at ln 2 a term so far; a loss that has left it is not watched any more. */
+/* Returns 1 where the loss has stayed at ln 2 a term so far. A loss that has once left it is not watched any more. */
 static int at_plateau(struct metrics *metrics) {
     if (!metrics->reports || metrics->plateau_over || !begins_at_ln2(metrics->config)) return 0;
     if (fabs(metrics->last.term - ln2) >= 0.01 * ln2) metrics->plateau_over = 1;
     return !metrics->plateau_over;
 }
 
-/* The loss of an untrained model is ln 2 a term; one that stays there is not learning. But vectors that begin near zero
- * leave it slowly and then all at once, some epochs on, so neither time nor steps tell: it is judged once half of the
- * run and a hundred reports are done. A run that is too short for these is judged at its end. */
+/* A model whose loss stays at ln 2 a term does not learn. But vectors that begin near zero leave that value slowly and
+ * then all at once, some epochs later, so neither time nor steps alone tell. The loss is judged once half of the run
+ * and a hundred reports are done; a run too short for that is judged at its end. */
 static void watch_plateau(struct metrics *metrics, double done) {
     char when[64];
     if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;
@@ -152,8 +153,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
-/* Days of training are worth more than lines about them: where the disk is full the run goes on, and each line tries
- * again. */
+/* Appends a line. Where the disk is full the run goes on, since days of training are worth more than lines about them,
+ * and each further line tries again. */
 static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
@@ -180,13 +181,13 @@ static void add_number(struct json *line, const char *name, double value) {
     json_number(line, value);
 }
 
-/* Every line of metrics.jsonl begins with these. A run that is resumed finds its lines by them (is_past). */
+/* Begins a line with the keys that every line of metrics.jsonl has. A resumed run finds its place by them (is_past). */
 static void begin_line(struct json *line, const struct standing *at) {
     json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
     json_decimals(line, at->done, 6);
 }
 
-/* A line with its loss; `rates` are further keys, or empty. */
+/* Writes a line with its loss; `rates` holds further keys, or nothing. */
 static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss,
                        const struct json *rates) {
     struct json line = {.used = 0};
@@ -295,8 +296,9 @@ int metrics_lines(const char *path, int (*take)(void *user, const char *line, ui
 
 /* ---- a resumed run ---- */
 
-/* Whether a line tells of what came after `stand`; -1: it is no line of ours. Lock-free training makes several lines in
- * what it counts as one step: reports differ in their pairs, and held-out losses in their epoch. */
+/* Returns 1 where a line tells of what came after `stand`, 0 where not, -1 where it is no line of a run. Lock-free
+ * training may write several lines within one step: reports then differ in their pairs, held-out losses in their
+ * epoch. */
 static int is_past(const char *line, const struct progress_state *stand) {
     static const char name[] = ", \"pairs\": ";
     const char *found = strstr(line, name);
@@ -306,7 +308,7 @@ static int is_past(const char *line, const struct progress_state *stand) {
     return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
-/* The lines of a run that is resumed, up to where it stands. */
+/* The lines that a resumed run keeps: those up to where it stands. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps DIRECTORY/NAME, which has a row for each word, or for each of the `part` of them that the table is for, and checks it
- * against what is known of the model. */
+/* Maps DIRECTORY/NAME, which has a row for each word or for each of the `part` of them that the table is for, and compares it
+ * with what is known of the model. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
@@ -39,14 +39,14 @@ static int take_keys(struct model *model, const struct config *config) {
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->seed = (uint32_t)config->train_seed;
-    if (model->mode == MODE_AUTO) return 0; /* no resolved config: how rows began is not known */
+    if (model->mode == MODE_AUTO) return 0; /* the run's config.ini is lost: how its rows began is not known */
     return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
                    tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
                ? -1
                : 0;
 }
 
-/* Reads the keys that trained its rows. A run that has lost its config.ini is taken for one of the defaults. */
+/* Reads the keys that trained the rows. A run that has lost its config.ini is taken to have had the defaults. */
 static int read_keys(struct model *model) {
     struct config config;
     char *path = file_join(model->directory, "config.ini");
@@ -57,7 +57,8 @@ static int read_keys(struct model *model) {
     return result;
 }
 
-/* The sums of state.ini hold for the tables; the vocabulary must be the one that they were trained with. */
+/* Verifies the tables by the checksums of state.ini, and the vocabulary, which must be the one that they were trained
+ * with. */
 static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
     if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
@@ -104,7 +105,7 @@ const void *model_table_row(const struct model *model, enum table_side side, con
     return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
 }
 
-enum { FIRST_COLUMNS = 4 }; /* compared at once: as many come of one draw */
+enum { FIRST_COLUMNS = 4 }; /* compared first, since one draw makes as many */
 
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
     const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;

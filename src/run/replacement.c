@@ -19,7 +19,8 @@ static const char marker[] = "the run of sptx-w2v in this directory takes the pl
 
 /* ---- whose it is ---- */
 
-/* What a killed process leaves before the marker is there: nothing, or the file that becomes it. */
+/* Returns 1 for a directory that a killed process left before the marker was there: it is empty, or holds the partial
+ * file of the marker. */
 static int is_just_made(const char *place) {
     char **names;
     int64_t count = directory_list(place, &names);
@@ -29,7 +30,7 @@ static int is_just_made(const char *place) {
     return result;
 }
 
-/* 1, 0 or -1 after fail(). */
+/* Returns 1 where the marker is there, 0 where not, -1 after fail(). */
 static int is_marked(const char *place) {
     char head[sizeof marker + 1] = "", *path = file_join(place, marker_name);
     int kind = path ? file_head(path, head, sizeof head) : -1;
@@ -81,7 +82,7 @@ char *replacement_place(const char *run) {
 
 /* ---- removing ---- */
 
-/* What a killed process left of the marker. */
+/* Removes partial files of the marker that a killed process left. */
 static int remove_pieces(const char *place) {
     char **names;
     int64_t count = directory_list(place, &names);
@@ -92,7 +93,7 @@ static int remove_pieces(const char *place) {
     return result;
 }
 
-/* The marker goes last, so that what a kill leaves is our own still. */
+/* Removes the directory. The marker goes last, so that what a kill leaves can still be recognized as ours. */
 static int remove_place(const char *place) {
     if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place) || remove_pieces(place) ||
         file_remove_in(place, marker_name))
@@ -131,8 +132,8 @@ static int is_same(const char *a, const char *b) {
     return !lstat(a, &x) && !lstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Gives a file a second name, in the place of what has it. The first one stays, so that the run there is whole all the time.
- * Where the file system has no such links the file is copied. */
+/* Gives a file a second name in the place of the file that has that name. The first name stays, so that the run there
+ * is whole all the time. Where the file system has no such links, the file is copied. */
 static int link_over(const char *from, const char *to) {
     if (is_same(from, to)) return 0;
     char *own = file_own_name(to);
@@ -143,7 +144,7 @@ static int link_over(const char *from, const char *to) {
     return result;
 }
 
-/* The new run's file, or its absence, in the place of the older run's. */
+/* Puts the new run's file in the place of the older run's; where the new run has none, the older one goes. */
 static int replace_file(const char *place, const char *run, enum run_file file) {
     char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
     int there = from && to ? file_exists(from) : -1, result = there < 0 ? -1 : there ? link_over(from, to) : file_remove(to);
@@ -152,7 +153,7 @@ static int replace_file(const char *place, const char *run, enum run_file file) 
     return result;
 }
 
-/* With the name of the one that goes last, which is the newest, in `latest`. */
+/* Moves the new run's checkpoints. `latest` names the one that moves last, which is the newest. */
 static int move_checkpoints(const char *place, const char *run) {
     struct checkpoints all;
     char line[CHECKPOINT_NAME + 1];
@@ -171,7 +172,7 @@ static int move_checkpoints(const char *place, const char *run) {
     return result;
 }
 
-/* Everything here can be done again from the start, which is what happens after a kill. */
+/* Each step can be done again from the start, as it is after a kill. */
 static int put_in_place(const char *place, const char *run) {
     if (directory_sync(run) || checkpoints_remove(run)) return -1;
     for (int file = 0; file < RUN_FILES; file++)

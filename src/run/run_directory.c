@@ -21,17 +21,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 100 }; /* of making a directory that others remove meanwhile */
+enum { TRIES = 100 }; /* attempts to make a directory that others remove meanwhile */
 static const char lock_name[] = "train.lock";
 
 /* ---- whether it is a place for a run ---- */
 
-/* What does not tell whose a directory is: made on the way to a run, or by the file system. */
+/* Returns 1 for names that do not tell whose a directory is: what is made before a run has
+ * written anything, and what file systems make. */
 static int tells_nothing(const char *name) {
     return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
 }
 
-/* 1 where the directory has something of a run's own, otherwise 0 or -1 after fail(). */
+/* Returns 1 where the directory has something of a run's own, 0 where not, -1 after fail(). */
 static int is_run(const char *path) {
     int result = replacement_exists(path);
     for (int file = 0; file < RUN_FILES && !result; file++) {
@@ -58,7 +59,7 @@ static int refuse_others(const char *path) {
     return result;
 }
 
-/* A run's own directory, or one that nothing tells the owner of. */
+/* Accepts a run's own directory, and one in which nothing tells an owner. */
 static int check_owner(const char *path) {
     int run = is_run(path);
     return run < 0 || (!run && refuse_others(path)) ? -1 : 0;
@@ -81,7 +82,8 @@ static int check_place(const char *path, int resumed) {
 
 /* ---- who has it ---- */
 
-/* 0, or -1 after fail(). Others may remove the directory that they made between our making sure of it and our taking it. */
+/* Makes the directory and takes its lock; 0, or -1 after fail(). Another process may remove the directory in between,
+ * so that is tried again. */
 static int take(struct run_directory *run) {
     char holder[LOCK_HOLDER], *path = file_join(run->path, lock_name);
     int taken = -1;
@@ -99,13 +101,14 @@ static int take(struct run_directory *run) {
 
 /* ---- where it is ---- */
 
-/* Whether the directory has this path: 1, 0, or -1 after fail(). */
+/* Returns 1 where the path names this directory, 0 where not, -1 after fail(). */
 static int is_at(const struct run_directory *run, const char *path) {
     int result = file_is_at(run->fd, path);
     return result < 0 ? fail_system("look at", path) : result;
 }
 
-/* The path that the system knows of the open directory, in memory of the caller's; NULL after fail() where it has none. */
+/* Returns the path that the system knows of the open directory, for the caller to free; NULL after fail() where it has
+ * none. */
 static char *path_of(const struct run_directory *run) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
@@ -117,7 +120,7 @@ static char *path_of(const struct run_directory *run) {
     return NULL;
 }
 
-/* Whether a run's files are beside those of an older one for now. */
+/* Returns 1 while the run's files are in the replacement of an older run. */
 static int is_beside(const struct run_directory *run) {
     return strcmp(run->place, run->path) != 0;
 }
@@ -141,7 +144,7 @@ static int move_to(struct run_directory *run, char *path) {
     return 0;
 }
 
-/* Its lock was removed by hand: it is taken again, if nobody was faster. */
+/* Takes the lock again that somebody removed by hand, if nobody was faster. */
 static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;
@@ -163,7 +166,7 @@ int run_directory_follow(struct run_directory *run) {
     return locked < 0 || (!locked && retake(run)) ? -1 : !here;
 }
 
-/* Keeps hold of the directory itself. */
+/* Keeps the directory itself open, so that it can be found under another name. */
 static int hold(struct run_directory *run) {
     run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return run->fd < 0 ? fail_system("open", run->path) : 0;
@@ -180,7 +183,7 @@ int run_directory_open(struct run_directory *run, const char *path, int resumed)
 void run_directory_close(struct run_directory *run) {
     if (!run->path) return;
     int held = run->lock.path != NULL;
-    int stands = run->fd < 0 || file_is_at(run->fd, run->path) == 1; /* otherwise the path may be another's by now */
+    int stands = run->fd < 0 || file_is_at(run->fd, run->path) == 1; /* 0: the path may be another's by now */
     if (held && stands && is_beside(run)) replacement_settle(run->path);
     lock_give(&run->lock);
     if (stands) directory_unmake(run->path, run->made);
@@ -202,7 +205,7 @@ int run_directory_has_run(const struct run_directory *run) {
     return has;
 }
 
-/* On disk. */
+/* Counts the bytes that a checkpoint takes on disk. */
 static uint64_t bytes_of_checkpoint(const char *path) {
     char **names;
     uint64_t bytes = 0;
@@ -227,7 +230,8 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* Whether a checkpoint of the new run finds its place: beside the older run, or in what that leaves where it goes first. */
+/* Checks that a checkpoint of the new run finds space: beside the older run, or, where that goes first, in what it
+ * leaves. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
     uint64_t space, older;
     char free_text[TEXT_BYTES], wanted[TEXT_BYTES];

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* In the order in which they go: config.ini tells whose vocab.tsv is. */
+/* Indexed by enum run_file, which is the order of their removal: vocab.tsv goes before config.ini, which tells that it is
+ * ours. */
 const char *const run_file_names[RUN_FILES] = {
     [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
 
@@ -25,7 +26,8 @@ enum { HEAD = 256 };
 
 /* ---- whose they are ---- */
 
-/* The fingerprint of vocab.tsv that config.ini names: 1; 0 where there is no config.ini of a run's own; -1 after fail(). */
+/* Reads the fingerprint of vocab.tsv that config.ini names. Returns 1; 0 where there is no config.ini of a run's own;
+ * -1 after fail(). */
 static int named_fingerprint(const char *run, uint64_t *fingerprint) {
     char head[HEAD] = "", *path = file_join(run, run_file_names[RUN_CONFIG]);
     int kind = path ? file_head(path, head, sizeof head) : -1;
@@ -52,7 +54,8 @@ static int owns_latest(const char *run, const char *head) {
     return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
-/* Whether a checkpoint was trained with the vocabulary of this fingerprint. One that cannot be read says nothing. */
+/* Returns 1 where a checkpoint was trained with the vocabulary of this fingerprint. A checkpoint that cannot be read
+ * says nothing. */
 static int is_trained_with(const char *run, uint64_t fingerprint) {
     struct checkpoints all;
     struct run_state state;
@@ -140,7 +143,7 @@ static int write_config(const char *path, const struct config *config, uint64_t 
     return -1;
 }
 
-/* config.ini comes first, so that a vocab.tsv is never without what tells whose it is. */
+/* config.ini is written first, so that vocab.tsv is never there without the line that tells whose it is. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
     char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
     uint64_t fingerprint = vocab_fingerprint(vocab);

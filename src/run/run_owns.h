@@ -1,9 +1,9 @@
-/* run_owns: whether a file belongs to a run, so that nothing else is written over it. */
+/* run_owns: tells a run's files, so that nothing else is written over them. */
 #ifndef SPTX_RUN_OWNS_H
 #define SPTX_RUN_OWNS_H
 
-/* 0 where the path, or what it links to, is none of a run's files or is not there; otherwise -1 after fail(), which names
- * the option that gave it (`option`: "--out"). */
+/* Returns 0 where the path, links followed, is none of a run's files or is absent; otherwise -1 after fail(), which
+ * names the option that gave it (`option`: "--out"). */
 int run_owns_refuse(const char *path, const char *option);
 
 #endif

@@ -4,19 +4,19 @@
 
 #include "config/config.h"
 
-/* The rate when a share `done` (0..1) of the run is done. It rises in a straight line from 0 to lr while `done` is
- * below warmup. Over the rest of the run it falls from lr to lr x min_lr_ratio: linear in a straight line, cosine along
- * half a cosine. */
+/* Returns the rate when a share `done` (0..1) of the run is done. It rises in a straight line from 0 to lr while `done`
+ * is below warmup. Over the rest of the run it falls from lr to lr x min_lr_ratio: in a straight line for `linear`,
+ * along half a cosine for `cosine`. */
 double schedule_rate(const struct config *config, double done);
 
-/* The number of that law, which state.ini holds. Checkpoints without one are of earlier versions: there the ratio was a
- * floor under lr (1 - done), and the warm-up multiplied a rate that was falling already. */
+/* The number of this way to compute the rate, which state.ini holds. Checkpoints without one are of earlier versions:
+ * there the ratio was a floor under lr (1 - done), and the warm-up multiplied a rate that was falling already. */
 enum { SCHEDULE_LAW = 2 };
-/* 1 where the rates of those versions differ from these by more than a thousandth of lr. */
+/* Returns 1 where the rates of those versions differ from these by more than a thousandth of lr. */
 int schedule_differs_from_earlier(const struct config *config);
 
-/* How many examples a run has: epochs and steps, whichever ends first. An epoch's last batch may be short. -1 after
- * fail(). */
+/* Computes how many examples a run has: epochs and steps, whichever ends first. An epoch's last batch may be short.
+ * Returns -1 after fail(). */
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);
 
 #endif

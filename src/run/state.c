@@ -15,12 +15,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* A line of state.ini: a number of struct run_state. */
+/* The lines of state.ini: each is a number of struct run_state. */
 static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS } kind;
-    enum { NEEDED, MAY_LACK, NOT_ZERO } written; /* MAY_LACK: earlier versions did not; NOT_ZERO: only then */
+    enum { NEEDED, MAY_LACK, NOT_ZERO } written; /* MAY_LACK: earlier versions did not write it; NOT_ZERO: only where it is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -42,10 +42,10 @@ static const struct key {
 };
 enum {
     KEYS = sizeof keys / sizeof *keys,
-    STATE_MOST = 64 << 10 /* bytes of a file that is read; lines of later versions have room in it */
+    STATE_MOST = 64 << 10 /* bytes of a file that is read; leaves room for lines of later versions */
 };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
-static const char last_key[] = "state_xxh64"; /* of all bytes before its line */
+static const char last_key[] = "state_xxh64"; /* the checksum of all bytes before its line */
 
 static size_t add_value(char *out, size_t capacity, size_t at, const struct key *key, const struct run_state *state) {
     const void *value = (const char *)state + key->offset;
@@ -78,7 +78,7 @@ int state_write(const char *directory, const struct run_state *state) {
 
 struct reading {
     struct run_state state;
-    unsigned seen; /* a bit a key */
+    unsigned seen; /* keys seen, one bit a key */
 };
 
 static int parse_value(const struct key *key, const char *text, struct run_state *state) {
@@ -94,7 +94,7 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     return end == text || *end || errno ? -1 : 0;
 }
 
-/* inih's handler: 1 for a line that is understood. Lines of keys that a later version adds are not a fault. */
+/* inih's handler: returns 1 for a line that is understood. Keys that a later version adds are passed over. */
 static int take_line(void *user, const char *section, const char *name, const char *value) {
     struct reading *reading = user;
     if (strcmp(section, "state")) return 1;
@@ -106,13 +106,13 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return 1;
 }
 
-/* Whether the text ends with the line that state_write() ends it with, to the byte. */
+/* Returns 1 where the text ends with its own checksum as state_write() writes it, to the byte. */
 static int own_checksum(const char *text, uint64_t length) {
     char line[64];
     int start = snprintf(line, sizeof line, "\n%s", last_key);
     const char *last = strstr(text, line);
     if (!last || start < 0) return 0;
-    last++; /* past the end of the line before */
+    last++; /* the first byte of the last line */
     uint64_t before = (uint64_t)(last - text);
     uint64_t n = (uint64_t)snprintf(line, sizeof line, "%s = %016" PRIx64 "\n", last_key, XXH64(text, before, 0));
     return length == before + n && !memcmp(last, line, n);

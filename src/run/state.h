@@ -1,28 +1,29 @@
-/* state: state.ini of a checkpoint: where a run stands, what it trains on, and what the checkpoint's tables must be.
+/* state: state.ini of a checkpoint: how far the run is, what it trains on, and what the checkpoint's files must be.
  *
- * Every draw is a function of the position, so this is small. It ends with its own checksum. Keys that a later version adds
- * are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing. Numbers that few runs
- * have are written only where they are not 0.
+ * Every draw is a function of the position, so the file is small. It ends with its own checksum. Keys that a later
+ * version adds are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing.
+ * Numbers that few runs have are written only where they are not 0.
  */
 #ifndef SPTX_STATE_H
 #define SPTX_STATE_H
 
 #include <stdint.h>
 
-/* Where a run stands. */
+/* How far a run is. */
 struct progress_state {
-    uint64_t step;     /* batches done (batch), or as many times train.batch positions (hogwild) */
-    uint64_t epoch;    /* the epoch that goes on */
-    uint64_t position; /* examples of it that are done; below what an epoch has */
+    uint64_t step;     /* batches done; in lock-free training, positions done / train.batch */
+    uint64_t epoch;    /* the epoch that is under way */
+    uint64_t position; /* examples of it that are done; fewer than an epoch has */
     uint64_t words, pairs; /* trained in the whole run */
-    double seconds;    /* spent training, earlier parts of the run counted */
+    double seconds;    /* seconds of training, those before a resume included */
     int finished;      /* 1: the run ended as configured */
 };
 
-/* What a run trains on, by content. A run that goes on must find the same: its position counts examples of this corpus. */
+/* The corpus of a run, by content. A run that goes on must find the same, since its position counts examples of this
+ * corpus. */
 struct corpus_identity {
     uint64_t vocab;  /* XXH3 of vocab.tsv's bytes: words, counts and their order */
-    uint64_t stream; /* checksum of the id stream, ids and where sentences begin; 0: not known, of an earlier version */
+    uint64_t stream; /* checksum of the id stream: ids, and where sentences begin; 0: an earlier version, not known */
 };
 
 /* A file of the checkpoint: its size, and XXH64 of all its bytes. */
@@ -36,18 +37,18 @@ struct run_state {
     struct table_file target, context;
     uint64_t target_first;   /* the row that target.npy begins with (table_spec.first_row) */
     struct table_file known; /* known.npy (frozen.h); 0 bytes: there is none */
-    uint64_t rate_law;       /* SCHEDULE_LAW by which learning rates were computed; 0: of an earlier version */
+    uint64_t rate_law;       /* SCHEDULE_LAW of the version that computed the learning rates; 0: an earlier version */
 };
 
-/* DIRECTORY/state.ini, atomically. */
+/* Writes DIRECTORY/state.ini atomically. */
 int state_write(const char *directory, const struct run_state *state);
 
-/* Whether DIRECTORY/state.ini begins as one of this program does, be it whole or not: 1, 0, or -1 after fail() where it cannot
- * be read. */
+/* Returns 1 where DIRECTORY/state.ini begins as this program's do, whole or not; 0 where not; -1 after fail() where it
+ * cannot be read. */
 int state_is_own(const char *directory);
 
-/* 0, or -1 after fail(). *broken: 1 where the file is missing or damaged for certain, 0 where the system could not read
- * it, which may be so for this once. */
+/* Reads and verifies it. Returns 0, or -1 after fail(). *broken: 1 where the file is certainly missing or damaged, 0
+ * where the system could not read it, which may pass. */
 int state_read(const char *directory, struct run_state *state, int *broken);
 
 #endif

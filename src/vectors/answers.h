@@ -1,15 +1,15 @@
-/* answers: which rows of a finished run answer, and which table they are asked by, where nobody says it.
+/* answers: which rows of a finished run answer a question, and by which table, where the user does not say.
  *
  *   a run of                                  rows    table     how a list's items choose others (list_scores.h)
  *   words            (window, cbow)           words   target    target
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
- *   citations, links (adjacency)              all     sum       user: the paper's own row; of items by hand: sum
+ *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
  *
- * Rows of lists are words of a run, too, and answer only where they are asked for. Rows trained by cosines lie near rows of
- * the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax: recall@20 0.020
- * by target, 0.106 by context-cosine). A paper has a row as what it cites and one as who cites it, and many have one of the two
- * alone; configs/README.md, "Citations, both ways", has the experiments.
+ * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
+ * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
+ * recall@20 0.020 by target, 0.106 by context-cosine). A paper has a target row for what it cites and a context row for who
+ * cites it, and many papers have only one of the two; configs/README.md, "Citations, both ways", has the experiments.
  */
 #ifndef SPTX_ANSWERS_H
 #define SPTX_ANSWERS_H
@@ -17,11 +17,12 @@
 #include "list_scores.h"
 
 enum model_view answers_view(const struct model *model);
-/* named: 1 where lists come with names, which may have rows of their own. */
+/* Returns the score. named: 1 where the lists come with names, which may have rows of their own. */
 enum list_score answers_score(const struct model *model, int named);
-/* How many rows answer, from the first on: items, or with `lists` the lists behind them, too. 0 after fail(). */
+/* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after
+ * fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* The table of that name, or, where it is NULL, the one above; -1 after fail_usage(). */
+/* Returns the table of that name, or, for NULL, that of the drawing above; -1 after fail_usage(). */
 int answers_view_named(const struct model *model, const char *name);
 
 #endif

@@ -11,11 +11,11 @@
 #include <string.h>
 
 struct question {
-    int64_t word[4]; /* numbers of names, then rows: a is to b as c is to d */
+    int64_t word[4]; /* first numbers of names, then rows: a is to b as c is to d */
     int syntactic;
 };
 
-/* ": gram1-adjective-to-adverb" and its like are syntactic. */
+/* Sections such as ": gram1-adjective-to-adverb" are syntactic. */
 static int is_syntactic(struct lines section) {
     struct token name;
     section.line++;
@@ -77,7 +77,7 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-/* Why there is no accuracy. */
+/* Says why there is no accuracy. */
 static int refuse_questions(const struct analogies_score *score, const struct model *model, const char *path,
                             uint64_t rows) {
     if (!score->total) return fail("'%s' has no line of four words with blanks or tabs between", path);

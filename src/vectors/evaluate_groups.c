@@ -16,19 +16,19 @@ struct groups_job {
     const char *path;
     struct search search;
     struct search_block block;
-    uint64_t rows; /* searched: up to the last one that is met often enough */
+    uint64_t rows; /* rows that are searched: up to the last one that is met often enough */
     int columns;
     struct names labels[GROUPS_MOST];
     uint32_t *group[GROUPS_MOST]; /* [rows] label + 1, or 0 where the file has none */
-    uint64_t *size[GROUPS_MOST];  /* [labels] rows searched of each */
-    uint32_t *asked;              /* rows */
+    uint64_t *size[GROUPS_MOST];  /* [labels] how many of the searched rows have it */
+    uint32_t *asked;              /* the rows that are asked */
 };
 
 static int takes_part(const struct groups_job *job, uint64_t row) {
     return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
 }
 
-/* Groups after the word that begins the line; -1 where the line is blank. */
+/* Counts the groups after the word that begins the line; -1 where the line is blank. */
 static int count_columns(struct lines lines) {
     struct token token;
     int columns = -1;
@@ -36,7 +36,7 @@ static int count_columns(struct lines lines) {
     return columns;
 }
 
-/* The first line says how many columns there are. */
+/* Opens as many columns as the first line has. */
 static int open_columns(struct groups_job *job, int columns) {
     if (columns < 1 || columns > GROUPS_MOST)
         return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns,
@@ -77,7 +77,7 @@ static int count_members(struct groups_job *job) {
     return 0;
 }
 
-/* The rows asked: the first in a fixed order that take part. */
+/* Chooses the rows that are asked: the first ones, in a fixed order, that take part. */
 static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     uint64_t most = job->request->sample < job->rows ? job->request->sample : job->rows;
     struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
@@ -95,7 +95,7 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     return 0;
 }
 
-/* Adds what the row found to each column's sums; rows that are alone in their group are not counted there. */
+/* Adds what the row found to each column's sums. A row that is alone in its group does not count there. */
 static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row,
                          const uint32_t *found) {
     for (int column = 0; column < job->columns; column++) {
@@ -137,7 +137,7 @@ static void groups_release(struct groups_job *job) {
     search_close(&job->search);
 }
 
-/* Sums into means. Columns, or -1 where no row has found or could have found anything. */
+/* Turns sums into means. Returns the columns, or -1 where no row has found or could have found anything. */
 static int settle_scores(const struct groups_job *job, struct groups_score *scores, uint64_t rows) {
     uint64_t asked = 0;
     for (int column = 0; column < job->columns; column++) {

@@ -1,4 +1,5 @@
-/* How held-out items rank: each list is asked for its k best items by what it has in the training file. */
+/* How high held-out items rank: each list's items in the training file are asked for the k items that suit them
+ * best. */
 #include "evaluate.h"
 
 #include "list_form.h"
@@ -15,8 +16,8 @@ struct lists_job {
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    uint64_t *scored; /* the lists that count */
-    double *gains;    /* [k] of a hit at each place */
+    uint64_t *scored; /* the lists that are scored */
+    double *gains;    /* [k] what a hit at each place adds */
 };
 
 static int by_code(const void *a, const void *b) {
@@ -50,7 +51,7 @@ static int score_list(void *context, uint64_t list, const uint32_t *ids, const f
     return 0;
 }
 
-/* Both files into lists and the items of each. */
+/* Reads both files into lists and the items of each. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
     struct corpus_options train = request->reading, held_out = request->reading;
@@ -60,7 +61,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     return result ? -1 : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
 }
 
-/* Lists that have held-out items and a line in the training file. */
+/* Chooses the lists that have held-out items and a line in the training file. */
 static int choose_lists(struct lists_job *job, const struct lists_request *request) {
     job->scored = mem_alloc(job->lists.words.size, sizeof *job->scored, "lists");
     if (!job->scored) return -1;

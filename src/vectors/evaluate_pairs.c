@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Ranks from 0; equal values share the mean of theirs. `values` is sorted. */
+/* Computes ranks from 0; equal values share the mean of theirs. `values` is sorted. */
 static void rank(struct value *values, uint64_t count, double *ranks) {
     qsort(values, count, sizeof *values, by_value);
     for (uint64_t i = 0, j; i < count; i = j) {
@@ -35,7 +35,7 @@ static void rank(struct value *values, uint64_t count, double *ranks) {
     }
 }
 
-/* Pearson's correlation; NaN where a side does not vary, or nothing is there. */
+/* Computes Pearson's correlation; NaN where a side does not vary, or there is no value. */
 static double correlation(const double *a, const double *b, uint64_t count) {
     double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
     for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
@@ -47,7 +47,7 @@ static double correlation(const double *a, const double *b, uint64_t count) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-/* Rounded to float32, so that pairs whose cosines differ in rounding only are ties. */
+/* The cosine is rounded to float32, so that pairs which differ in rounding only are ties. */
 static double cosine(const float *a, const float *b, uint32_t dim) {
     double ab = 0, aa = 0, bb = 0;
     for (uint32_t i = 0; i < dim; i++) {
@@ -58,7 +58,7 @@ static double cosine(const float *a, const float *b, uint32_t dim) {
     return (float)(ab / (fmax(sqrt(aa), 1e-12) * fmax(sqrt(bb), 1e-12)));
 }
 
-/* Lines of a word, a word and more are pairs; others are passed over. */
+/* Reads pairs: lines of a word, a word and more. Other lines are passed over. */
 static int read_pairs(struct lines *lines, struct names *names, struct pair **pairs, uint64_t *count) {
     struct token a, b, score;
     uint64_t capacity = 0;
@@ -66,7 +66,7 @@ static int read_pairs(struct lines *lines, struct names *names, struct pair **pa
         if (!lines_token(lines, &a) || !lines_token(lines, &b) || !lines_token(lines, &score)) continue;
         if (mem_grow(pairs, &capacity, *count + 1, sizeof **pairs, "pairs of words")) return -1;
         struct pair *pair = &(*pairs)[(*count)++];
-        score.text[score.length] = 0; /* a blank, the line's end or the NUL after the file */
+        score.text[score.length] = 0; /* this byte is a blank, the line's end or the NUL after the file */
         *pair = (struct pair){lines->number, names_add_lower(names, a.text, a.length),
                               names_add_lower(names, b.text, b.length), score.text};
         if (pair->a < 0 || pair->b < 0) return -1;
@@ -79,7 +79,7 @@ static int refuse_vectors(const struct model *model, uint64_t a, uint64_t b) {
                 vocab_word(&model->vocab, b, NULL), model->directory);
 }
 
-/* Scores and cosines of the pairs whose words are known; how many, or -1. */
+/* Collects scores and cosines of the pairs whose words are known. Returns how many there are, or -1. */
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
                              const char *path) {
@@ -108,7 +108,7 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
     return known;
 }
 
-/* Why there is no rho. */
+/* Says why there is no rho. */
 static int refuse_pairs(const struct pairs_score *score, const struct model *model, const char *path) {
     if (!score->total) return fail("'%s' has no line of two words and a score with blanks or tabs between", path);
     if (!score->covered)

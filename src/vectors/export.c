@@ -30,7 +30,7 @@ static int fbin_head(const struct export *export, struct file_writer *writer) {
     return file_write(writer, head, sizeof head);
 }
 
-/* The length of the JSON, then the JSON with as many blanks as bring the numbers to a multiple of eight bytes. */
+/* Writes the JSON's length, then the JSON, with as many blanks as bring the numbers to a multiple of eight bytes. */
 static int safetensors_head(const struct export *export, struct file_writer *writer) {
     char text[HEADER_BYTES];
     size_t n = text_add(
@@ -51,7 +51,7 @@ static int metadata_head(const struct export *export, struct file_writer *writer
 
 struct row {
     const char *word;
-    uint64_t length, count; /* of the word: bytes, times met */
+    uint64_t length, count; /* of the word: its bytes, how often it was met */
     const float *values;    /* [dim] */
     uint32_t dim;
 };
@@ -71,7 +71,7 @@ static int word_raw_row(struct file_writer *writer, const struct row *row) {
                : 0;
 }
 
-/* Nine digits bring every float32 back to the last bit. */
+/* Nine digits are enough to read every float32 back exactly. */
 static int print_values(struct file_writer *writer, const struct row *row, char separator) {
     char number[NUMBER_BYTES];
     for (uint32_t i = 0; i < row->dim; i++) {
@@ -97,18 +97,18 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 
 /* ---- the formats ---- */
 
-/* One file of a format. */
+/* One of the files that a format has. */
 struct part {
-    const char *suffix; /* after the path that was asked for */
-    int (*head)(const struct export *export, struct file_writer *writer); /* NULL: nothing */
-    int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: no such file */
+    const char *suffix; /* what follows the path that was asked for */
+    int (*head)(const struct export *export, struct file_writer *writer); /* NULL: it begins with the rows */
+    int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: there is no such file */
 };
 
-/* Bytes that no word of a format may hold. */
+/* Bytes that a word must not hold in a format. */
 struct refused {
     const char *bytes, *called;
 };
-/* A word ends at the first blank; a reader that splits lines would also stop at any white space. */
+/* A word ends at the first blank there; a reader that splits lines would also stop at other white space. */
 static const struct refused white_space = {" \t\n\v\f\r", "white space"};
 static const struct refused cell_ends = {"\t\n\r", "a TAB or a line end"};
 
@@ -163,7 +163,7 @@ static int check_words(const struct export *export, const struct format *format)
 
 /* ---- writing ---- */
 
-/* A format of one file can go down a pipe as well. */
+/* Opens one file of a format. A format of one file can go down a pipe as well. */
 static int open_part(struct file_writer *writer, const struct part *part, const char *path, int files) {
     uint64_t capacity = strlen(path) + strlen(part->suffix) + 1;
     char *name = mem_alloc(capacity, 1, "a path");
@@ -213,7 +213,7 @@ int export_write(const struct export *export, enum export_format format, const c
     int result = check_words(export, &formats[format]);
     while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
     if (!result) result = write_parts(export, parts, files, writers);
-    /* The file that was asked for comes last: where it is, the one beside it is. */
+    /* The file that was asked for is renamed last: where it is in place, the one beside it is, too. */
     while (!result && opened) result = file_commit(&writers[--opened]);
     while (opened) file_abandon(&writers[--opened]);
     return result;

@@ -1,7 +1,7 @@
-/* export: a model's vectors in the formats that other programs read, a row at a time, atomically.
+/* export: writes a model's vectors in the formats that other programs read, row by row, atomically.
  *
- * All of a format's files (most have one, projector a second beside it) are written whole before the first is renamed. A
- * format of one file can go to a pipe or a device as well, which get the bytes as they come.
+ * All files of a format (most have one, projector has a second) are written whole before the first is renamed. A format
+ * of one file can also go to a pipe or a device, which get the bytes as they come.
  */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H
@@ -19,16 +19,16 @@ enum export_format {
     EXPORT_PROJECTOR
 };
 
-/* The first `rows` rows of a view are written. */
+/* The rows to write: the first `rows` of a view. */
 struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
 };
 
-int export_format_named(const char *name); /* -1 after fail_usage() that lists the names */
-/* Refuses a word that the format cannot hold, and a path that cannot be written so; then and after any failure a file that
- * was at the path is there still. */
+int export_format_named(const char *name); /* returns -1 after fail_usage(), which lists the names */
+/* Writes the vectors. Refuses a word that the format cannot hold, and a path that cannot be written so. A file that was
+ * at the path before is still there after any failure. */
 int export_write(const struct export *export, enum export_format format, const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum field { DONE, EPOCH, SECONDS, LR, LOSS, PAIRS, WORDS, UNTRAINED, FIELDS };
 
-/* A line, or the mean of several: a field that is not told is NaN. */
+/* A line's numbers, or the means of several lines: a field is NaN where the line does not have it. */
 struct point {
     double field[FIELDS];
 };
@@ -22,7 +22,7 @@ struct curve {
     uint64_t count, capacity;
 };
 
-/* The number of `"name": number` in a line, or NaN. */
+/* Finds the number of `"name": number` in a line; NaN where there is none. */
 static double number_of(const char *line, const char *name) {
     char quoted[48], *end;
     snprintf(quoted, sizeof quoted, "\"%s\": ", name);
@@ -58,12 +58,13 @@ static int add_line(struct curve *trained, struct curve *held_out, const char *l
     if (!isnan(point.field[LOSS])) return add(held_out, &point);
     point.field[LOSS] = number_of(line, "loss_pair");
     if (isnan(point.field[LOSS])) return 0;
-    /* Told of an example as a whole: by the share that a pair has of its loss. */
+    /* The line has the untrained loss an example; this is the same loss a pair. */
     point.field[UNTRAINED] = number_of(line, "loss_untrained") / number_of(line, "loss") * point.field[LOSS];
     return add(trained, &point);
 }
 
-/* A line that a killed process began and another one went on with does not end as one does. */
+/* Takes whole lines. Where a killed process had begun a line and another one went on behind it, the line does not end
+ * in a brace. */
 static int take_line(void *user, const char *line, uint64_t length) {
     struct curves *curves = user;
     return length > 1 && line[length - 2] == '}' ? add_line(&curves->trained, &curves->held_out, line) : 0;
@@ -75,7 +76,7 @@ static int is_mean(enum field field) {
     return field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
 }
 
-/* Where a group of lines ends, and what it was like on the way. */
+/* Sums up a group of lines: counters are those of its last line, losses and speeds are means. */
 static struct point summed_up(const struct point *points, uint64_t count) {
     struct point whole = points[count - 1];
     for (int field = 0; field < FIELDS; field++) {
@@ -117,7 +118,8 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The middle one: a pair's share differs a little from line to line. NaN where no line tells; 0 is not known. */
+/* Returns the median, since the loss a pair differs a little from line to line. NaN where no line has it;
+ * a loss of 0 counts as not known. */
 static double untrained(const struct curve *curve) {
     double told[HISTORY_POINTS];
     uint64_t count = 0;

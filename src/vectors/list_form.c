@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "corpus/line_form.h"
 
-enum { FILES = 8 }; /* of a directory, until one tells */
+enum { FILES = 8 }; /* files of a directory that are looked at, until one tells */
 
 static int look_at_file(void *user, const struct corpus_block *block) {
     int *form = user;
@@ -11,7 +11,7 @@ static int look_at_file(void *user, const struct corpus_block *block) {
     return *form < 0 ? -1 : 0;
 }
 
-/* An encoded stream has no lines, and leaves `form` as it is. */
+/* Looks at files until one tells. An encoded stream has no lines, and leaves `form` as it is. */
 static int look_at_files(const char *path, int *form) {
     const struct corpus_options options = {.format = FORMAT_LISTS};
     char *paths[] = {(char *)path};
@@ -22,7 +22,7 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* Lists are read alike with every format but pairs. */
+/* The formats differ only in pairs or not: all others are read as lists. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (look_at_files(path, &form)) return -1;

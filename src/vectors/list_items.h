@@ -1,7 +1,8 @@
-/* list_items: files of lists (a user's books, a basket, the papers that one cites) as rows of a model, list by list.
+/* list_items: reads files of lists (a user's books, a basket, the papers that one cites) as rows of a model, list by
+ * list.
  *
- * A file is read as the corpus of a run was: a line is a list's name and its items, or, with corpus.format = pairs, a
- * list's name and one item. A list that comes again is continued, and an item that comes again stands there again.
+ * A file is read as the run's corpus was: a line is a list's name and its items, or, with corpus.format = pairs, a
+ * list's name and one item. A list that comes again is continued, and an item that comes again counts again.
  */
 #ifndef SPTX_LIST_ITEMS_H
 #define SPTX_LIST_ITEMS_H
@@ -11,20 +12,19 @@
 
 struct list_items {
     uint64_t *starts;       /* [lists + 1] into codes */
-    uint64_t *codes;        /* a row of the model; its number of rows and above: an item that the model does not know */
-    unsigned char *met;     /* [lists] 1: the file has the list. NULL after list_items_read(): it has them all */
+    uint64_t *codes;        /* rows of the model; numbers from its row count on are items that the model does not know */
+    unsigned char *met;     /* [lists] 1: the file has the list. NULL after list_items_read(), which reads only lists that it has */
     uint64_t count;         /* of codes */
-    struct list_item *item; /* while a file is read: items in the order met */
+    struct list_item *item; /* used while a file is read: the items in the order met */
     uint64_t capacity;
 };
 
-/* Every list of a file: its names are added to `lists`, in the order met. The items that the model does not know are
- * told apart by their numbers in `unknown`, which code - rows is; where that is NULL they all have the code `rows`. */
+/* Reads every list of a file and adds their names to `lists`, in the order met. Items that the model does not know get
+ * numbers in `unknown`: their code is rows + number. With `unknown` NULL they all have the code `rows`. */
 int list_items_read(struct list_items *items, const char *path, const struct corpus_options *reading,
                     const struct model *model, struct names *lists, struct names *unknown);
 
-/* Of a file, the lists that have a name in `lists` already. Other lists are passed over; `met` tells which are there.
- */
+/* Reads only the lists of a file whose names are in `lists` already; `met` tells which of these the file has. */
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists);
 

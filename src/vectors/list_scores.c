@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANNED_MOST = 1 << 20 }; /* own items of the lists of one block, from which on it is full: 4 MiB */
+enum { BANNED_MOST = 1 << 20 }; /* own items of the lists of one block, at which it is full: 4 MiB */
 
 static const struct {
     const char *name;
-    enum model_view list, item; /* the rows that a list's mean is made of; those that are searched */
-    enum search_metric metric;  /* cosine: rows have unit length on both sides */
+    enum model_view list, item; /* list: the rows whose mean a list is; item: the rows that are searched */
+    enum search_metric metric;  /* cosine: rows on both sides have unit length */
 } kinds[LIST_SCORES] = {
     [LIST_SCORE_TARGET] = {"target", VIEW_TARGET, VIEW_TARGET, METRIC_COSINE},
     [LIST_SCORE_CONTEXT] = {"context", VIEW_TARGET, VIEW_CONTEXT, METRIC_DOT},
@@ -20,7 +20,7 @@ static const struct {
     [LIST_SCORE_NORMSUM] = {"normsum", VIEW_NORMSUM, VIEW_NORMSUM, METRIC_COSINE},
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
-    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* items stand for a list without a row */
+    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* its items stand for a list without a row */
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
 
@@ -53,7 +53,7 @@ enum list_score list_score_of_view(enum model_view view) {
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
                      const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score};
-    uint64_t items = model_items(model); /* no list suits a list */
+    uint64_t items = model_items(model); /* lists are not recommended to lists */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among && among < items ? among : items,
                        config);
 }
@@ -71,12 +71,12 @@ struct asking {
     float *row; /* [dim] of one item */
 };
 
-/* Whether lists are trained as means of their items' target rows. */
+/* Returns 1 where lists were trained as means of their items' target rows. */
 static int lists_are_means(const struct asking *asking) {
     return list_score_of_users(asking->scores->score) && asking->scores->model->own < 1;
 }
 
-/* A list's own row in the place of the mean of `known` items, or beside it. */
+/* Puts a list's own row in the place of the mean of its `known` items, or mixes both by examples.own. */
 static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, float *query) {
     const struct model *model = asking->scores->model;
     float own = known ? (float)model->own : 1;
@@ -85,8 +85,8 @@ static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, floa
     return 0;
 }
 
-/* A list's own row, or the mean of its items' rows (zeros where none is known), or both, as the query at `place`, and the rows
- * that it may not find. */
+/* Makes the query at `place`: a list's own row, the mean of its items' rows (zeros where no item is known), or both.
+ * Also collects the rows that the list may not find. */
 static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
@@ -97,7 +97,7 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
              own = block->banned_starts[place];
     int64_t named = question->rows ? question->rows[list] : -1;
-    /* One more than there are: the list itself, where its name is an item, too. */
+    /* one more than the items: the list itself, where its name is an item, too */
     if (mem_grow(&block->banned, &block->banned_capacity, own + (end - at) + 1, sizeof *block->banned, "queries"))
         return -1;
     memset(query, 0, model->dim * sizeof *query);
@@ -119,7 +119,7 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
     return question->lists ? question->lists[i] : i;
 }
 
-/* Asks as many lists from number `first` on as one block takes; how many, or 0 after a failure. */
+/* Asks as many lists from number `first` on as a block takes. Returns how many, or 0 after a failure. */
 static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *answer, void *user) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;

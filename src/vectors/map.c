@@ -12,19 +12,19 @@
 
 enum {
     LANES = 8,      /* rows whose push is computed side by side */
-    EARLY = 120,    /* rounds in which what is near is drawn together more strongly, so that groups find each other */
-    ROUNDS = 450,   /* of all */
+    EARLY = 120,    /* first rounds, in which near rows are drawn together more strongly, so that groups find each other */
+    ROUNDS = 450,   /* rounds in all */
     GRAIN = 64,     /* rows that a worker takes at once */
-    BISECTIONS = 50 /* of a width, to far more digits than are seen */
+    BISECTIONS = 50 /* of a width: far more digits than can be seen */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 static const float early_pull = 12;
-/* The first coordinates' standard deviation: the forces are nearly even there. */
+/* The first coordinates' standard deviation. So near the middle the forces are nearly equal. */
 static const double start_spread = 1e-2;
-/* Where the rows that fill the last lanes lie: they push by less than a float tells. */
+/* The place of the rows that fill up the last lanes: from there they push by less than a float can show. */
 static const float far_away = 1e15f;
 
-/* What draws row i: forces[starts[i]] .. forces[starts[i + 1] - 1]. */
+/* A row that draws another, and how strongly. Row i is drawn by forces[starts[i]] .. forces[starts[i + 1] - 1]. */
 struct pull {
     uint32_t row;
     float strength;
@@ -34,20 +34,21 @@ struct drawing {
     const struct map_request *request;
     uint64_t count, padded; /* padded to a multiple of LANES */
     float *x, *y;           /* [padded] */
-    float *push_x, *push_y; /* [count] of a round, not yet divided by the sum of all nearness */
-    double *nearness;       /* [count] of row i to all others */
+    float *push_x, *push_y; /* [count] sums of a round, before they are divided by the sum of all nearness */
+    double *nearness;       /* [count] the sum of row i's nearness to all others */
     float *speed, *gain;    /* [2 x count] of each coordinate */
     uint64_t *starts;       /* [count + 1] */
     struct pull *pulls;
     float rate, momentum, strength; /* of this round */
     double all_nearness;
     void (*work)(struct drawing *d, uint64_t row);
-    _Atomic uint64_t next; /* row that no worker has taken yet */
+    _Atomic uint64_t next; /* the first row that no worker has taken yet */
 };
 
 /* ---- how strongly rows are drawn together ---- */
 
-/* Shares of a row's neighbours, falling with distance such that their perplexity is as wanted. out [k], sums to 1. */
+/* Computes the shares of a row's neighbours, which fall with distance so that their perplexity is as wanted. out [k]
+ * sums to 1. */
 static void share_out(const float *cosines, uint32_t k, double perplexity, float *out) {
     double low = 0, high = INFINITY, width = 1, wanted = log(perplexity);
     for (int step = 0; step < BISECTIONS; step++) {
@@ -68,7 +69,7 @@ static void share_out(const float *cosines, uint32_t k, double perplexity, float
     }
 }
 
-/* A pair is drawn by the mean of what each row gives the other: both rows have both shares in their lists. */
+/* A pair is drawn together by the mean of the shares that each row gives the other: both rows list both shares. */
 static int find_pulls(struct drawing *d) {
     const struct map_request *r = d->request;
     uint64_t edges = r->count * r->k, *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
@@ -97,7 +98,8 @@ out:
 
 /* ---- a round ---- */
 
-/* What all rows do to row i, itself counted (nearness 1, no push). */
+/* Sums what all rows do to row i. The row itself is among them: its push is zero, and its nearness of 1 is taken off
+ * again. */
 static void push_row(struct drawing *d, uint64_t i) {
     const lanes *x = (const lanes *)d->x, *y = (const lanes *)d->y;
     lanes to_x = {0}, to_y = {0}, near = {0};
@@ -124,7 +126,7 @@ static void drive(float force, float *speed, float *gain, const struct drawing *
     *speed = d->momentum * *speed + d->rate * *gain * force;
 }
 
-/* A row goes on faster where it is driven the way it goes, and slower where it has gone too far. */
+/* A coordinate speeds up while its force points the way it goes, and slows down where it has gone too far. */
 static void drive_row(struct drawing *d, uint64_t i) {
     float x = d->x[i], y = d->y[i], force_x = 0, force_y = 0, all = (float)d->all_nearness;
     for (uint64_t edge = d->starts[i]; edge < d->starts[i + 1]; edge++) {

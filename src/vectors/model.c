@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_length = 1e-12; /* rows shorter than this are not made longer: zeros stay zeros */
+static const double least_length = 1e-12; /* rows shorter than this are not scaled: zeros stay zeros */
 
 /* ---- rows ---- */
 
-/* |row|, its squares summed in double. */
+/* Returns |row|; the squares are summed in double. */
 static float length_of(const float *row, uint32_t dim) {
     double squares = 0;
     for (uint32_t i = 0; i < dim; i++) squares += (double)row[i] * row[i];
@@ -26,7 +26,7 @@ static void make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's two vectors. */
+/* A row's vectors in the two tables. */
 struct vectors {
     const float *target, *context;
 };
@@ -46,8 +46,8 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
 }
 
-/* 1 where this vector of a row is part of the row's sums. A paper that has no line, or that no line names, was trained in one of the
- * two tables alone; its other vector is still the random one that it began as. */
+/* Returns 1 where this vector of a row counts in the row's sums. A paper that cites nothing, or that nothing cites, was
+ * trained in one of the two tables only; its other vector is still the random one that it began as. */
 static int adds(const struct model *model, enum table_side side, uint64_t row) {
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
 }
@@ -104,8 +104,9 @@ int model_check_list(const struct model *model, uint64_t row) {
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-/* `trained`: the one table that has trained the row, or NULL. Citations are asked another way; a run of anything else has hardly
- * trained, and answers as it is. */
+/* Refuses, or warns about, a row that was not trained in the view. `trained` names the one table that has trained it,
+ * or is NULL. Citations can be asked by that other table; in other runs the whole run has hardly trained, and the row
+ * answers as it is. */
 static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
     const char *word = vocab_word(&model->vocab, row, NULL);
     if (model->mode != MODE_ADJACENCY) {

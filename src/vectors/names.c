@@ -23,7 +23,7 @@ int64_t names_add(struct names *names, const char *text, uint64_t length) {
     return number;
 }
 
-/* Only ASCII letters have another case here: bytes of UTF-8 stay as they are. */
+/* Changes only ASCII letters: bytes of UTF-8 stay as they are. */
 static void copy_lower(char *to, const char *from, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
 }
@@ -33,8 +33,8 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
     return names_add(names, text, length);
 }
 
-/* A line of citations is named by the paper that cites (examples.mode = adjacency): its row is that paper's target row. Other
- * lists have rows of their own. */
+/* Finds the row of a list. With examples.mode = adjacency a line is named by the paper that cites: its row is that
+ * paper's target row. Other lists have rows of their own. */
 static int64_t row_of_list(const struct model *model, const char *name, uint64_t length) {
     if (model->mode != MODE_ADJACENCY) return vocab_find_list(&model->vocab, name, length);
     int64_t row = vocab_find(&model->vocab, name, length);
@@ -49,7 +49,7 @@ void names_locate_lists(struct names *names, const struct model *model) {
     }
 }
 
-/* One pass over the vocabulary and no copy of it: a file of questions has few words. */
+/* Goes over the vocabulary once, without a copy of it: a file of questions has few words. */
 int names_locate(struct names *names, const struct model *model, uint64_t rows) {
     uint64_t longest = 0, length;
     for (uint64_t i = 0; i < names->words.size; i++) {

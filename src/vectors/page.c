@@ -32,7 +32,7 @@ static void print_run(struct json *json, const struct model *model, const struct
     json_print(json, ",\"finished\":%s", state->finished ? "true" : "false");
 }
 
-/* A text file that need not be there. */
+/* Prints a text file, which may be absent. */
 static int print_text(struct json *json, const char *name, const char *path) {
     int there = file_exists(path);
     uint64_t length = 0;
@@ -67,7 +67,7 @@ static int print_evaluations(struct json *json, const struct page_request *reque
     return 0;
 }
 
-/* What the page shows beside rows. */
+/* Prints all that the page shows but rows. */
 static int print_head(struct json *json, const struct model *model, const struct page_request *request) {
     print_run(json, model, request);
     return print_evaluations(json, request) || print_files(json, model) || json->failed ? -1 : 0;
@@ -75,13 +75,14 @@ static int print_head(struct json *json, const struct model *model, const struct
 
 /* ---- the page ---- */
 
-/* Scripts run that carry this number. It comes of all that the page shows, so that nothing shown can name it. */
+/* The page's policy lets only scripts with this number run. It is a hash of all that the page shows, so that nothing
+ * shown can contain it. */
 static void make_nonce(char nonce[NONCE_BYTES], const struct json *json) {
     XXH128_hash_t hash = XXH3_128bits(json->bytes, json->used);
     snprintf(nonce, NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
 }
 
-/* What fills the page's places; `nonce` is made here. */
+/* The texts for the page's places, and the number that its scripts carry. */
 struct filling {
     char nonce[NONCE_BYTES];
     struct page_part parts[3];
@@ -94,8 +95,8 @@ static void fill(struct filling *filling, const struct json *json) {
     filling->parts[2] = (struct page_part){0};
 }
 
-/* Rows behind what stands in `json`, listed as many as fit into a page. Names differ in length: each try takes a tenth
- * less than what would fit on the average. */
+/* Appends rows to `json`, as many of the listed ones as fit into a page. Names differ in length: each try takes a tenth
+ * less than would fit on the average. */
 static int print_rows(struct json *json, struct page_rows *rows, const struct model *model,
                       const struct page_request *request, struct filling *filling, uint64_t *bytes) {
     uint64_t head = json->used;
@@ -117,7 +118,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
     }
 }
 
-/* What is quick and may be wrong comes before the search. */
+/* The quick parts, where most mistakes are found, come before the long search. */
 static int write_page(struct page_rows *rows, const struct model *model, const struct page_request *request,
                       const struct config *config, struct file_writer *writer, uint64_t *bytes) {
     struct json json = {.used = 0};

@@ -1,8 +1,8 @@
-/* page: a run as one page of HTML that needs nothing else: what was trained on what, its curves, a map of the most
- * frequent rows, their nearest rows to search, its keys, and what `evaluate` said of it.
+/* page: shows a run as one page of HTML that needs nothing else: what was trained on what, its curves, a map of the
+ * most frequent rows, their nearest rows to search, its keys, and what `evaluate` printed.
  *
- * The page's files lie in src/vectors/page. What they show stands in the page as JSON. Nothing of it is run or fetched:
- * the page's own policy allows the scripts that carry a number made of that JSON, and no connection at all.
+ * The page's files are in src/vectors/page. What they show stands in the page as JSON, of which nothing is run or
+ * fetched: the page's own policy allows only scripts that carry a number made from that JSON, and no connection at all.
  */
 #ifndef SPTX_PAGE_H
 #define SPTX_PAGE_H
@@ -10,26 +10,26 @@
 #include "titles.h"
 #include "config/config.h"
 
-enum { PAGE_BYTES = 10000000 }; /* most of a page */
+enum { PAGE_BYTES = 10000000 }; /* bytes of a page at most */
 
 struct page_request {
     const char *run;                /* as the user names it, for the commands that the page shows */
     enum model_view view;           /* the table whose rows are shown */
-    uint64_t rows;                  /* these are among so many first ones (answers_rows) */
+    uint64_t rows;                  /* the shown rows are among so many first ones (answers_rows) */
     uint64_t top;                   /* rows of the map: the most frequent ones */
-    uint64_t listed;                /* rows whose nearest rows are in the page; those of the map are in any case */
+    uint64_t listed;                /* rows whose nearest rows are in the page; the rows of the map are among them */
     const struct titles *titles;    /* empty: none */
-    const char *const *evaluations; /* [evaluation_count] files of what evaluate printed */
+    const char *const *evaluations; /* [evaluation_count] files that hold what evaluate printed */
     int evaluation_count;
 };
 
 struct page_size {
-    uint64_t bytes, top, listed; /* what came of it: rows of the map, and rows whose nearest rows are listed */
+    uint64_t bytes, top, listed; /* what was written: bytes; rows of the map; rows whose nearest rows are listed */
 };
 
-/* Writes the page whole or not at all. Where PAGE_BYTES do not hold all lists, those of the rarest rows are left out.
- * Refuses a file of a run and a page that grows too large. Searches by device.* of `config`. The same run and request
- * make the same bytes. */
+/* Writes the page whole or not at all. Where not all lists of nearest rows fit into PAGE_BYTES, those of the rarest
+ * rows are left out. Refuses a path that is a run's file, and a page that grows too large. Searches by device.* of
+ * `config`. The same run and request make the same bytes. */
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size);
 

@@ -42,7 +42,7 @@ struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, 
                               .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
 }
 
-/* Whether ids are ranks of frequency, as corpus.order = frequency has them: no need to sort millions. */
+/* Returns 1 where ids are ranks of frequency (corpus.order = frequency): then millions need no sorting. */
 static int is_in_order(const uint64_t *counts, uint64_t size) {
     for (uint64_t row = 1; row < size; row++)
         if (counts[row] > counts[row - 1]) return 0;
@@ -69,11 +69,11 @@ static int choose(struct page_rows *rows, const struct model *model) {
 
 /* ---- nearest rows ---- */
 
-/* What is asked of a search: the k best of each of some rows, itself left out. */
+/* A search for the k best rows of each of some rows, the row itself left out. */
 struct asking {
     const char *what;     /* for the live line */
     const float *queries; /* [count x dim] */
-    const uint32_t *own;  /* [count] the row of the search that each query is */
+    const uint32_t *own;  /* [count] the row that each query is */
     uint64_t count;
     uint32_t k;
     uint32_t *ids; /* [count x k] */
@@ -97,7 +97,7 @@ static int ask(struct search *search, const struct asking *asking) {
     return result;
 }
 
-/* Exactly what `nearest` does for a word. */
+/* Finds exactly what `nearest` finds for a word. */
 static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
     struct search search = {.rows = 0};
     float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
@@ -114,7 +114,7 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
 
 /* ---- the map ---- */
 
-/* Neighbours on the map are those of its own rows, all of length 1. */
+/* Neighbours on the map are searched among the map's own rows, all of length 1. */
 static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
     uint64_t count = rows->top;
     uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");

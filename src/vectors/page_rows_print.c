@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    NAME_BYTES = 300, /* most of a name that is shown */
-    MAP_STEPS = 65535 /* of a coordinate */
+    NAME_BYTES = 300, /* bytes of a shown name at most */
+    MAP_STEPS = 65535 /* steps of a coordinate */
 };
 
 /* ---- names ---- */
@@ -28,10 +28,10 @@ void page_print_name(struct json *json, const char *name, uint64_t length) {
     json_string(json, cut, length + 3);
 }
 
-/* The page numbers its names: shown rows first, then those that are only near to one. */
+/* The numbers of a page's names: first the rows shown, then those that are only near to one. */
 struct names_of_page {
     const struct page_rows *rows;
-    uint32_t *number; /* [model's rows], DRAW_NONE where the page has no such row */
+    uint32_t *number; /* [model's rows] DRAW_NONE for rows that the page does not have */
     uint32_t *row;    /* [count] by number */
     uint32_t count;
 };
@@ -81,7 +81,8 @@ static void print_names(struct json *json, const struct names_of_page *names, co
 
 /* ---- nearest rows and the map ---- */
 
-/* Scores as whole millionths: a float32 times a million is exact in float64, so they round as "%.6f" does. */
+/* Scores are printed as whole millionths. A float32 times a million is exact in float64, so they round as "%.6f"
+ * does. */
 static int print_nearest(struct json *json, const struct names_of_page *names) {
     const struct page_rows *rows = names->rows;
     uint64_t count = rows->count * rows->k;
@@ -104,7 +105,7 @@ static int print_nearest(struct json *json, const struct names_of_page *names) {
     return result;
 }
 
-/* Both coordinates by the same measure, from 0 to MAP_STEPS. */
+/* Prints both coordinates from 0 to MAP_STEPS, scaled by the same factor. */
 static int print_map(struct json *json, const struct page_rows *rows) {
     float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     uint16_t *places = mem_alloc(rows->top, 2 * sizeof *places, "the map of a page");

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* xy [count x 2]: where each of the rows [count x dim] lies along the two directions, the mean being at 0. The same
- * rows make the same numbers. 0, or -1 after fail(). */
+/* Fills xy [count x 2] with the place of each of the rows [count x dim] along the two directions, where the mean is 0.
+ * The same rows make the same numbers. Returns 0, or -1 after fail(). */
 int principal_two(float *xy, const float *rows, uint64_t count, uint32_t dim);
 
 #endif

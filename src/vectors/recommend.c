@@ -15,7 +15,7 @@ struct recommending {
     const struct recommend_request *request;
     struct names lists;
     struct list_items items;
-    uint64_t *asked; /* [count] numbers of the lists that are asked */
+    uint64_t *asked; /* [count] numbers of the asked lists */
     uint64_t count;
     recommend_answer *answer;
     void *user;
@@ -23,7 +23,7 @@ struct recommending {
 
 /* ---- items by hand ---- */
 
-static const char by_hand[] = "items"; /* the name of the list that they make */
+static const char by_hand[] = "items"; /* the name of the list that the items given by hand make */
 
 /* An item as it was given. */
 struct given {
@@ -52,7 +52,7 @@ static int64_t find_item(const struct recommending *r, const char *text, uint64_
     return row;
 }
 
-/* A text is an item or a title as it stands, or else several with commas between. */
+/* A text is an item or a title as it stands; otherwise it is several of these with commas between. */
 static int take_text(struct recommending *r, struct all_given *all, const char *text) {
     static const char blanks[] = " \t";
     int64_t row = find_item(r, text, strlen(text));
@@ -67,7 +67,7 @@ static int take_text(struct recommending *r, struct all_given *all, const char *
     return 0;
 }
 
-/* An item that is none: a warning where there are others to go on with, and a failure otherwise. */
+/* Warns about an item that is unknown where there are others to go on with; fails otherwise. */
 static int tell_unknown(const struct recommending *r, const struct given *item, int go_on) {
     char *name = mem_text(item->text, item->length, "an item");
     if (!name) return -1;
@@ -91,7 +91,7 @@ static int check_given(const struct recommending *r, const struct all_given *all
     return 0;
 }
 
-/* The items given, as the one list there is. */
+/* Makes one list of the items given. */
 static int take_items(struct recommending *r) {
     struct all_given all = {.count = 0};
     int result = -1;
@@ -119,7 +119,7 @@ static uint64_t known_of(const struct recommending *r, uint64_t list) {
     return known;
 }
 
-/* Names that a misspelt one is compared with. */
+/* Names that a misspelt one is compared with, at most. */
 enum { NEAR_LISTS = 100000 };
 
 static int refuse_name(const struct recommending *r, const char *name) {
@@ -147,7 +147,7 @@ static int choose_lists(struct recommending *r) {
     return 0;
 }
 
-/* What of the lists asked the run does not know. */
+/* Warns about lists and items that the run does not know, and fails where it knows none. */
 static int check_lists(const struct recommending *r) {
     const char *file = r->request->lists, *run = r->model->directory;
     uint64_t items = 0, known = 0, empty = 0;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 4 << 20 }; /* of queries and answers in one search */
+enum { BLOCK_BYTES = 4 << 20 }; /* bytes of queries and answers in one search */
 
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t rows, const struct config *config) {
@@ -18,7 +18,7 @@ int search_open(struct search *search, const struct model *model, enum model_vie
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config) {
     struct backend_options options = {.depth = 1, .gpu_budget = UINT64_MAX};
-    *search = (struct search){.ops = &backend_cpu, .base = base, .rows = rows, .dim = dim, .metric = metric};
+    *search = (struct search){.ops = backend_without_gpu(), .base = base, .rows = rows, .dim = dim, .metric = metric};
     if (config) {
         options.threads = (unsigned)config->device_threads;
         options.index = (unsigned)config->device_index;
@@ -38,7 +38,7 @@ void search_close(struct search *search) {
     *search = (struct search){.rows = 0};
 }
 
-/* The base rows have unit length and the queries any: dividing by the query's makes the scores cosines. */
+/* Base rows have unit length, queries any length: dividing by the query's length makes the scores cosines. */
 static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t dim) {
     double squares = 0;
     for (uint32_t i = 0; i < dim; i++) squares += (double)query[i] * query[i];

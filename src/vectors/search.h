@@ -1,4 +1,4 @@
-/* search: exact nearest rows of a model, in slices, on the backend that is there. */
+/* search: finds the exact nearest rows of a model, slice by slice, on the backend that is there. */
 #ifndef SPTX_SEARCH_H
 #define SPTX_SEARCH_H
 
@@ -17,37 +17,38 @@ struct search {
     enum search_metric metric;
 };
 
-/* Among the first `rows` rows of a view. Opens a backend by device.* of `config` (NULL: defaults). */
+/* Searches the first `rows` rows of a view. Opens a backend by device.* of `config` (NULL: defaults). */
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t rows, const struct config *config);
-/* The same among rows in memory (unit rows for cosine), which are the search's from now on; NULL fails. */
+/* Searches rows in memory (unit rows for cosine), which the search owns from now on. NULL is a failure. */
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config);
 void search_close(struct search *search); /* harmless on a zeroed one */
 
-/* The k best rows for each query (query_rows x dim, any length), the banned ones left out; see struct topk_request. */
+/* Finds the k best rows for each query (query_rows x dim, any length), without the banned ones; see struct
+ * topk_request. */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
-/* What one search takes and gives, with space for `rows` queries. */
+/* The arrays of one search, with space for `rows` queries. */
 struct search_block {
     float *queries;          /* [rows x dim] */
     uint64_t *banned_starts; /* [rows + 1] into banned */
-    uint32_t *banned;        /* grown by the caller */
+    uint32_t *banned;        /* the caller grows it */
     uint64_t banned_capacity;
     uint32_t *ids; /* [rows x k] */
     float *scores; /* [rows x k] */
     uint64_t rows;
 };
-/* Space for as many of the `wanted` queries as make a search worth its while; the caller releases in any case. */
+/* Makes space for as many of the `wanted` queries as fill one search; the caller releases in any case. */
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* harmless on a zeroed one */
 
-/* Sorts ids and takes repeats out, as `banned` wants them; how many are left. */
+/* Sorts ids and removes repeats, as `banned` needs. Returns how many are left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
-/* The query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three may not be its
- * answer: `banned` has them, sorted; returns how many they are. */
+/* Makes the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three rows must
+ * not answer: they go into `banned`, sorted. Returns how many they are. */
 uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]);
 
 #endif

@@ -68,8 +68,8 @@ def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
     sptx("train", config, f"--memory.gpu_budget={budget}")
 
 
-# Both sides of what makes a GPU look for rows that a batch repeats before it sorts: many contexts, and rows for twice as many.
-# A context table that lies on the host in part has every batch sorted whole.
+# A GPU looks for repeated rows before it sorts where a batch has many contexts and the table has rows for twice as many: these
+# are both sides of both limits. A context table that lies partly on the host has every batch sorted whole.
 @pytest.mark.parametrize("rows, batch", [(600000, 3855), (600000, 3856), (524416, 3856), (524414, 3856)])
 def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows, batch):
     if "auto       cuda" not in sptx("devices").stdout:
@@ -111,8 +111,8 @@ def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, rule
     assert sptx.tables("managed") == sptx.tables("pinned")
 
 
-# Both sides of how many blocks there are before each has fewer threads: for its contexts in a step (above 8192), and for its
-# negatives in making the batch (from 8192 on).
+# A GPU gives each block fewer threads where there are many: for its contexts in a step above 8192 blocks, for its negatives in
+# making the batch from 8192 on. These are both sides of both limits.
 @pytest.mark.parametrize("batch", [8191, 8192, 8193])
 def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
     if "auto       cuda" not in sptx("devices").stdout:

@@ -209,7 +209,7 @@ def test_full_disk_while_training(sptx, size):
     said = sptx.refuses("train", sptx.config(), preexec_fn=limit_files(size))
     assert "run/" in said
     assert not sptx.path("run", "latest").exists()
-    # With room again the same command works, whatever was left behind.
+    # When there is space again, the same command works, whatever was left behind.
     sptx("train", sptx.config())
 
 

@@ -18,7 +18,7 @@ def words(trained):
     return [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
 
 
-# What gensim has to be told of a format with words.
+# The options that gensim needs to read a format with words.
 WITH_WORDS = {"word2vec-bin": {"binary": True}, "word2vec-text": {}, "glove-text": {"no_header": True}}
 
 

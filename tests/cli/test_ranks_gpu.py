@@ -64,11 +64,11 @@ def test_ways_of_exchange_make_the_same_bytes(small, kind):
     assert difference(small, "alone", "gpu") < 2e-5
 
 
-# dots_held.cuh: columns of a rank at which its threads lie otherwise, up to the widest rows that are held; contexts of a block
-# from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
+# dots_held.cuh: columns of a rank at which the layout of its threads changes, up to the widest rows that are held; contexts of a
+# block from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
 HELD_COLUMNS = [32, 64, 96, 128, 192, 256]
 HELD_CONTEXTS = [16, 72, 96, 128]
-# With 0 to 3 slots. None divides by what may be next to zero: gradients that cancel but for a rounding would move rows far.
+# Rules with 0 to 3 slots. None divides by what may be nearly zero: gradients that cancel but for a rounding would move rows far.
 RULES = [{"rule": "sgd"}, {"rule": "sgd", "momentum": 0.5}, {"rule": "adadelta"},
          {"rule": "rmsprop", "centered": True, "momentum": 0.5, "eps": 0.1, "lr": 0.001}, {"rule": "sgd", "clip": 0.3}]
 
@@ -142,31 +142,6 @@ def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
     assert small.tables(way) == small.tables("other")
     train(small, 0, config, "--run.dir=alone")
     assert difference(small, "alone", way) < 2e-5
-
-
-# ---- lock-free: whole tables on every rank ----
-
-PLACES = {"on the GPUs": [], "on the host": ["--memory.target=pinned", "--memory.context=pinned", "--memory.hot_rows=7"],
-          "by host": ["--device.exchange=host"]}
-
-
-@pytest.mark.parametrize("kind", PLACES)
-def test_replicas_on_gpus_learn_what_one_learns(small, kind):
-    if not ON_GPU:
-        pytest.skip("the tests run on the CPU")
-    config = small.config(model={"dim": 50}, train={"update": "hogwild", "epochs": 6, "held_out": 0.1},
-                          optimizer={"rule": "sgd", "lr": 0.1}, run={"checkpoint_every": "epoch", "keep": 9})
-    train(small, 0, config, "--run.dir=alone")
-    said = train(small, 2, config, *PLACES[kind]).stderr
-    assert "train a share of the positions each" in said
-    losses = {run: held_out(small, run) for run in ("alone", "run")}
-    first, last = losses["alone"][0], losses["alone"][-1]
-    assert last < 0.97 * first and losses["run"][-1] < last + 0.15 * (first - last)
-    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "run")]
-    assert words[0] == words[1]
-    shutil.rmtree(small.checkpoint())
-    assert "resumed" in train(small, 2, config, *PLACES[kind], "--resume").stderr
-    assert held_out(small, "run")[-1] < last + 0.15 * (first - last)
 
 
 # ---- ranks that keep rows in other places ----

@@ -154,7 +154,7 @@ def test_other_files_in_a_run_stay(sptx, how):
         sptx.path("run", name).write_bytes(theirs[name])
     done = sptx("train", config, OTHER, "--memory.target=file", "--run.checkpoint_every=1 steps", *how)
     after = snapshot(sptx.path("run"))
-    # In the way of checkpoints, they have another name now, and it was said.
+    # They were in the way of checkpoints: they have another name now, and a warning has said so.
     for name in (last, "checkpoint-1", "checkpoint-3.partial"):
         theirs = {path.replace(f"{name}/", f"{name}.kept-1/"): data for path, data in theirs.items()}
         assert f"'run/{name}' is none of this program's checkpoints: it is kept as 'run/{name}.kept-1'" in done.stderr

@@ -31,7 +31,7 @@ from scenarios import Scenarios
 WORKERS = 2
 WAYS = 12  # shown of what is wrong in the same way
 
-# What a kind of call can fail with: once, or (+) from a call on.
+# The failures of each kind of call: once, or (+) from a call on.
 ERRORS = {
     "open": "EIO EMFILE+ ENOSPC EINTR KILL",
     "read": "EIO EIO+ EINTR SHORT SHORT+ KILL",
@@ -50,7 +50,7 @@ ERRORS = {
     "lock": "EIO ENOLCK+ EINTR",
     "close": "EIO EINTR",
 }
-# What a sentence says of it.
+# The words of a sentence about each failure.
 SENTENCES = {"EIO": "Input/output error", "ENOSPC": "No space left", "EMFILE": "Too many open files", "ENOMEM": "memory",
              "EAGAIN": "Resource temporarily unavailable", "ENOLCK": "No locks available"}
 

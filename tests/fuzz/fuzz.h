@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* What libFuzzer and replay.c call. */
+/* libFuzzer and replay.c call these. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -47,7 +47,8 @@ __attribute__((format(printf, 4, 5))) static inline void fuzz_holds(int holds, c
     abort();
 }
 
-/* What a reader gave: 0 where all is well; -1 wants a sentence, which is forgotten. 1 where it was 0. */
+/* Takes a reader's result, 0 or -1. Only -1 must come with a sentence, which is then forgotten. Returns 1 where the
+ * result was 0. */
 static inline int fuzz_accepted(int result) {
     HOLDS(!result == !report_exit_code(), "the result is %d, the exit code %d", result, report_exit_code());
     HOLDS(!result || *report_sentence(), "a failure without a sentence");
@@ -65,7 +66,7 @@ static inline int fuzz_begin(void) {
     return atexit(fuzz_end);
 }
 
-/* Whether two files are the same to the byte. */
+/* Returns 1 where two files hold the same bytes. */
 static inline int fuzz_same_files(const char *a, const char *b) {
     uint64_t n, m;
     char *x = file_read(a, &n), *y = file_read(b, &m);

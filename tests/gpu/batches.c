@@ -51,8 +51,8 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
         }
 }
 
-/* As parts of batches too large to be bounded, in stages that have no room for them, too little of it or more than
- * enough. */
+/* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
+ * or more than enough. */
 static void count_batches(struct example_source *s, int capacity) {
     s->batch = EXAMPLE_MOST_PADDED;
     if (capacity == 1) s->capacity = (struct example_sizes){50, 100, 300, 600};

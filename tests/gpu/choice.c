@@ -101,7 +101,7 @@ static void choose_calls(struct choice *c) {
     c->flowing = one_in(2);
 }
 
-/* So many sentences that an epoch has `batches` whole batches and a shorter one. */
+/* Chooses so many sentences that an epoch has `batches` whole batches and a shorter one. */
 static void choose_length(struct choice *c, uint64_t batches) {
     int by_position = c->source.mode == EXAMPLE_WINDOW || (c->source.mode == EXAMPLE_LIST && c->source.targets_all);
     uint64_t examples = c->batch * batches + (c->batch > 1 ? between(1, c->batch - 1) : 0);
@@ -114,7 +114,7 @@ static double top_share(const struct choice *c) {
     return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* 1 / row, or the logarithm's */
 }
 
-/* As if each example made one block; windows of pairs make several, which `places` counts. */
+/* Counts as if each example made one block; windows of pairs make several, which `places` counts. */
 static double most_summed(const struct choice *c) {
     double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);

@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-/* What runs have in common whose bytes must be equal, and what they may differ in. */
+/* Runs that differ only in these must make the same bytes. */
 struct machine {
     unsigned threads, depth;
     struct placing placing[2];
@@ -37,10 +37,11 @@ struct choice {
 };
 
 struct choice choice_make(uint64_t seed);
-/* Its corpus, whose words are all rows from `first_row` on. The caller frees it. */
+/* Makes its corpus, whose words are all rows from `first_row` on; corpus_free() frees it. */
 void choice_corpus(const struct choice *c, struct corpus *corpus);
 struct example_source choice_source(const struct choice *c, const struct corpus *corpus);
-/* The same with other threads and depth, by `seed`; and with everything on the GPU in whole tables, one batch at a time. */
+/* Returns another machine by `seed`, with other threads and depth; or one with everything on the GPU in whole tables, one batch at
+ * a time. */
 struct machine machine_other(const struct machine *machine, uint64_t seed);
 struct machine machine_plain(const struct machine *machine);
 /* The bits of frozen rows; choice_thaw() frees them. */

@@ -26,7 +26,7 @@ extern char directory[256]; /* scratch */
         }                                                                                                              \
     } while (0)
 
-/* What this machine has no room for. */
+/* Says what this machine has no space for, and counts it. */
 #define SKIP(...)                                                                                                      \
     do {                                                                                                               \
         skipped++;                                                                                                     \

@@ -20,8 +20,8 @@ static inline uint32_t edge_id(uint64_t j, uint64_t rows) {
     return (uint32_t)(j % 7 ? random_bits() % rows : rows - 1);
 }
 
-/* Whether a batch holds the windows that the documentation says, where nothing is dropped, widths are not drawn, rows
- * are uniform and not excluded. */
+/* Returns 1 where a batch holds the windows that the documentation promises, where nothing is dropped, widths are not
+ * drawn, and negatives are uniform and not excluded. */
 int is_batch_of_windows(const struct example_source *s, const struct batch_request *r, const struct batch_view *v);
 
 /* edge_session.c: a file of such a stream trained on, from the corpus to a step. */

@@ -22,7 +22,8 @@ struct header {
     char rest[IDSTREAM_HEADER - 48];
 };
 
-/* What is not a hole: `bytes` at `at`, counted from behind the header. The last ones are the starts. */
+/* A part of the file that is not a hole: `bytes` at `at`, counted from behind the header. The last parts are the
+ * starts. */
 struct part {
     const void *bytes;
     uint64_t at, length;

@@ -1,5 +1,5 @@
-/* What the CUDA backend says that a run will take, against what it holds when the run has trained: never less, and no
- * more than a twentieth above. */
+/* The CUDA backend's estimate of a run, against what it holds when the run has trained: never less, and no more than a
+ * twentieth above. */
 #include "choice.h"
 
 #include "train/examples.h"
@@ -150,7 +150,8 @@ static struct run run_for(uint64_t seed, int hogwild) {
     return run;
 }
 
-/* What lock-free training takes: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
+/* Makes the run one that lock-free training can do: sgd or adagrad, the plain loss, no frozen rows, no rows in
+ * files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
     run->source.pool = (struct example_pool){.on = seed % 4 < 2};

@@ -24,8 +24,8 @@ static void shrink(char *const records[2], uint64_t count) {
         for (uint64_t i = 0; i < count; i++) ((float *)records[side])[i] *= 0.1f;
 }
 
-/* Of a target that is read and added to at each of its places; twice where a wide row meets its negatives in two turns,
- * and once for two pooled windows beside each other. */
+/* Checks the bytes over the link. A target is read and added to once at each of its places; twice where a wide row
+ * meets its negatives in two turns, and once for two pooled windows that are trained together. */
 static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim,
                           uint64_t places, int pooled) {
     uint64_t once = 2 * places * ((dim + 3) / 4 * 4) * sizeof(float), least = pooled ? once / 2 : once;

@@ -4,7 +4,8 @@
 
 #include "kernels/losses.h"
 
-/* Of a vector's scores, positives first: the loss, and `scale` x d loss / d score into coefficients[count]. */
+/* Returns the loss of a vector's scores, positives first, and writes `scale` x d loss / d score into
+ * coefficients[count]. */
 double losses64(const struct loss_options *loss, const double *scores, double *coefficients, uint64_t count, uint64_t positives,
                 double scale);
 

@@ -56,7 +56,7 @@ static int empty_pipeline(struct training *t) {
     return more;
 }
 
-/* With nothing else in flight, and everything drained between its calls. */
+/* Makes a step with nothing else in flight, and drains the backend between its calls. */
 static int step_apart(struct training *t, const struct batch_request *batch, const struct step_request *step) {
     const struct backend_ops *ops = t->tables.ops;
     struct backend *backend = t->tables.backend;
@@ -244,9 +244,9 @@ static struct distance distance_of(const struct record_layout *layout, uint64_t 
                              (double)wrong / (double)rows};
 }
 
-/* What rounding may do is seen by how far the CPU itself comes out elsewhere when the first weights are off by their
- * last bit: rules that divide by a gradient's size, or go by its sign, magnify that. Whether a sum near zero changes its sign is
- * chance: where the rule goes by it, more such runs show how far that leads. */
+/* How far rounding may lead is measured by the CPU itself, with first weights that differ in their last bit: rules that
+ * divide by a gradient's size, or go by its sign, magnify that. A sum near zero may change its sign by chance: where
+ * the rule goes by it, more such runs show how far that leads. */
 enum { NUDGES = 8 };
 
 /* The furthest that those runs came out, by side and part. */

@@ -92,7 +92,7 @@ static void large_batches(const struct shape *shape) {
     }
 }
 
-/* What launches cost: the notebooks' own batches. */
+/* Measures what launches cost, by the notebooks' own batches. */
 static void small_batches(const struct shape *shape) {
     measure_speed(shape, PLACES[1], 3, 4096, 0);
     measure_speed(shape, PLACES[1], 3, 512, 0);

@@ -39,7 +39,7 @@ static void add(double *to, double factor, const double *from, uint64_t dim) {
     for (uint64_t i = 0; i < dim; i++) to[i] += factor * from[i];
 }
 
-/* In four sums, so that one addition does not wait for the one before. */
+/* Adds up in four sums, so that one addition does not wait for the one before. */
 static double dot(const double *x, const double *y, uint64_t dim) {
     double sum[4] = {0};
     uint64_t i = 0;
@@ -65,7 +65,7 @@ static void update_side(struct table64 *t, const struct step_request *request) {
     }
 }
 
-/* What a block's vectors meet, and what is worked out for one of them. */
+/* A block, and the arrays in which one of its vectors is worked out. */
 struct block64 {
     struct table64 *target, *context;
     const struct example_pool *pool;

@@ -11,11 +11,11 @@ struct table64 {
     double *values;    /* [rows x (1 + slots) x dim]: weights, then the slots */
     uint32_t *updates; /* [rows] */
     double *gradients; /* [rows x dim] of the step under way, summed over a row's places; zero between steps */
-    uint64_t *places;  /* [rows] in how many places of the batch a row stands; likewise */
+    uint64_t *places;  /* [rows] in how many places of the batch a row stands; set by the step, too */
     const uint32_t *frozen; /* a bit a row that stays; NULL: none */
 };
 
-/* From packed float32 records; table64_free() frees what it holds. */
+/* Makes a table of packed float32 records; table64_free() frees what it holds. */
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
 void table64_free(struct table64 *table);
 /* The first row whose packed record counts other updates; table->rows where none does or they are not counted. */

@@ -36,7 +36,7 @@ static double tolerance = 3e-5;
 /* Updates that rows have had before the first step, where they are counted: so many, and up to three more. */
 static uint32_t updates_before;
 
-/* Of the steps compared: their loss; the rows of targets and contexts that stay. */
+/* For the steps that are compared: their loss, and the frozen rows of targets and contexts. */
 static struct loss_options loss_of_steps;
 static const uint32_t *frozen[2];
 
@@ -291,9 +291,9 @@ static uint64_t groups_at_once(uint32_t dim, uint32_t slots, uint32_t times, uns
     return 16ull * processors * (dim > 512 ? 1 : narrow ? 16 : 4);
 }
 
-/* As many pieces of work as there are groups of threads, one less and one more, and several for each: a group looks up what it
- * will work on two or three pieces later. Every row stands in the batch twice; or, with a rule that has no state, so often that
- * it takes several pieces. */
+/* There are as many pieces of work as groups of threads, one less, one more, and several for each: a group looks up
+ * what it will work on two or three pieces later. Every row comes twice in the batch; or, with a rule that has no
+ * state, so often that it takes several pieces. */
 void test_turns(void) {
     static const uint32_t dims[] = {20, 68, 600};
     static const struct {
@@ -330,8 +330,8 @@ void test_turns(void) {
     backend_cuda.close(gpu);
 }
 
-/* Whether several groups of threads share a block's contexts (from 32 on), and in which thread blocks (to 256 blocks).
- */
+/* Several groups of threads share a block's contexts or not (from 32 on), in thread blocks of either kind (to 256
+ * blocks). */
 void test_blocks(void) {
     static const uint64_t blocks[] = {1, 2, 255, 256, 257};
     static const uint32_t dims[] = {20, 128, 129, 256, 257, 384, 385, 512, 513};

@@ -69,7 +69,7 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
 }
 
-/* What is copied is what is mapped where no list has a row; every wrong call has its own sentence. */
+/* Copied vectors equal mapped ones where no list has a row; every wrong call has its own sentence. */
 static void vectors(struct sptx_context *context, struct sptx_run *run) {
     const uint64_t wanted[] = {6, 0, 6}, past[] = {7};
     float rows[7 * 16], some[3 * 16];

@@ -45,7 +45,7 @@ static void draw_batch(void) {
     }
 }
 
-/* What is planted: a user likes every other item. */
+/* The planted pattern: a user likes every other item. */
 static double liked(int i) {
     return (user[i] / (USERS / 300) + item[i] / (ITEMS / 200)) % 2 ? 1 : -1;
 }

@@ -1,4 +1,4 @@
-/* What these programs ask of the CPU's backend: to be opened, and for batches as arrays. Included behind cmocka.h. */
+/* Opens the CPU's backend for these programs, and gives them batches as arrays. Include it after cmocka.h. */
 #ifndef SPTX_TESTS_CPU_BATCHES_H
 #define SPTX_TESTS_CPU_BATCHES_H
 

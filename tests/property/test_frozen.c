@@ -67,7 +67,7 @@ static void open_model(struct model *m, unsigned threads, const struct rule_opti
     }
 }
 
-/* What a step does beside the rule. */
+/* The choices of a step: the rule and the rest. */
 struct way {
     const struct rule_options *rule;
     struct loss_options loss;

@@ -16,7 +16,7 @@ static int read_resolved(struct config *config, const char *text) {
     return read_text(config, text) ? -1 : config_resolve(config);
 }
 
-/* That the INI is refused by a sentence that holds all the parts (ended by NULL). */
+/* Checks that the INI is refused by a sentence that holds all the parts (ended by NULL). */
 __attribute__((unused)) static void assert_sentence(const char *text, ...) {
     va_list parts;
     const char *part;

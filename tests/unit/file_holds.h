@@ -1,4 +1,4 @@
-/* What a file holds, and what was said of one. */
+/* Checks of what a file holds, and of what was said about it. */
 #include "tests/unit/scratch.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What the vocabulary and the id stream are told of a corpus, by format. */
+/* The options of a plain corpus, by its format. */
 #include "corpus/corpus.h"
 
 #include <math.h>

@@ -29,7 +29,7 @@ static int scratch_remove(void **state) {
     return directory_remove_tree(scratch);
 }
 
-/* The same, and the working directory is in it. */
+/* Makes a scratch directory, which is the working directory until scratch_leave(). */
 static char *scratch_before; /* the working directory that was */
 static inline int scratch_enter(void **state) {
     scratch_before = getcwd(NULL, 0);

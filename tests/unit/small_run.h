@@ -87,7 +87,7 @@ __attribute__((unused)) static void small_run_remove(struct small_run *run) {
     report_clear();
 }
 
-/* That the last call failed, with `part` in its sentence; forgets it. */
+/* Checks that the last call failed, with `part` in its sentence, and forgets the sentence. */
 __attribute__((unused)) static void assert_failed_with(int result, const char *part) {
     assert_int_equal(result, -1);
     if (!strstr(report_sentence(), part)) print_message("sentence: %s\nwanted: %s\n", report_sentence(), part);

@@ -14,7 +14,7 @@ static void write_text(const char *path, const char *text) {
     if (file_replace(path, text, strlen(text))) abort();
 }
 
-/* What a file holds, in one of four buffers that take turns; "(none)" where it is not there. */
+/* Returns what a file holds, in one of four buffers that take turns; "(none)" where it is absent. */
 static inline const char *text_of(const char *path) {
     static char texts[4][4096];
     static int turn;

@@ -18,7 +18,7 @@ import numpy
 from ._library import CUDA
 from ._libraries import Cupy, Foreign, Jax, Numpy, Operand, Shape, Torch, Wrong
 
-_known: Dict[type, Any] = {numpy.ndarray: Numpy}  # classes met before; of these libraries only, which stay loaded
+_known: Dict[type, Any] = {numpy.ndarray: Numpy}  # classes met before, only of libraries that stay loaded
 
 
 def library_of(array: Any) -> Any:
@@ -43,7 +43,7 @@ def _find_library(array: Any, kind: type) -> Any:
 def _has(array: Any, name: str) -> bool:
     try:
         return hasattr(array, name)
-    except Exception:  # of a __getattr__ that raises something else
+    except Exception:  # a __getattr__ may raise anything
         return False
 
 
@@ -59,10 +59,10 @@ def take_ids(given: Any, gpu: Optional[int]) -> Operand:
 
 
 def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Operand:
-    """The operand of float32 of just this shape."""
+    """Returns the operand of float32 values, which must have exactly this shape."""
     library = library_of(given)
     if library is Torch or isinstance(given, numpy.ndarray):
-        _check_shape(tuple(given.shape), what + " have", shape)  # before a large one is made dense
+        _check_shape(tuple(given.shape), what + " have", shape)  # checked before a large array is copied to be dense
     try:
         operand = library.floats(given, gpu)
     except Wrong as wrong:
@@ -72,7 +72,7 @@ def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Oper
 
 
 def take_out(given: Any, ids: Operand, gpu: Optional[int], shape: Shape) -> Operand:
-    """Where fetched rows go: the caller's array, or a new one of the ids' library."""
+    """Returns the array for fetched rows: the caller's, or a new one of the ids' library."""
     try:
         if given is None:
             return ids.library.new(shape, ids, gpu)
@@ -91,7 +91,7 @@ def _check_shape(seen: Shape, who: str, shape: Shape) -> None:
 
 
 def overlaps(operand: Operand, low: int, high: int) -> bool:
-    """Whether the operand has a byte in low..high-1. Host and GPU share one space of addresses."""
+    """True where the operand has a byte in low..high-1. Host and GPU share one space of addresses."""
     start = operand.pointer
     return start < high and low < start + operand.count * (operand.bits >> 3)
 
@@ -104,12 +104,12 @@ def copied(operand: Operand, what: str) -> Operand:
 
 
 def must_wait(*operands: Operand) -> bool:
-    """Whether an operand's library may use its memory for something else before the GPU is done with the call."""
+    """True where an operand's library may use its memory again before the GPU is done with the call."""
     return any(operand.memory == CUDA and operand.library in (Jax, Foreign) for operand in operands)
 
 
 def stream_of(*operands: Operand) -> Optional[int]:
-    """The stream that a call is ordered on: the first operand's that lies on the GPU. Others on another are waited for."""
+    """Returns the stream that a call runs on: that of the first operand on the GPU. It waits for operands on other streams."""
     stream = None
     for operand in operands:
         if operand.stream is None:

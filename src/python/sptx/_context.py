@@ -31,9 +31,9 @@ from ._errors import SptxWarning, raise_for
 from ._library import library
 
 
-_call = operator.methodcaller("__call__")  # in C: map(_call, steps) runs them with no step of Python between
+_call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
-_process = os.getpid()  # kept, since calls ask for it: a fork changes it below
+_process = os.getpid()  # kept because every call compares it; changed below after a fork
 
 
 class Context:
@@ -53,7 +53,7 @@ class Context:
     def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
         self._handle = ctypes.c_void_p()
         self._pid = _process
-        self._lock = threading.RLock()  # what the collector finalizes in the middle of a call may call, too
+        self._lock = threading.RLock()  # reentrant: objects that are collected during a call may make a call
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said = said = []  # type: list
         self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
@@ -77,7 +77,7 @@ class Context:
                                "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, _process))
 
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
-        """One call of the library, in turn; raises what its status means, and returns the others (OK, STOPPED)."""
+        """Makes a call of the library when it is its turn. Raises what its status means; returns OK and STOPPED."""
         self.check_process()
         steps = (self._lock.acquire, functools.partial(function, *arguments), functools.partial(library.sptx_error, self._handle),
                  self._lock.release)
@@ -85,7 +85,7 @@ class Context:
         try:
             results.extend(map(_call, steps))  # in one step of Python
         finally:
-            if 0 < len(results) < len(steps):  # the binding's own mistake: an argument that ctypes refuses
+            if 0 < len(results) < len(steps):  # ctypes has refused an argument, which is this package's own mistake
                 self._lock.release()
             if self._leaving:
                 self._close_what_waits()
@@ -104,7 +104,7 @@ class Context:
         self.call(library.sptx_wait, self._handle)
 
     def leave(self, close: Callable[[], None]) -> None:
-        """Runs `close` now where the context is idle, otherwise once it is. Of a context and its tables that are collected
+        """Runs `close` when the context is idle, which may be now. Where a context and its tables are collected
         together the context may go first: it has closed them then."""
         if not self._handle or self._pid != _process or sys.is_finalizing():
             return
@@ -112,10 +112,10 @@ class Context:
         self._close_what_waits()
 
     def _close_what_waits(self) -> None:
-        # Whoever has the lock comes here after letting go of it, so what is put in line meanwhile is not left there.
+        # Every holder of the lock comes here after releasing it, so nothing that is put in line meanwhile is left there.
         line, lock = self._leaving, self._lock
         while line:
-            closing = functools.partial(collections.deque, map(_call, iter(line.popleft, None)), 0)  # what stands before the mark
+            closing = functools.partial(collections.deque, map(_call, iter(line.popleft, None)), 0)  # up to the mark
             steps = map(_call, (functools.partial(line.append, None), closing, lock.release))
             if not all(map(_call, (functools.partial(lock.acquire, False), functools.partial(list, steps)))):  # in one step
                 return
@@ -124,7 +124,7 @@ class Context:
         handle = getattr(self, "_handle", None)
         if handle and not sys.is_finalizing() and self._pid == _process:
             self._handle = ctypes.c_void_p()
-            library.sptx_close(handle)  # with the tables that were in line
+            library.sptx_close(handle)  # this closes the tables in line, too
 
     def __repr__(self) -> str:
         return "sptx.Context(%s)" % self._device
@@ -146,7 +146,7 @@ class Handle:
             self.context.leave(functools.partial(self._close, self.pointer))
 
 
-# ---- this process, and its own contexts, one a device ----
+# ---- the process's own contexts, one a device ----
 
 _shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
 _shared_lock = threading.RLock()
@@ -162,7 +162,7 @@ os.register_at_fork(after_in_child=_forget_the_parents)
 
 
 def context_for(device: Union[str, Context, Any]) -> Context:
-    """The context itself, or the process's own for this device: open as long as a table of it is."""
+    """Returns the context itself, or the process's own for this device, which is open as long as a table of it is."""
     if isinstance(device, Context):
         return device
     name = str(device)
@@ -176,7 +176,7 @@ def context_for(device: Union[str, Context, Any]) -> Context:
 
 
 def count_of(value: Any, what: str, bits: int) -> int:
-    """A count that the library takes in `bits` bits: refuses what is no whole number from 0."""
+    """Returns a count for `bits` bits of the library's; refuses anything but whole numbers from 0 that fit."""
     try:
         number = value.__index__() if not isinstance(value, (bool, numpy.bool_)) else None
     except AttributeError:

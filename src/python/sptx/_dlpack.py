@@ -35,7 +35,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def tensor_of(capsule: Any) -> DLTensor:
-    """The tensor in a capsule that nobody has taken yet; valid as long as the capsule is."""
+    """Returns the tensor in a capsule that nobody has taken yet; valid as long as the capsule."""
     if _is_valid(capsule, b"dltensor_versioned"):
         return DLManagedTensorVersioned.from_address(_pointer(capsule, b"dltensor_versioned")).tensor
     if _is_valid(capsule, b"dltensor"):
@@ -44,14 +44,14 @@ def tensor_of(capsule: Any) -> DLTensor:
 
 
 def offer_to_gpu(capsule: Any, gpu: int) -> Any:
-    """The same capsule, saying that its memory is the GPU's: host memory that it reaches at the same address."""
+    """Marks a capsule's memory as the GPU's, which reaches that host memory at the same address."""
     tensor = tensor_of(capsule)
     tensor.device_type, tensor.device_id = CUDA, gpu
     return capsule
 
 
 class Held:
-    """A capsule that is only looked into: its maker's memory stays as long as this does."""
+    """Looks into a capsule without taking it: the memory stays as long as this object."""
 
     def __init__(self, capsule: Any) -> None:
         tensor = tensor_of(capsule)

@@ -19,7 +19,7 @@ from . import _dlpack
 from ._library import CUDA, HOST
 
 Shape = Tuple[int, ...]
-MOST_IDS = (1 << 32) - 1  # of one call
+MOST_IDS = (1 << 32) - 1  # in one call
 
 
 class Operand(NamedTuple):
@@ -56,7 +56,7 @@ def _wrong_floats(seen: str) -> Wrong:
 
 
 def _check_count(count: int) -> None:
-    """Before anything of that size is copied: a broadcast array may have many elements and hardly any memory."""
+    """Refuses too many ids before they are copied: a broadcast array may have many elements and hardly any memory."""
     if count > MOST_IDS:
         raise Wrong(ValueError, "are %d, more than %d in one call" % (count, MOST_IDS))
 
@@ -75,7 +75,7 @@ class Numpy:
 
     @staticmethod
     def _operand(array: Any) -> Operand:
-        """Of an array that is dense, or becomes so: a plain ndarray, whatever a class derived from it says of itself."""
+        """Describes an array, dense or made dense, as a plain ndarray, whatever a derived class says of itself."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             array = numpy.array(array, order="C")
@@ -140,7 +140,7 @@ def _kind_of(array: Any) -> str:
 
 
 def _array_of(given: Any) -> Any:
-    """A plain ndarray of what is one of another class, or a list or a number."""
+    """Makes a plain ndarray of an array of another class, of a list, or of a number."""
     if isinstance(given, numpy.ma.MaskedArray):
         raise Wrong(TypeError, "are a masked array; pass the ones that are meant, with .compressed()")
     if isinstance(given, numpy.ndarray):
@@ -162,11 +162,11 @@ def _array_of(given: Any) -> Any:
 # ---- PyTorch ----
 
 def _is_traced(tensor: Any) -> bool:
-    """By torch.jit.trace, make_fx or torch.export, which see no more of a fetch than that there is memory for it."""
+    """True under torch.jit.trace, make_fx or torch.export: of a fetch they see only that there is memory for it."""
     torch = sys.modules["torch"]
     if torch.jit.is_tracing() or type(tensor).__module__.startswith("torch._subclasses."):
         return True
-    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # who traces so has imported it
+    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # such a tracer has imported it
     if tracing is None:
         return False
     if hasattr(tracing, "get_proxy_mode"):
@@ -176,7 +176,7 @@ def _is_traced(tensor: Any) -> bool:
 
 
 def _aligned(tensor: Any) -> Any:
-    """The tensor, or a copy of one over memory of another library's where no number of this size should begin."""
+    """Returns the tensor, or a copy where another library's memory begins at an address that does not fit its numbers."""
     return tensor.detach().clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
 
@@ -257,13 +257,13 @@ class Torch:
 
 @functools.lru_cache(maxsize=None)
 def torch_device(gpu: Optional[int]) -> Any:
-    """PyTorch's device for a table's GPU; the CPU where the table, or this PyTorch, has none."""
+    """Returns PyTorch's device for a table's GPU; the CPU where the table, or this PyTorch, has no GPU."""
     torch = sys.modules["torch"]
     return torch.device("cuda", gpu) if gpu is not None and torch.cuda.is_available() else torch.device("cpu")
 
 
 def _stream_of_torch(gpu: int) -> int:
-    """The current cudaStream_t. PyTorch's own way to the bare number spares some microseconds a call, where it is there."""
+    """Returns the current cudaStream_t. PyTorch's own function for the bare number, where it exists, saves some microseconds."""
     torch = sys.modules["torch"]
     bare = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return int(bare(gpu) if bare is not None else torch.cuda.current_stream(gpu).cuda_stream)
@@ -386,7 +386,7 @@ class Jax(_Guest):
             return Numpy.new(shape, ids, gpu)._replace(library=Jax)
         jax = sys.modules["jax"]
         device = next(iter(ids.keep[0].devices()))
-        # A buffer of this call alone: nobody has seen it before the library has filled it.
+        # Nobody else has the buffer: it is made for this call, and seen only after the library has filled it.
         array = jax.device_put(jax.numpy.empty(shape, numpy.float32), device)
         return Jax._take(array, gpu)
 
@@ -411,7 +411,7 @@ class Foreign(_Guest):
             return Foreign._by_dlpack(array, gpu, kinds)
         except Wrong:
             raise
-        except Exception as error:  # whatever its maker raises
+        except Exception as error:  # its maker may raise anything
             raise Wrong(TypeError, "cannot be had through DLPack: %s: %s" % (type(error).__name__, error)) from None
 
     @staticmethod

@@ -16,11 +16,11 @@ from ._library import library
 from ._table import path_of
 from ._views import NumberedRows, Rows, rows_of
 
-NONE = 0xFFFFFFFF  # a row that nearest has not found
+NONE = 0xFFFFFFFF  # stands where nearest has found no row
 
 
 def table_of(table: Optional[str]) -> Optional[bytes]:
-    """A table's name as the library takes it."""
+    """Returns a table's name as the library takes it."""
     if table is not None and not isinstance(table, str):
         raise TypeError("a table is a str or None, not a %s" % type(table).__name__)
     return None if table is None else table.encode("utf-8", "replace")
@@ -321,7 +321,7 @@ class Run:
         return numpy.fromiter(counts, numpy.uint64, count)
 
     def _vectors(self, rows: Any, count: int, table: Optional[bytes]) -> Any:
-        """Of rows uint64 [count]; None: of the first `count`."""
+        """Copies the vectors of rows uint64 [count]; None: of the first `count`."""
         handle = self._open()
         out = numpy.empty((count, self.dim), numpy.float32)
         self._context.call(library.sptx_run_vectors, handle.pointer, table, None if rows is None else rows.ctypes.data, count,
@@ -329,13 +329,13 @@ class Run:
         return out
 
     def _word(self, row: int) -> str:
-        handle = self._open()  # a local: a run that is closed meanwhile stays open until the word is read
+        handle = self._open()  # a local variable keeps a run that is closed meanwhile open until the word is read
         length = ctypes.c_uint64()
         word = library.sptx_run_word(handle.pointer, row, ctypes.byref(length))
         return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
 
     def _find(self, word: str, found: Any = None) -> Optional[str]:
-        """None where the word is one, otherwise the sentence that says it is none."""
+        """Returns None for a known word, otherwise the sentence that says it is unknown."""
         handle = self._open()
         try:
             name = word.encode("utf-8", "surrogateescape")
@@ -415,14 +415,14 @@ class _Training:
         self._progress = progress
         self._work = work
         self._status = _library.STOPPED
-        self._failed: Optional[BaseException] = None  # what the library's call has raised
-        self._raised: Optional[BaseException] = None  # what progress() or a signal's handler has raised, the first of them
+        self._failed: Optional[BaseException] = None  # raised by the library's call
+        self._raised: Optional[BaseException] = None  # raised first by progress() or by a signal's handler
         self._stopping = False
-        self._over = False                            # the thread has done its work, or never will
-        self._turn = threading.Lock()                 # the thread takes it and works, or the caller takes it and there is no work
+        self._over = False                            # the thread has done its work, or will not begin it
+        self._turn = threading.Lock()                 # who takes it first decides: the thread works, or the caller calls it off
         self._reports: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
         self._answers: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
-        self._before: Dict[int, Any] = {}             # signals' handlers that this stands before
+        self._before: Dict[int, Any] = {}             # the signals' handlers before
         self._thread = threading.Thread(target=self._train, name="sptx.train")
 
     def run(self) -> bool:
@@ -442,12 +442,12 @@ class _Training:
         raised, failed, self._raised, self._failed = self._raised, self._failed, None, None
         try:
             if raised is not None:
-                raise raised from failed  # of a checkpoint that could not be written the reason stays
+                raise raised from failed  # where a checkpoint could not be written, that reason is kept
             if failed is not None:
                 raise failed
             return self._status != _library.STOPPED
         finally:
-            del raised, failed  # their tracebacks know this frame
+            del raised, failed  # their tracebacks refer to this frame
 
     # ---- in the thread ----
 
@@ -472,14 +472,14 @@ class _Training:
     # ---- in the caller's ----
 
     def _next_report(self) -> Optional[Progress]:
-        """None where there is none for a while, so that exceptions which other threads send are heard, or any more."""
+        """Takes the next report. None after a while without one, so that exceptions from other threads arrive, or at the end."""
         try:
             return self._reports.get(timeout=0.2)
         except queue.Empty:
             return None
 
     def _ask(self, report: Progress) -> bool:
-        """Whether training shall stop."""
+        """True where training is to stop."""
         if self._progress is None or self._raised is not None:
             return self._raised is not None
         try:
@@ -500,7 +500,7 @@ class _Training:
         try:
             library.sptx_stop(self._context._handle)
             self._stopping = True
-            self._answers.put(True)  # of a report that has no answer yet
+            self._answers.put(True)  # answers a report that is waiting
             if self._turn.acquire(blocking=False):
                 self._over = True
             while not self._over:
@@ -512,7 +512,7 @@ class _Training:
 
     def _stand_before_handlers(self) -> None:
         if threading.current_thread() is not threading.main_thread():
-            return  # only the main thread gets signals, and may say what they do
+            return  # only the main thread gets signals and may set their handlers
         for number in signal.valid_signals():
             before = signal.getsignal(number)
             if callable(before):
@@ -535,7 +535,7 @@ class _Training:
             self._stop_for(error)
 
     def _came_to_run(self, frame: Any) -> bool:
-        """Whether a signal came while run() was at work itself, and not in the progress() that it has called."""
+        """True where a signal came while run() itself was at work, and not the progress() that it calls."""
         interrupted = frame
         while frame is not None:
             own = frame.f_code in (_Training.run.__code__, _Training._ask.__code__) and frame.f_locals.get("self") is self

@@ -77,7 +77,7 @@ class Table:
         self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places = (weights, state)
-        self._fields = tuple(_fields(handle.pointer))
+        self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
 
     # ---- what it is ----
@@ -128,7 +128,7 @@ class Table:
     @property
     def lr(self) -> float:
         """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
-        handle = self._open()  # a local, here and below: what is closed meanwhile stays open for the call
+        handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
         return float(library.sptx_table_lr(handle.pointer))
 
     @lr.setter
@@ -204,7 +204,7 @@ class Table:
         self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, *values: _arrays.Operand) -> None:
-        """One call of the library: of ids, and of the values [ids x dim] that they have where the call has any."""
+        """Makes one call of the library with ids and, where the call has them, their values [ids x dim]."""
         which = self._apart(which, "ids")
         context = self._context
         ids = ctypes.byref(_library.Ids(which.pointer, which.count, which.bits, which.memory))
@@ -217,7 +217,7 @@ class Table:
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
-        """The addresses of the fields that lie on the host, as ranges: one where weights and state share records."""
+        """Returns the addresses of the fields on the host as ranges: a single one where weights and state share records."""
         ranges: List[Tuple[int, int]] = []
         for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
             low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # to the end of the last record
@@ -346,19 +346,6 @@ class Table:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
 
 
-def _fields(table: Any) -> Any:
-    index = 0
-    while True:
-        name = library.sptx_table_field(table, index)
-        if name is None:
-            return
-        yield name.decode()
-        index += 1
-
-
-MOST_ROWS, MOST_COLUMNS = 4294967294, 4096
-
-
 def check_header(file: Any, path: Any) -> None:
     """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
     start = file.read(12)
@@ -377,15 +364,15 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
             there, told = os.fstat(file.fileno()).st_size - file.tell(), math.prod(shape) * dtype.itemsize
-        except Exception as error:  # NumPy's reader of headers lets the errors of Python's own parser through
+        except Exception as error:  # NumPy's reader of headers passes on any error of Python's parser
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
-    if there != told:  # before a table of that size is opened
+    if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
     if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
         shape, fields = shape + (dtype["weights"].shape or (1,)), dtype.names
     else:
         fields = () if dtype == numpy.float32 else None
-    if fields is not None and len(shape) == 2 and 0 < shape[0] <= MOST_ROWS and 0 < shape[1] <= MOST_COLUMNS:
+    if fields is not None and len(shape) == 2 and 0 < shape[0] <= _library.ROWS_MOST and 0 < shape[1] <= _library.COLUMNS_MOST:
         return int(shape[0]), int(shape[1]), fields
     raise Error("'%s' is no table: it holds %s of the shape %s" % (os.fspath(path), dtype, shape))
 

@@ -9,7 +9,7 @@ from ._context import Handle
 
 
 class _Memory:
-    """What the array is made from; its owner stays open as long as an array over it lives."""
+    """The memory that an array is made from. Its owner stays open as long as an array over it lives."""
 
     def __init__(self, owner: Handle, view: Any, columns: int, writable: bool) -> None:
         self.owner = owner
@@ -35,7 +35,7 @@ class Rows(numpy.ndarray):
     _origin: Optional[Tuple[int, int, range]] = None  # the rows that lie on the host: address, bytes between two, numbers
     _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
     _gpu: Optional[int] = None
-    _owner: Optional[Handle] = None  # whose calls are waited for before a GPU's library looks
+    _owner: Optional[Handle] = None  # its calls are waited for before a GPU's library reads the rows
     _records: Any = None  # how to make them
 
     @property
@@ -57,7 +57,7 @@ class Rows(numpy.ndarray):
         return self._records()
 
     def __array_finalize__(self, other: Any) -> None:
-        if isinstance(other, Rows) and not self.flags.owndata:  # a part; a copy's memory is its own
+        if isinstance(other, Rows) and not self.flags.owndata:  # a part of the rows; a copy owns its memory
             self._range, self._gpu, self._owner, self._origin = other._range, other._gpu, other._owner, other._origin
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -129,7 +129,7 @@ def _capsule(array: Any, max_version: Any) -> Any:
     if max_version is not None:
         try:
             return array.__dlpack__(max_version=max_version)
-        except TypeError:  # NumPy before 2.1 knows the plain capsule only
+        except TypeError:  # NumPy before 2.1 takes only the plain capsule
             pass
     return array.__dlpack__()
 

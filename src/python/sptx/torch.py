@@ -103,7 +103,7 @@ def _row_of(padding_idx: Any, rows: int) -> int:
 
 
 def _as_tensor(ids: Any) -> torch.Tensor:
-    """Of whatever Table.fetch takes, and wide enough to be compared with the number of any row."""
+    """Makes a tensor of any ids that Table.fetch takes, wide enough to be compared with the number of any row."""
     if not isinstance(ids, torch.Tensor):
         if library_of(ids) is Numpy:
             ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
@@ -121,7 +121,7 @@ def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.T
 
 
 class _Lookup(torch.autograd.Function):
-    """The rows of ids; going back, an update. `anchor` has no part but to require a gradient."""
+    """Fetches the rows of ids; its backward is an update. `anchor` is there only to require a gradient."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table,

@@ -31,7 +31,7 @@ static int take_setting(struct config *config, const char *section, char *line) 
     return config_set(config, section, strip(line), strip(value), "plainly");
 }
 
-/* Whether a section has this name: a key that it lacks is complained of in another way. */
+/* Returns 1 for a section's name: the sentence about a key that the section lacks is another one. */
 static int is_section(struct config *config, const char *name) {
     config_set(config, name, "none", "", "plainly");
     int known = !strstr(report_sentence(), "there is no section");

@@ -27,7 +27,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-/* What a header says; 0 in the place of a number that is made to agree. */
+/* The numbers of a header. A 0 is replaced by the number that fits. */
 struct numbers {
     uint64_t fingerprint, tokens, sentences, sum;
 };
@@ -67,7 +67,7 @@ static void check_bounds(const struct idstream *s, const struct vocab *vocab) {
     for (uint64_t i = 0; i < s->tokens; i++) HOLDS(s->ids[i] < vocab->size, "an id is past the rows");
 }
 
-/* The same sentences written anew are the same stream. */
+/* Writes the same sentences again, which must make the same stream. */
 static void write_and_read(const struct idstream *s, const struct vocab *vocab) {
     struct idstream_writer writer;
     struct idstream again;

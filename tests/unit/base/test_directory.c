@@ -24,7 +24,7 @@ static void makes_those_above_it(void **state) {
     assert_said("empty");
 }
 
-/* What a ".." takes away again is not made. */
+/* Nothing is made for a part that a ".." takes away again. */
 static void makes_nothing_on_the_way(void **state) {
     assert_int_equal(directory_make("absent/../run"), 0);
     assert_int_equal(directory_exists("run"), 1);

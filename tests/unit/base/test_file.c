@@ -51,7 +51,7 @@ static void says_what_cannot_be_read(void **state) {
     assert_said("cannot open", looped);
 }
 
-/* What is no plain file is said at once, not waited for. */
+/* A file that is no plain one is refused at once, without waiting. */
 static void opens_plain_files_only(void **state) {
     static const char *const others[][2] = {{"/dev/null", "not a plain file but a device"},
                                             {"/dev/zero", "not a plain file but a device"},
@@ -299,7 +299,7 @@ static void rights_stay(void **state) {
     assert_int_equal(file_replace(path, "z", 1), 0);
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_uid == 12345 && about.st_gid == 54321 && (about.st_mode & 07777) == 0755);
-    /* Of a group that this process cannot give it: its rights are those of everybody. */
+    /* The file has a group that this process cannot give the new one, which then gets the rights of everybody. */
     assert_int_equal(chmod(scratch, 0777), 0);
     assert_int_equal(chown(path, 65534, 54321), 0);
     assert_int_equal(chmod(path, 0664), 0);
@@ -361,7 +361,7 @@ static void unnamed_files_are_ones_own(void **state) {
     assert_said("cannot make a file beside", in_scratch("absent/rows"));
 }
 
-/* What is open already goes on where it stands, behind what others have written there. */
+/* A file that is open already is written from where it stands, behind what others have written there. */
 static void an_open_file_is_appended_to(void **state) {
     char *path = scratch_text("log", "before\n"), name[64];
     int fd = open(path, O_WRONLY | O_APPEND);

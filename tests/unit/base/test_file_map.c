@@ -12,7 +12,7 @@
 enum { SIZE = 3 * 65536, MANY = 70 };
 static volatile char seen;
 
-/* What a child that does `work` writes to stderr, and how it ends (as waitpid() says). */
+/* Runs `work` in a child. Returns how it ended, as waitpid() says, and what it wrote to stderr. */
 static int in_a_child(void (*work)(void), char *said, size_t capacity) {
     int pipes[2], status;
     size_t length = 0;

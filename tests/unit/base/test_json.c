@@ -18,7 +18,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* What the last call added. */
+/* Compares what the last call has added. */
 static void assert_added(const char *wanted) {
     assert_int_equal(json.failed, 0);
     assert_int_equal(json.used, strlen(json.bytes));

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* What was waited for after a look that is so many seconds old. */
+/* Returns the seconds that are counted after a look that is `seconds` old. */
 static double waited_after(struct waiting *waiting, double seconds) {
     double before = waiting->seconds;
     waiting->last = progress_now() - seconds;

@@ -44,7 +44,7 @@ static int fails(void *context, unsigned worker) {
     return (fail)("worker %u says so", worker);
 }
 
-/* Of many that fail at once one sentence is kept, whole. */
+/* When many fail at once, one of their sentences is kept whole. */
 static void threads_do_not_mix_their_sentences(void **state) {
     struct pool *pool = pool_open(8);
     for (int i = 0; i < 500; i++) {
@@ -58,7 +58,7 @@ static void threads_do_not_mix_their_sentences(void **state) {
     pool_close(pool);
 }
 
-/* What `work` writes to stderr, which is a file meanwhile. */
+/* Returns what `work` writes to stderr, which is a file meanwhile. */
 static char *stderr_of(void (*work)(void)) {
     char *path = scratch_text("stderr", "");
     fflush(stderr);

@@ -7,14 +7,14 @@
 
 enum { ARGUMENTS = 32 };
 
-/* What arguments_read() made of a line of words. */
+/* The result of arguments_read() on a line of words. */
 struct read {
     struct arguments arguments;
     int flag, pair_count;
     const char *k, *out, *pairs[OPTION_TIMES];
 };
 
-/* As arguments_read(). The caller releases read->arguments. */
+/* Reads a line of words by arguments_read(). The caller releases read->arguments. */
 static int read_line(struct read *read, const char *sections, const char *line) {
     static char words[1024];
     char *argv[ARGUMENTS], *rest = words;

@@ -38,7 +38,7 @@ static void every_command_is_described(void **state) {
 
 /* ---- commands that only print ---- */
 
-/* What a command writes to stdout, which is a file meanwhile. */
+/* Returns what a command writes to stdout, which is a file meanwhile. */
 static char *stdout_of(int wanted, int (*run)(int, char **), const char *line) {
     static char words[1024];
     char *argv[ARGUMENTS], *rest = words, *path = in_scratch("stdout");

@@ -1,4 +1,4 @@
-/* What the configs of the notebooks' runs make of a corpus: each of their odd ways, as the examples that come out. */
+/* The odd ways of the notebooks' runs, each seen in the examples that their configs make of a corpus. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static int stands_before(const uint32_t *ids, uint64_t at) {
     return 0;
 }
 
-/* What a block's contexts are counted for. */
+/* The counts that are taken of blocks. */
 struct counted {
     uint64_t blocks, positives_again, negatives_again, own, zero, targets_at[8], low;
 };
@@ -86,7 +86,7 @@ static void count_block(const struct built *b, const struct cpu_block *block, ui
     sum->blocks++;
 }
 
-/* In the file's order where the config says so, otherwise wherever the target stands; lines below `shortest` are left
+/* Counts over all lines, in the file's order or shuffled, as the config says; lines below `shortest` must be left
  * out. */
 static struct counted count(const struct built *b, uint64_t negatives, uint64_t shortest, int in_order) {
     struct counted sum = {0};

@@ -66,7 +66,7 @@ static void made_once_and_found(void **state) {
     comes_as(path, "a b c a d d d ", 1);
 }
 
-/* What one reading finds may be of two builds, where another process is about to replace both. */
+/* One reading may find files of two builds, where another process is about to replace both. */
 static void files_of_two_builds_are_not_mixed(void **state) {
     char *one = scratch_text("one", "a b c a\n"), *two = scratch_text("two", "c c b\n");
     uint64_t length[2];

@@ -38,7 +38,7 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
-/* The same by blocks; checks what every block says of itself. */
+/* Writes the trace by blocks, and checks the numbers of every block. */
 static char *block_trace(struct corpus *corpus, char *out) {
     struct corpus_block block = {0};
     struct corpus_cursor cursor;
@@ -306,8 +306,8 @@ static void the_fingerprint_knows_path_size_and_time(void **state) {
     assert_int_not_equal(fingerprint(a), first);
 }
 
-/* As many bytes, and the time put back: any byte of a file of up to 64 blocks of 4 KiB tells it, of a larger one the first
- * and the last at least. */
+/* The file keeps its size, and its time is put back. In a file of up to 64 blocks of 4 KiB any changed byte shows; in a
+ * larger one at least the first and the last. */
 static void the_fingerprint_knows_what_stands_in_a_file(void **state) {
     const struct timespec then = {1000, 0};
     const uint64_t sizes[] = {1, 100, 4095, 4096, 4097, 8192, 64 * 4096 - 1, 64 * 4096, 65 * 4096, 3000000};
@@ -512,7 +512,7 @@ static void a_byte_order_mark_is_no_text(void **state) {
     }
 }
 
-/* As on old Macs; an LF anywhere makes CR a blank. */
+/* CR ends lines, as on old Macs, unless the file has an LF: then CR is a blank. */
 static void cr_ends_lines_where_there_is_no_lf(void **state) {
     uint64_t length = FIRST_BYTES + 100;
     char *bytes = malloc(length + 1);

@@ -149,7 +149,7 @@ static void sentences_have_one_topic(void **state) {
     free(lines);
 }
 
-/* Where every row is in the one group, every draw obeys P(k) = ln(1 + 1/(k+1)) / ln(rows + 1). */
+/* Every draw obeys P(k) = ln(1 + 1/(k+1)) / ln(rows + 1), since all rows are in one group. */
 static void popularity_is_zipfs(void **state) {
     enum { ROWS = 400, LINES = 20000 };
     struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 3)), "", 'w');
@@ -293,7 +293,7 @@ static void what_cannot_be_made_is_refused(void **state) {
     sentence_holds("'book' is not a kind of corpus; wanted books, papers or words (did you mean books?)");
 }
 
-/* What lies beside a corpus is in place with it, or not at all. */
+/* The files beside a corpus are in place with it, or not at all. */
 static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     struct generate_options options = {.kind = GENERATE_WORDS, .rows = 30, .lists = 20, .seed = 1};
     static const char *const names[] = {"text", "stream.ids"};

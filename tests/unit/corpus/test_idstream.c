@@ -120,7 +120,7 @@ static void drop_example(struct example *e) {
     free(e->file);
 }
 
-/* With the right sum the file is refused for what it says, and not taken from a cache. */
+/* A file with the right sum is refused because of its values, and not taken from a cache. */
 static void refused_for(struct example *e, const char *sentence) {
     struct idstream stream;
     seal(e->file, e->size, 2);

@@ -1,5 +1,5 @@
-/* What the CUDA backend says that a run will take, where that hangs on how many contexts a batch has beside its rows.
- * Whether it holds as much is asked on a GPU (tests/gpu/estimate.c). */
+/* The CUDA backend's estimate, where it depends on how many contexts a batch has for its rows. tests/gpu/estimate.c
+ * checks on a GPU that as much is held. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static uint64_t work_of(uint64_t contexts, uint64_t rows) {
     return work_in_flight(contexts, rows, 1);
 }
 
-/* What finding the repeated ones of so many contexts takes. */
+/* Returns the bytes that finding the repeated ones of so many contexts takes. */
 static uint64_t of_repeats(uint64_t contexts, uint64_t rows) {
     struct repeats_bytes b = repeats_bytes(contexts, rows);
     return b.bits + b.places + b.ids + b.temporary;
@@ -53,7 +53,7 @@ static void an_epochs_last_batch_may_leave_them_out_alone(void **state) {
     assert_int_equal(none, work_of(contexts, 2 * FEWEST - 2));
 }
 
-/* What the n-th batch in flight takes beside those before it: its stage and, or not, a builder of its own. */
+/* Returns what the n-th batch in flight takes beside those before it: its stage, and perhaps a builder of its own. */
 static uint64_t taken_by(uint64_t contexts, unsigned n) {
     return work_in_flight(contexts, FEWEST, n) - work_in_flight(contexts, FEWEST, n - 1);
 }
@@ -67,7 +67,7 @@ static void small_batches_have_a_builder_each_and_large_ones_two(void **state) {
     assert_in_range(taken_by(large, 2) - taken_by(large, 3), sort_bytes(large), 3 * sort_bytes(large));
 }
 
-/* Of lists of so many items, half of them positives and the others one vector. */
+/* Returns the scratch for lists of so many items, half of them positives and the others one vector. */
 static uint64_t scratch_of(uint64_t items) {
     const struct example_source source = {
         .mode = EXAMPLE_ADJACENCY, .pool = {.on = 1, .own = 0.5f}, .negatives = 100, .short_repeat = 1, .longest = 1 + items};

@@ -19,7 +19,8 @@ static void check_pair(uint32_t x, uint32_t y) {
                  radius * sin(angle));
 }
 
-/* Where a power of two, a half of one's mantissa, a quarter of a turn or the words themselves end. */
+/* The words at which something changes: a power of two, half of its mantissa, a quarter of a turn, the first and the
+ * last words. */
 static void ends(void **state) {
     static const uint32_t words[] = {0,          1,          2,          3,          0x3FFFFFFF, 0x40000000, 0x40000001,
                                      0x5A827999, 0x5A82799A, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xB504F332, 0xB504F333,

@@ -68,7 +68,7 @@ static void test_rule_order(void **state) {
 #define BYTES(section, key, fallback, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)                                                                     \
-    if (!strcmp(#section "." #key, "optimizer.rule")) strcpy(listed, list "|");
+    if (!strcmp(#section "." #key, "optimizer.rule")) snprintf(listed, sizeof listed, "%s|", list);
 #include "config/config.def"
     for (char *at = listed; *at; at++)
         if (*at == '-') *at = '_';
@@ -469,7 +469,8 @@ static void check_third(const struct table *filled, const struct table *plain) {
     }
 }
 
-/* In chunks of 209,715 rows, of which the last is short; state that one chunk took is not the next one's. */
+/* There are chunks of 209,715 rows, of which the last is short. State that one chunk took must not come into the next
+ * one. */
 static void test_rows_that_begin_elsewhere(void **state) {
     struct config config = plain_config();
     struct table plain, filled;

@@ -61,7 +61,8 @@ static void finds_by_name_and_says_whose(void **state) {
     assert_int_equal(all.count, 0);
 }
 
-/* What a kill leaves of one that is being removed has no checkpoint's name; the user's files in it keep their path. */
+/* A kill may leave a checkpoint that was being removed: it has no checkpoint's name then, and the user's files in it
+ * keep their path. */
 static void goes_by_another_name(void **state) {
     struct checkpoint_entry one = {.path = "run/checkpoint-5", .step = 5, .kind = CHECKPOINT_IN_PLACE, .own = 1};
     write_checkpoint("run", 5, "a", "a");

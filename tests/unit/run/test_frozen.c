@@ -1,4 +1,4 @@
-/* Which rows are frozen: what the keys say, and known.npy to disk and back. */
+/* Frozen rows: those that the keys name, and known.npy to disk and back. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

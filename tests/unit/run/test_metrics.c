@@ -41,7 +41,7 @@ static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     assert_string_equal(metrics_diverged(&metrics, NAN, 0, text), "the loss is not a number");
 }
 
-/* What a run does beside training is not in its rates, and puts no report forward. */
+/* Time that is not training counts neither for the rates nor for the next report. */
 static void time_beside_training_is_left_out(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
     struct progress_state at = {.step = 1};
@@ -96,7 +96,7 @@ static void every_line_is_json(void **state) {
     free(text);
 }
 
-/* What takes the file's name meanwhile stands for a full disk: the run goes on, and its end says what is missing. */
+/* A directory that takes the file's name stands for a full disk: the run goes on, and its end says what is missing. */
 static void lines_that_cannot_be_written_are_counted(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
     struct progress_state at = {.step = 1};
@@ -125,8 +125,8 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
     if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
 }
 
-/* What was made after a checkpoint goes, by steps and, where several lines have one step, by pairs and epochs; so does half a
- * line. */
+/* Lines made after a checkpoint go, by their steps and, where several lines have one step, by pairs and epochs; half a
+ * line goes, too. */
 static void lines_after_a_checkpoint_are_cut(void **state) {
     static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n"
                                 "{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\n"

@@ -60,7 +60,7 @@ static void without_a_checkpoint_it_goes(void **state) {
     assert_run("old");
 }
 
-/* What kills leave on the way from one run to the other: the reader's place has a whole run, and so has the end. */
+/* Whatever a kill leaves on the way from one run to the other, readers find a whole run, both then and at the end. */
 static void goes_on_where_a_kill_stopped_it(void **state) {
     enum { MADE, MARKED, OLDER_GONE, OLDER_HALF_GONE, FILES_CAME, NAMED, MOVED, EMPTIED, POINTS };
     for (int point = 0; point < POINTS; point++) {

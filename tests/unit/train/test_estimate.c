@@ -1,6 +1,5 @@
-/* What the CPU backend says that a run will take, against what it holds when the run has trained an epoch, in random
- * shapes. Where the size of an example is bounded both are the same number.
- */
+/* The CPU backend's estimate of a run, against what it holds when the run has trained an epoch, in random shapes. Where
+ * the size of an example is bounded, both are the same number. */
 #include "base/report.h"
 #include "tests/unit/tiny_corpus.h"
 #include "train/planner.h"

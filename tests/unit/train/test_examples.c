@@ -195,7 +195,7 @@ static void test_what_is_not_shuffled_stays(void **state) {
         }
 }
 
-/* Where one item comes to lie over many epochs, and what comes right behind it. */
+/* Over many epochs, one item must come to every place equally often, and so must what comes right behind it. */
 static void test_shuffle_is_uniform(void **state) {
     static const uint64_t sizes[] = {2, 3, 4, 7, 10, 16, 20, 50, 64, 257};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {

@@ -1,4 +1,4 @@
-/* What batches of lists with rows of their own are expected to touch, against batches that are built. */
+/* The expected rows of batches of lists with rows of their own, against batches that are built. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -212,7 +212,7 @@ static void more_places_than_rows(void **state) {
     assert_true(score.ndcg > 0 && score.ndcg < 1);
 }
 
-/* The same lists as every format has them come to the same score. */
+/* Equal lists come to equal scores in every format. */
 static void lists_of_every_format(void **state) {
     struct lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
     static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};

@@ -135,7 +135,7 @@ static int names_with_out(void) {
     return found;
 }
 
-/* Both files or neither. */
+/* One file is not in place without the other. */
 static void projector_is_atomic(void **state) {
     char *beside = small_path(run.directory, "out.metadata.tsv");
     assert_int_equal(mkdir(beside, 0777), 0);

@@ -6,7 +6,7 @@
 
 static struct json json;
 
-/* What is told of a metrics.jsonl with these lines. */
+/* Returns the history of a metrics.jsonl with these lines. */
 static const char *told(const char *lines) {
     json_release(&json);
     assert_int_equal(history_print(&json, lines ? scratch_text("metrics.jsonl", lines) : in_scratch("nowhere")), 0);

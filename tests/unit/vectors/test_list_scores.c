@@ -123,8 +123,8 @@ static int hear(void *user, uint64_t list, const uint32_t *ids, const float *sco
     return 0;
 }
 
-/* Of every score: an item twice, one that nobody knows, the row of zeros, a list with nothing known, one with nothing.
- */
+/* For every score there are lists with an item twice, with an unknown item, with the row of zeros, with nothing known,
+ * and with nothing at all. */
 static void against_the_definition(void **state) {
     static const struct lists lists = {
         .starts = {0, 3, 7, 8, 10, 10}, .codes = {7, 99, 250, 11, 11, 299, ROWS, 5, ROWS + 4, UINT64_MAX}, .count = 5};
@@ -245,7 +245,7 @@ struct mean {
     enum search_metric metric;
 };
 
-/* In float64, what a list is to its own score. */
+/* Computes a list's query in float64, by its own score. */
 static int hear_mean(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
     const struct mean *m = user;
     double query[DIM] = {0}, squares = 0, known = (double)m->count, own = known > 0 ? m->own : 1;
@@ -264,7 +264,7 @@ static int hear_mean(void *user, uint64_t list, const uint32_t *ids, const float
     return 0;
 }
 
-/* As a run has them that was trained with examples.own below 1: with a row of its own or none, with items or none. */
+/* These are lists of a run with examples.own below 1: with a row of their own or none, with items or none. */
 static void lists_that_are_means(void **state) {
     static const uint64_t codes[] = {7, 250, 11, 11};
     static const double weights[] = {0, 0.25, 0.75};

@@ -57,7 +57,7 @@ static void matrices(void **state) {
     model_close(&model);
 }
 
-/* Where lists have rows: an item's target row counts where its run trained it as part of lists' means. */
+/* An item's target row counts where its run trained it as part of lists' means. */
 static void rows_of_lists(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n", keys[] = "[examples]\nown = 0.5\n";
     static const char wrong[] = "[examples]\nown = 2\n";

@@ -102,7 +102,7 @@ static void lonely(void **state) {
     free(text);
 }
 
-/* What a word says neither ends the data nor names the number that scripts carry. */
+/* A word can neither end the data nor name the number that scripts carry. */
 static void hostile_words(void **state) {
     make_run("first");
     char *text = page(ROWS, ROWS);

@@ -83,8 +83,8 @@ static void search(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32
     pool_close(pool);
 }
 
-/* What rules rows out may differ from their scores by the margin and no more, at the level that every processor has and
- * at the best of this one. */
+/* The products that rule rows out differ from their scores by the margin at most, at the level that every processor has
+ * and at the best of this one. */
 static void products_keep_to_the_margin(void **state) {
     extern const struct cpu_rows cpu_rows_base;
     const struct cpu_rows *levels[] = {&cpu_rows_base, cpu_rows_best()};

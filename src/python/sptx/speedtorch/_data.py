@@ -21,7 +21,7 @@ class DataGadget(Kept):
         self._load(load(self.fileName))
 
     def _which(self, indexes: Any) -> Any:
-        """Indexes as numbers of rows, in their shape: slices, single numbers and masks are spelled out."""
+        """Turns indexes (slices, single numbers, masks) into an array of row numbers."""
         if isinstance(indexes, (int, slice)) or getattr(indexes, "dtype", None) in (bool, torch.bool):
             mask = indexes.cpu().numpy() if isinstance(indexes, torch.Tensor) else indexes
             return numpy.arange(self._kept().count)[mask]

@@ -15,7 +15,7 @@ LOST = ("an index stands more than once in a batch: of its rows' updates only th
 
 
 class Switcher:
-    """What all factories share: where the rows lie, and how they are asked for."""
+    """The part that all factories share: where the rows lie, and how they are asked for."""
 
     _place = "gpu"
     _device: Any = "auto"
@@ -88,7 +88,7 @@ class Kept(Switcher):
 
 
 class Factory(Kept):
-    """What every ModelFactory does; they differ in where the collection lies."""
+    """Does what every ModelFactory does; they differ in where the collection lies."""
 
     def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = "float32") -> None:
         self.model_variable = model_variable
@@ -137,7 +137,7 @@ class Factory(Kept):
         """The variable's weight goes back to the rows of these indexes; of one that stands twice the last row stays."""
         ids = flat(retrievedPosIndexes, retrievedNegIndexes)
         self._kept().put(ids, self.model_variable.weight.data)
-        if self._duplicates.in_batch(ids):  # after the rows are on their way: the GPU works meanwhile
+        if self._duplicates.in_batch(ids):  # checked while the rows are on their way
             warnings.warn(LOST, SptxWarning)
 
 

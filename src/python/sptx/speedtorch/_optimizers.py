@@ -9,9 +9,9 @@ import torch
 from ._models import Switcher
 from ._rows import Rows, flat, load, numpy_dtype, save, whole_numbers
 
-# Scalars of a state as they are before the first step.
+# A state's scalars before the first step.
 SCALARS = {"step": lambda group: 0, "eta": lambda group: group["lr"], "mu": lambda group: 1}
-# Rows that do not begin with zeros.
+# Rows that begin with other values than zeros.
 FIRST = {"sum": lambda group: group.get("initial_accumulator_value", 0), "step_size": lambda group: group["lr"]}
 
 
@@ -47,7 +47,7 @@ def begin(state: Dict[str, Any], pattern: Dict[str, Any], group: Dict[str, Any],
 
 
 class Factory(Switcher):
-    """What every OptimizerFactory does; they differ in where the collections lie."""
+    """Does what every OptimizerFactory does; they differ in where the collections lie."""
 
     def __init__(self, given_optimizer: torch.optim.Optimizer, total_classes: int, embed_dimension: int, model: Any,
                  variable_name: str, dtype: Any = "float32") -> None:

@@ -1,4 +1,4 @@
-"""What the factories keep: rows of any shape and type, as bytes in a Table, and tensors of PyTorch's as what goes in and out."""
+"""The rows that the factories keep: of any shape and type, as bytes in a Table; tensors of PyTorch's go in and out."""
 
 import contextlib
 import itertools
@@ -11,12 +11,13 @@ import torch
 
 from .._errors import Error
 from .._libraries import torch_device
-from .._table import MOST_COLUMNS, Table, check_header
+from .._library import COLUMNS_MOST
+from .._table import Table, check_header
 
 
 
 def numpy_dtype(dtype: Any) -> Any:
-    """NumPy's type for one that is given as NumPy's, PyTorch's or a name."""
+    """Returns NumPy's type for a type of NumPy's, of PyTorch's, or for its name."""
     if isinstance(dtype, torch.dtype):
         try:
             return torch.empty(0, dtype=dtype).numpy().dtype
@@ -97,7 +98,7 @@ class Rows:
 
     @property
     def in_place(self) -> bool:
-        """Whether whole() is the rows themselves."""
+        """True where whole() returns the rows themselves and not a copy."""
         return self.place != "gpu" and self._parts == 1 and self.dtype == numpy.float32
 
     def numpy(self) -> Any:
@@ -130,7 +131,7 @@ def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], No
     name = os.fspath(path)
     with replacing(name if name.endswith(".npy") else name + ".npy") as partial:
         out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
-        with open(partial, "r+b") as file:  # a mapped file whose disk is full ends the process: its space is taken first
+        with open(partial, "r+b") as file:  # its space is reserved first: a full disk under a mapped file ends the process
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         fill(out)
         out.flush()
@@ -182,7 +183,7 @@ def load_tensor(path: Any) -> Any:
         tensor = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
         raise
-    except Exception as error:  # of whatever kind: a pickle names what it likes
+    except Exception as error:  # a pickle may raise anything
         raise Error("'%s' is not loaded: it holds more than a tensor, and may run commands as it is loaded (%s)" %
                     (os.fspath(path), str(error).splitlines()[0] if str(error) else type(error).__name__)) from None
     if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or not tensor.dim() or not len(tensor):
@@ -192,15 +193,15 @@ def load_tensor(path: Any) -> Any:
 
 
 def _split(size: int, what: str) -> Tuple[int, int]:
-    """How many rows of a table a row of `size` bytes takes, and their columns."""
+    """Returns how many rows of a table hold a row of `size` bytes, and their columns."""
     if size < 4 or size % 4:
         raise ValueError("%s have %d bytes, which is no multiple of 4" % (what, size))
     columns = size // 4
     for parts in range(1, columns // 32 + 2):
-        if columns % parts == 0 and columns // parts <= MOST_COLUMNS:
+        if columns % parts == 0 and columns // parts <= COLUMNS_MOST:
             return parts, columns // parts
     raise ValueError("%s have %d columns of 4 bytes, which cannot be shared out over rows of at most %d" %
-                     (what, columns, MOST_COLUMNS))
+                     (what, columns, COLUMNS_MOST))
 
 
 def _torch_dtype(dtype: Any) -> torch.dtype:
@@ -250,7 +251,7 @@ class Duplicates:
     the first time, and later lines that no cache has.
     """
 
-    _SPARE = 8  # marks an index, at least: an eighth of them fall together by chance and are looked at again
+    _SPARE = 8  # marks an index at least; an eighth of the indexes share a mark by chance, and are compared one by one
 
     def __init__(self) -> None:
         self._said = False
@@ -273,9 +274,9 @@ class Duplicates:
             places, marks = self._places[:len(rows)], rows & (len(self._marks) - 1)
             self._marks[marks] = places
             last = self._marks[marks]
-            late = (last != places).nonzero()[0]  # those that another has followed: the same index, or one that is alike
+            late = (last != places).nonzero()[0]  # a later index took their mark: the same, or one that shares it
             others = rows[late]
             if (rows[last[late]] == others).any():
                 return True
-            rows = others  # the same index twice among them has been followed by a third that is alike: it has left the list
+            rows = others  # an index that is twice in here may have left the list, when a third one took its mark
         return False
