@@ -229,7 +229,7 @@ struct backend_ops {
     const char *name; /* as device.backend names it: "cpu", "cuda" */
     int has_gpu;      /* rows and batches can lie on a GPU, whose memory is bounded by a budget, and so can ids and values of a
                        * rows_request, with a stream. 0: all memory is the processor's */
-    /* Whether it can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
+    /* Returns 1 where it can be opened on this machine, or 0 with the reason as a sentence in `why` (kept where NULL). */
     int (*present)(char *why, size_t capacity);
     /* Describes its devices of this machine, which are left as they are: -1 after fail(), otherwise how many there are. `info` has
      * `capacity` of them. */

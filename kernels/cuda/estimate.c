@@ -13,10 +13,10 @@
 #include "kernels/ranks.h"
 #include "kernels/stores.h"
 
-/* Of the host, by the driver and its libraries: not pinned by us, and no call tells it before. Measured on H200 hosts. */
+/* Host memory that the driver and its libraries take: not pinned by us, and no call tells it before. Measured on H200 hosts. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
-/* Of the host, a byte beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what the
- * driver keeps of it. A table of 16 GiB took 87 MiB. */
+/* One byte of the host stands beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what
+ * the driver keeps of it. A table of 16 GiB took 87 MiB. */
 #define MANAGED_BESIDE 188
 /* Registering the caller's memory takes whole pages at both ends. */
 #define REGISTER_SPARE ((uint64_t)8 << 10)
@@ -156,7 +156,7 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
     return bytes;
 }
 
-/* With other ranks: their words, and the sums of rows whose squares are on their way. */
+/* Returns what other ranks make necessary: their words, and the sums of rows whose squares are on their way. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
@@ -185,7 +185,7 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Of one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
+/* Adds to one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;

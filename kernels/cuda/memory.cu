@@ -336,7 +336,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
-/* What kernels see of a part that begins `offset` bytes into the store's records. */
+/* The view that kernels have of a part that begins `offset` bytes into the store's records. */
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
@@ -348,7 +348,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     return view;
 }
 
-/* Which rows are frozen, for the kernels. */
+/* Copies to the GPU which rows are frozen. */
 static int copy_frozen(struct backend *b, struct backend_table *table) {
     uint64_t bytes = known_bytes(table->spec.rows);
     if (!table->spec.frozen) return 0;

@@ -147,7 +147,7 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context_state = settle(p, config->memory_context_state);
 }
 
-/* What a GPU reads of the corpus: its ids and where sentences begin. */
+/* Bytes that a GPU reads of the corpus: its ids and where sentences begin. */
 static uint64_t stream_bytes(const struct planning *p) {
     return p->source.tokens * sizeof *p->source.ids + (p->source.sentences + 1) * sizeof *p->source.starts;
 }
@@ -256,7 +256,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->layout = record_layout_make(&p->rule, plan->columns);
 }
 
-/* Of what is needed, that which is there and so is not in what can be had. */
+/* The part of what is needed that is there already, and so is not in what can be had. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }

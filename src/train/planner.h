@@ -12,7 +12,7 @@
 #include "kernels/bench.h"
 #include "rows/table.h"
 
-/* What a plan is made for: a machine that is here, or one that is imagined. */
+/* The machine that a plan is made for: a machine that is here, or one that is imagined. */
 struct planner_machine {
     const struct backend_ops *ops; /* says what it will allocate; need not be open */
     struct backend_info info;
@@ -60,7 +60,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
 void planner_set_floor(struct plan *plan, const struct bench_limits *rates);
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout);
-/* The same numbers as one line of JSON on stdout, for machines. */
+/* Prints the same numbers as one line of JSON on stdout, for machines. */
 void planner_print_json(const struct plan *plan);
 
 #endif

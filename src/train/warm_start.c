@@ -192,7 +192,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* The same, of a run. */
+/* A table_origin's take(), of a run. */
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];

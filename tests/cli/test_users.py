@@ -229,7 +229,7 @@ def test_items_of_means_have_target_rows(sptx):
     assert "target_first_row" not in (sptx.checkpoint() / "state.ini").read_text()
     sptx("export", "run", "--format=npy", "--table=target", "--lists", "--out=target.npy")
     assert numpy.array_equal(numpy.load(sptx.path("target.npy")).astype(float), table(sptx, "target.npy"))
-    # Where lists are rows alone, that is what the tables hold, whatever the keys say by now.
+    # The tables hold just that where lists are rows alone, whatever the keys say by now.
     keys = sptx.path("rows", "config.ini")
     for text in (keys.read_text(), keys.read_text().replace("\nown = 1\n", "\nown = 0.5\n"), ""):
         keys.write_text(text)

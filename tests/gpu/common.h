@@ -96,7 +96,7 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
 void tables_close(struct tables *t);
 /* First records, the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
-/* Of records of all rows each table takes those that it has; and gives them, in their places, while the others stay as they are. */
+/* Each table takes the rows that it has from records of all rows; and gives them back in their places, where the others stay. */
 int tables_fill(struct tables *t, const char *const records[2]);
 int tables_read(const struct tables *t, int side, char *records);
 /* All records of a side, zeros where the table has no row; the caller frees them. That they can be read is a check of its own. */
