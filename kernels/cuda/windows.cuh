@@ -87,25 +87,26 @@ __device__ __forceinline__ float loss_of(float s, float y) {
     return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
 }
 
-/* ---- sentences and kept words, by a warp ---- */
+/* ---- kept words of a strip, by a warp ---- */
 
-/* The id that stands at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it; a lane a
- * position. */
-__device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
-                                            uint64_t position) {
-    uint64_t place = position;
-    if (s.shuffle_items) {
-        struct example_sentence own = example_sentence(&s, sentence, epoch);
-        place = example_place(&own, position);
-    }
-    uint32_t id = portable_load32(s.ids + place);
-    if (!s.keep) return id;
-    return example_keeps(portable_load32(s.keep + id), draw_word(s.seed, DRAW_SUBSAMPLE, position, epoch)) ? id
-                                                                                                           : DRAW_NONE;
-}
+/* A lane's position among the next 32 of a strip, its id there or DRAW_NONE, and which lanes have a kept word. */
+struct kept_words {
+    uint64_t position;
+    uint32_t id;
+    unsigned lanes;
+};
 
-__device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
-    return example_window(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
+/* Looks at 32 positions this side of `stop`: BY = 1: from `at` on; BY = -1: below it, the nearest in the first lane. Each lane may
+ * have a sentence of its own. */
+template <int BY>
+__device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at,
+                                               uint64_t stop) {
+    kept_words words;
+    bool there = BY > 0 ? at + lane_number() < stop : lane_number() < at - stop;
+    words.position = BY > 0 ? at + lane_number() : at - 1 - lane_number();
+    words.id = there ? strip_word_alone(&s, sentence, words.position, epoch) : DRAW_NONE;
+    words.lanes = __ballot_sync(ALL_LANES, words.id != DRAW_NONE);
+    return words;
 }
 
 /* ---- the kernels: launches of at most `warps`; 0, or -1 after fail() ---- */
