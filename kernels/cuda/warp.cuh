@@ -5,6 +5,10 @@
 #include "cuda.cuh"
 #include "values.cuh"
 
+extern "C" {
+#include "kernels/strip.h"
+}
+
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
@@ -45,7 +49,7 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-/* The same over groups of G lanes side by side, each with values of its own; N <= G. */
+/* Does the same over groups of G lanes side by side, each with values of its own; N <= G. */
 template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
@@ -89,6 +93,11 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 }
 
 /* ---- the corpus ---- */
+
+/* Returns how many words on each side the window around a position has. */
+static __device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
+    return strip_width(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
+}
 
 /* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {

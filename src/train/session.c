@@ -84,7 +84,8 @@ static int find_corpus(void *session) {
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
 }
 
-/* The others look for the corpus where the first rank has encoded it; a machine that does not see its files encodes its own. */
+/* The corpus that the first rank encodes lies where the others look for it; a machine that does not see its files encodes its own.
+ * */
 static int read_corpus(struct session *s) {
     int first = ranks_first(s->ranks);
     if (ranks_do(s->ranks, first ? find_corpus : NULL, s)) return -1;
@@ -113,7 +114,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
     return rates;
 }
 
-/* Finds the values that rows begin with and which of them are frozen. */
+/* Finds where rows begin and which of them are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
     if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
@@ -199,7 +200,7 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* Puts the places that the plan has settled where "auto" stood. */
+/* Puts what the plan has settled where "auto" stood. */
 static void settle_places(struct config *config, const struct plan *plan) {
     int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
                      &config->memory_context_state};
@@ -219,13 +220,18 @@ static int open_tables(void *session) {
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
-    uint64_t rows = s->plan.rows, items = s->plan.items, hot = s->plan.hot_rows;
-    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
-                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
-                     ? -1
-                     : 0;
-    s->context.older_rows = rows; /* version 1.0 kept a context row for each list, too */
-    return result;
+    struct table_options target = {
+        .rows = s->plan.rows, .first_row = s->plan.first_target, .hot_rows = s->plan.hot_rows, .ranks = s->ranks};
+    struct table_options context = target;
+    target.frozen = frozen[TABLE_TARGET];
+    context.frozen = frozen[TABLE_CONTEXT];
+    context.rows = s->plan.items;
+    context.first_row = 0;
+    if (tables_init(&s->target, TABLE_TARGET, c, &target, s->ops, s->backend) ||
+        tables_init(&s->context, TABLE_CONTEXT, c, &context, s->ops, s->backend))
+        return -1;
+    s->target.older_rows = s->context.older_rows = s->plan.rows; /* earlier versions kept a row for each word in both */
+    return 0;
 }
 
 int session_tables(struct session *s) {
