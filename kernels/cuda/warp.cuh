@@ -95,7 +95,7 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 /* ---- the corpus ---- */
 
 /* Returns how many words on each side the window around a position has. */
-static __device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
+static __device__ __forceinline__ uint32_t window_width(const struct example_source &s, uint32_t epoch, uint64_t position) {
     return strip_width(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
 }
 
