@@ -143,7 +143,7 @@ static int check_tables(const struct step_request *r) {
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
     if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
-    if (t->dim < 1 || t->dim > 4096) return fail("model.dim %u is not in 1..4096", t->dim);
+    if (t->dim < 1 || t->dim > COLUMNS_MOST) return fail("model.dim %u is not in 1..%d", t->dim, (int)COLUMNS_MOST);
     return 0;
 }
 
