@@ -36,7 +36,7 @@ static int refuses_rule(const struct hogwild_asked *a, char *why) {
     return 0;
 }
 
-/* What is said of a batch. */
+/* These options speak of a batch. */
 static int refuses_batch(const struct hogwild_asked *a, char *why) {
     if (a->rule.clip != 0)
         REFUSE("optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "

@@ -63,7 +63,7 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 /* Parts of the two tables, as the keys memory.* name them. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* What is asked of lock-free training, as far as the caller knows it; zeros ask for nothing that could be refused. */
+/* A run as lock-free training would be asked to do it, as far as the caller knows it. Zeros ask for nothing that is refused. */
 struct hogwild_asked {
     struct rule_options rule; /* of it the rule, its momentum and its clip are looked at */
     const char *rule_name;    /* as optimizer.rule has it, for the sentence; NULL: not known */

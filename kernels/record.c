@@ -1,15 +1,10 @@
 #include "record.h"
 
+#include "kernels/record_width.h"
+
 #include <string.h>
 
 enum { GRAIN = 4 }; /* columns */
-
-/* Columns begin at a multiple of RECORD_ALIGN bytes, RECORD_SPARE of them behind each field stay unused. That a record is no longer
- * than it must be is known here alone: tests make this file anew with wider ones, and everything goes on as before. */
-#ifndef RECORD_ALIGN
-#define RECORD_ALIGN 16
-#define RECORD_SPARE 0
-#endif
 
 static uint64_t bytes_in_memory(enum value_type type, uint32_t columns) {
     if (type != VALUE_FLOAT32) return columns * value_bytes(type);

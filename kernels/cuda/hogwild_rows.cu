@@ -182,8 +182,8 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
         uint32_t mine = first + lane_number();
         if (lane_number() >= CONTEXTS || mine >= b.c) continue;
         float y = mine < b.positives ? 1.0f : 0.0f;
-        factors[mine] = -coefficient_of(dot, y);
-        if (b.sampled) sums.loss += loss_of(dot, y);
+        factors[mine] = -gain_of(dot, y);
+        if (b.sampled) sums.loss += logit_loss(dot, y);
     }
 }
 
@@ -311,7 +311,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     struct strip_draws draws = strip_draws();
     uint32_t middle = strip_word(&s, &strip, b.example, job.epoch, &draws);
     if (middle == DRAW_NONE) return 0;
-    uint32_t window = window_at(s, job.epoch, b.example);
+    uint32_t window = strip_window(&s, b.example, job.epoch);
     uint32_t before = list_side<-1>(job, b.targets, sentence, b.example, strip.start, window);
     uint32_t after = list_side<1>(job, b.targets + window, sentence, b.example + 1, strip.end, window);
     uint32_t count = before + after;

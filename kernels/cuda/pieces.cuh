@@ -53,7 +53,7 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
             bool held_out = example_held_out(&job.source, kept.position);
-            uint32_t window = held_out ? 0 : window_at(job.source, job.epoch, kept.position);
+            uint32_t window = held_out ? 0 : strip_window(&job.source, kept.position, job.epoch);
             p.own[*own + lanes_below(kept.lanes)] = (uint32_t)(kept.position - own_first) << 8 | window;
         }
     }
@@ -109,7 +109,7 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
 }
 
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
+__device__ __forceinline__ void add_to_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
                                         hogwild_sums &sums) {
     char *weights = weights_of<ON_HOST>(rows, id);
     if (ON_HOST) sums.host_rows += is_on_host(rows, id);

@@ -80,10 +80,11 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-__device__ __forceinline__ float coefficient_of(float s, float y) { /* y - sigmoid(s) */
+/* Returns how much of the other row a row gains for each unit of the rate: minus the coefficient of sgns.h. */
+__device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
-__device__ __forceinline__ float loss_of(float s, float y) {
+__device__ __forceinline__ float logit_loss(float s, float y) {
     return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
 }
 

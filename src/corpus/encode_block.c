@@ -89,8 +89,7 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* A list's row is found before the batch is, since its word is not just the bytes in the block. It is queued, so that
- * order is kept. */
+/* A list's row is already known, since its word is not its name's bytes. It is queued so that order is kept. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;

@@ -14,7 +14,7 @@ enum corpus_format {
     CORPUS_FORMATS
 };
 
-/* What a field of a line is to the model. */
+/* The meaning of a line's field to the model. */
 enum token_part { PART_WORD, PART_NAME, PART_RATING };
 
 struct corpus_fields;
@@ -37,7 +37,7 @@ struct corpus_format_properties {
 };
 extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
 
-/* What token `index` of a line is. */
+/* The meaning of token `index` of a line. */
 static inline enum token_part corpus_part(const struct corpus_format_properties *format, uint64_t index) {
     return format->parts[index < 2 ? index : 2];
 }

@@ -22,12 +22,12 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* The formats differ only in pairs or not: all others are read as lists. */
+/* Lists are read alike with every format that does not scatter them. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (look_at_files(path, &form)) return -1;
     int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
-    if (form == LINES_UNCLEAR || pairs == (reading->format == FORMAT_PAIRS)) return 0;
+    if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
     reading->format = pairs ? FORMAT_PAIRS : FORMAT_LISTS;
     if (pairs)
         note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);

@@ -101,7 +101,7 @@ int tables_fill(struct tables *t, const char *const records[2]);
 int tables_read(const struct tables *t, int side, char *records);
 /* All records of a side, zeros where the table has no row; the caller frees them. That they can be read is a check of its own. */
 char *tables_records(const struct tables *t, int side, const char *name);
-int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* gather, step, scatter */
+int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* with the tables put into the request */
 
 enum { PLACE_PAIRS = 5 };
 extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; the first: all on the GPU */

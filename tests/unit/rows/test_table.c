@@ -4,6 +4,7 @@
 #include <setjmp.h>
 
 #include "run/tables.h"
+#include "kernels/stores.h"
 #include "base/memory.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
@@ -63,9 +64,10 @@ static void test_rule_order(void **state) {
 #undef NAME
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)
+#define FORM(section, key, fallback, form, help)
 #define COUNT(section, key, fallback, lowest, highest, help)
 #define REAL(section, key, fallback, lowest, highest, help)
-#define BYTES(section, key, fallback, help)
+#define BYTES(section, key, fallback, lowest, highest, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)                                                                     \
     if (!strcmp(#section "." #key, "optimizer.rule")) snprintf(listed, sizeof listed, "%s|", list);
@@ -83,7 +85,10 @@ static void test_layout(void **state) {
     assert_int_equal(0, layout.slots);
     assert_int_equal(0, layout.counted); /* sgd has no bias to correct */
     assert_int_equal(40, layout.packed);
-    assert_int_equal(128, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
+    assert_int_equal(64, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED)); /* a short record takes no whole line */
+    assert_int_equal(96, store_stride(96));
+    assert_int_equal(128, store_stride(97));
+    assert_int_equal(256, store_stride(129));
 
     config.optimizer_rule = RULE_ADAM;
     config.optimizer_amsgrad = 1;
