@@ -95,6 +95,11 @@ FN uint32_t strip_width(const struct example_source *s, uint32_t drawn) {
     return s->shrink ? draw_window(drawn, s->window) : s->window;
 }
 
+/* Returns the same by the position, for one that looks at a window alone. */
+FN uint32_t strip_window(const struct example_source *s, uint64_t position, uint32_t epoch) {
+    return strip_width(s, s->shrink ? draw_word(s->seed, DRAW_WINDOW, position, epoch) : 0);
+}
+
 /* A walk over a strip's kept words to one side; the position where it begins is not one of them. */
 struct strip_walk {
     uint64_t at; /* the position that it has come to */

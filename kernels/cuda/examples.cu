@@ -166,7 +166,7 @@ static __device__ struct need count_window(const struct example_request *request
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
     if (middle.word() == DRAW_NONE) return need;
-    uint32_t width = window_width(s, request->epoch, position);
+    uint32_t width = strip_window(&s, position, request->epoch);
     need.targets = middle.kept(-1, width) + middle.kept(1, width);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
@@ -244,7 +244,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     const struct example_source &s = request->source;
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
-    uint32_t own = middle.word(), width = window_width(s, request->epoch, position), left = middle.kept(-1, width);
+    uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch), left = middle.kept(-1, width);
     uint32_t *ids = to.target_ids + at.targets;
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });

@@ -311,7 +311,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     struct strip_draws draws = strip_draws();
     uint32_t middle = strip_word(&s, &strip, b.example, job.epoch, &draws);
     if (middle == DRAW_NONE) return 0;
-    uint32_t window = window_width(s, job.epoch, b.example);
+    uint32_t window = strip_window(&s, b.example, job.epoch);
     uint32_t before = list_side<-1>(job, b.targets, sentence, b.example, strip.start, window);
     uint32_t after = list_side<1>(job, b.targets + window, sentence, b.example + 1, strip.end, window);
     uint32_t count = before + after;

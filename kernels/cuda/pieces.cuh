@@ -53,7 +53,7 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
             bool held_out = example_held_out(&job.source, kept.position);
-            uint32_t window = held_out ? 0 : window_width(job.source, job.epoch, kept.position);
+            uint32_t window = held_out ? 0 : strip_window(&job.source, kept.position, job.epoch);
             p.own[*own + lanes_below(kept.lanes)] = (uint32_t)(kept.position - own_first) << 8 | window;
         }
     }
