@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank's part of a value: no sum of two of them is exact. */
+/* Returns a rank's part of a value. No sum of two of these is exact. */
 static float part(unsigned rank, uint64_t i) {
     uint64_t mixed = (i + 1) * 0x9E3779B97F4A7C15u * (2 * rank + 1);
     return (float)(int32_t)(mixed >> 32) * 1e-6f;
@@ -50,7 +50,8 @@ static int check_sums(struct ranks *ranks) {
 
 /* ---- tables ---- */
 
-/* Files of 3.2, 1, 0.1 chunks of 16 MiB, and of two rows; columns that are no groups of four; with state, and a count a row. */
+/* Files of 3.2, 1 and 0.1 chunks of 16 MiB, and of two rows; columns that are no groups of four; with state, and with a
+ * count a row. */
 static const struct {
     uint64_t rows;
     uint32_t dim;
@@ -67,7 +68,7 @@ static int open_table(struct table *table, struct backend *backend, int number, 
     return table_init(table, TABLE_TARGET, &options, &backend_cpu, backend);
 }
 
-/* Zeros in the place of all values: what is loaded is seen. */
+/* Sets all values to zero, so that what is loaded shows. */
 static int clear(struct table *table) {
     char *rows = mem_zalloc(table->spec.rows, table->spec.layout.packed, "rows");
     int result = rows ? table->ops->table_write(table->backend, table->store, 0, table->spec.rows, rows) : -1;
@@ -160,7 +161,7 @@ static int move_rows(struct backend *backend, const struct hogwild_request *requ
     return 0;
 }
 
-/* After `times` exchanges, of which all rows had part in the first `of_all`. */
+/* Checks the rows after `times` exchanges, in the first `of_all` of which all rows took part. */
 static int check_moved(const struct table *table, const struct ranks *ranks, unsigned times, unsigned of_all) {
     uint64_t rows = table->spec.rows;
     float *values = mem_alloc(rows, COLUMNS * sizeof *values, "rows");

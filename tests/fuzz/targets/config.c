@@ -1,5 +1,5 @@
-/* config: any bytes as an INI file. Held against a plain reading of its lines; and what is resolved reads back the same
- * when it is written, with and without its help. */
+/* config: takes any bytes as an INI file. The result must equal a plain reading of its lines, and a resolved config
+ * must read back the same when it is written, with and without its help. */
 #include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -11,7 +11,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 /* ---- a plain reading: lines of [section], key = value, comments behind # and ; ---- */
 
-/* Cuts a comment off: a ';' at the front or behind a blank. */
+/* Cuts a comment off: it begins with ';' at the front or behind a blank. */
 static void cut_comment(char *text) {
     for (char *at = text; *at; at++)
         if (*at == ';' && (at == text || isspace((unsigned char)at[-1]))) *at = 0;
@@ -51,7 +51,7 @@ static int take_line(struct config *config, char section[64], char *line) {
     return (*end && *end != '#' && *end != ';') || strlen(line) > 60 || !is_section(config, section) ? -1 : 0;
 }
 
-/* -1 where a line is refused. The text is taken apart. */
+/* Reads the text, and takes it apart. Returns -1 where a line is refused. */
 static int read_plainly(struct config *config, char *text) {
     char section[64] = "", *line;
     if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;
