@@ -24,7 +24,7 @@ static void defaults_are_what_is_promised(void **state) {
     config_release(&c); /* harmless on a released one */
 }
 
-/* config.def's lists and the enums are two writings of the same order. */
+/* config.def's lists and the enums must have the same order. */
 static void choices_stand_in_the_order_of_their_enums(void **state) {
     static const struct {
         const char *section, *key, *name;
@@ -122,7 +122,7 @@ static void blanks_take_nothing_away(void **state) {
     }
 }
 
-/* Nothing has a capacity of its own that a line could pass. */
+/* Lines, names and values have no longest length. */
 static void reads_lines_of_any_length(void **state) {
     for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
         char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
@@ -291,7 +291,7 @@ static void every_real_reads_back(void **state) {
         struct config c;
         char *text;
         double back;
-        if (i % 2000 == 0) { /* a config is slow to make: use one for many numbers */
+        if (i % 2000 == 0) { /* making a config is slow, so one serves for many numbers */
             if (i) config_release(&c);
             assert_int_equal(config_init(&c), 0);
         }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
-/* A backend that only remembers: which batch stands in each stage, how far it is, what was called. */
+/* A backend that only remembers which batch is in each stage, how far it is, and what was called. */
 enum progress { FREE, MADE, GATHERED, STEPPED, SCATTERED };
 struct backend {
     enum progress at[BACKEND_STAGES];
