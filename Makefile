@@ -52,7 +52,7 @@ LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
 OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu/rows_%.o)
 ifeq ($(CUDA),yes)
 CU   = $(wildcard kernels/cuda/*.cu)
-OBJ += $(CU:%.cu=$(BUILD)/%.cu.o)
+OBJ += $(CU:%.cu=$(BUILD)/%.cu.o) $(BUILD)/kernels/cuda/ops.o
 LDLIBS += -L$(CUDA_LIB) -lcudart_static -lrt -lstdc++
 else
 OBJ += $(BUILD)/kernels/cuda/absent.o

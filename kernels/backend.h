@@ -26,6 +26,9 @@
 struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
+struct bench_request; /* bench.h */
+struct bench_times;
+struct bench_limits;
 
 enum { BACKEND_STAGES = 8 };
 
@@ -38,10 +41,9 @@ struct backend_options {
     unsigned threads;      /* 0: one a core */
     unsigned index;        /* the number of the GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
-    uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: all free ones less a reserve */
-    struct ranks *ranks;   /* they share out the tables' columns; step() sums dot products over them; NULL: this process has all */
-    int replicas;          /* these ranks have whole tables instead, and step() knows of no other: replica_merge() */
-    enum exchange_way exchange; /* for several ranks with GPUs; auto: the first of these ways that works between them */
+    uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
+    struct ranks *ranks;   /* that share out the columns of tables: step() sums dot products over them; NULL: one has all */
+    enum exchange_way exchange; /* of several ranks with GPUs; auto: the first of the ways that works between them */
 };
 
 struct backend_info {
@@ -169,9 +171,10 @@ struct rows_request {
 
 /* One field of a table's records, for the rows that lie on the host. */
 struct rows_view {
-    void *data;     /* the field of row `first`; NULL where no row lies on the host */
-    uint64_t first; /* rows below this lie on the GPU */
-    uint64_t stride; /* bytes from row to row */
+    void *data;     /* of row `first`; NULL where none lies there */
+    uint64_t first; /* rows below lie on the GPU */
+    uint64_t stride; /* bytes */
+    int gpu_reads;   /* a GPU reads and writes the same memory at the same addresses */
 };
 
 /* ---- exact nearest rows ---- */
@@ -203,10 +206,9 @@ struct estimate_request {
     unsigned processors; /* multiprocessors of the GPU; 0: not known */
     const struct rule_options *rule;
     struct loss_options loss;
-    unsigned ranks;      /* ranks that share out the columns; 0 or 1: the layouts have all columns */
-    unsigned replicas;   /* ranks that have whole tables, both of them open as replicas; 0 or 1: there are none */
-    int frozen_targets, frozen_contexts; /* 1: the tables will have frozen rows */
-    int hogwild;         /* 1: lock-free training, where batches have only held-out examples, one batch at a time */
+    unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
+    int frozen_targets, frozen_contexts; /* the tables will say which of their rows are frozen */
+    int hogwild;         /* lock-free training; batches are made of held-out examples alone, one at a time */
 };
 
 /* Upper bounds of the bytes that the backend will hold. */
@@ -214,14 +216,19 @@ struct estimate {
     struct memory_bytes tables; /* hot rows count as gpu */
     struct memory_bytes source; /* arrays that examples are made from, without the caller's own */
     struct memory_bytes work;   /* batches in flight, scratch, rows on their way */
-    struct memory_bytes replicas; /* what those keep beside their tables, and hand over: whatever the batch is */
-    struct memory_bytes fixed;  /* threads, and the driver's own: the same for every run */
+    struct memory_bytes fixed;  /* threads, the driver's own: whatever the run is */
 };
 
 struct backend_ops {
-    const char *name; /* "cpu", "cuda" */
-    /* Estimates without touching a device, and cannot fail: it may be asked of a backend that this machine cannot
-     * open. */
+    const char *name; /* as device.backend names it: "cpu", "cuda" */
+    int has_gpu;      /* rows and batches can lie on a GPU, whose memory is bounded by a budget, and so can ids and values of a
+                       * rows_request, with a stream. 0: all memory is the processor's */
+    /* Whether it can be opened on this machine: 1, or 0 with the reason as a sentence in `why` (kept where NULL). */
+    int (*present)(char *why, size_t capacity);
+    /* Describes its devices of this machine, which are left as they are: -1 after fail(), otherwise how many there are. `info` has
+     * `capacity` of them. */
+    int (*devices)(struct backend_info *info, int capacity);
+    /* Touches no device and fails at nothing: it can be asked of a backend that this machine cannot open. */
     void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
     void (*close)(struct backend *backend);
@@ -255,23 +262,21 @@ struct backend_ops {
                                   const struct record_field *field);
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
-    /* Tables without state that all ranks have whole (backend_options.replicas), and move rows of in their own ways.
-     * replica_open: of a table whose rows are the same on all ranks now. replica_merge: by all ranks at once; each of the first
-     * `rows` rows of both tables, of those that have as many, becomes
-     *     row = base + (row of rank 0 - base) + (row of rank 1 - base) + ..     base: as it was on all ranks last
-     * the same bits on each. Where a rank does not come within the ranks' patience, -1 after fail(). */
-    int (*replica_open)(struct backend *backend, struct backend_table *table);
-    int (*replica_merge)(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-    unsigned replica_merges; /* made at most before the processes meet, a power of two: 1 on CPUs, where each is a meeting */
     int (*topk)(struct backend *backend, const struct topk_request *request);
+
+    /* Measuring (bench.h); NULL without a GPU. */
+    int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);
+    int (*bench_limits)(struct backend *backend, struct bench_limits *limits);
 };
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
-/* Returns 1 where this machine can open the backend; otherwise 0, with the reason as a sentence in `why`. With `why`
- * NULL the sentence is kept as after fail(). */
-int backend_cuda_present(char *why, size_t capacity);
-/* Fills `info` for `devices`, one a GPU, at most `capacity`. Returns how many GPUs there are, or -1 after fail(). */
-int backend_cuda_devices(struct backend_info *info, int capacity);
+/* ---- which backends there are (backends.c) ---- */
+
+extern const struct backend_ops *const backends[]; /* the best first, then NULL; the last one is present on every machine */
+
+const struct backend_ops *backend_named(const char *name); /* NULL: none is called so */
+const struct backend_ops *backend_best(void);              /* the first that is present */
+const struct backend_ops *backend_without_gpu(void);       /* the first that needs no GPU */
 
 #endif

@@ -1,6 +1,5 @@
-/* bench: what measuring needs of the CUDA backend and training does not: moving rows between a table and a dense
- * variable on the GPU, and the plain copies that are the limit. Without CUDA both fail with the sentence that says what
- * to install.
+/* bench: what measuring asks of a backend with a GPU and training does not (bench_transfer and bench_limits of backend_ops): rows
+ * between a table and one dense variable on the GPU, and the plain copies that are the limits.
  *
  * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, with sending ids from the host.
  */
@@ -20,17 +19,14 @@ struct bench_request {
     enum bench_order order;
 };
 struct bench_times {
-    double to, from; /* seconds: from the table to the variable, from the variable to the table */
-    double
-        both; /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
+    double to, from; /* seconds: table -> variable, variable -> table */
+    double both;     /* seconds: both at once, on two variables; 0 for the file place, where the host's threads do the work */
 };
-int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
 
 /* The speed of plain copies in bytes a second: host to GPU, GPU to host, the sum of both at once; inside the GPU,
  * counting reads and writes. */
 struct bench_limits {
     double to, from, both, device;
 };
-int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
 
 #endif

@@ -23,8 +23,7 @@
  *                       (places, not blocks), or where rows do not count (bias_correction = global) the run's examples
  *   loss                of one example in HOGWILD_LOSS_EVERY
  *
- * Keys that have no meaning here are refused, never ignored: momentum, optimizer.clip and train.reduction = mean belong to a
- * batch or to a row's every step; rules other than sgd and adagrad have state that a race would tear.
+ * What lock-free training cannot mean is refused, never ignored, and hogwild_refuses() has all of it.
  */
 #ifndef SPTX_HOGWILD_H
 #define SPTX_HOGWILD_H
@@ -59,7 +58,28 @@ FN int hogwild_is_linear(const struct rule_options *rule) {
 /* Adds the result of one share of a request to that of others. */
 void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 
-/* Returns 0 where both backends can do what is asked; -1 after fail(). */
-int hogwild_check(const struct hogwild_request *request);
+/* ---- what it refuses ---- */
+
+/* Parts of the two tables, as the keys memory.* name them. */
+enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
+
+/* What is asked of lock-free training, as far as the caller knows it; zeros ask for nothing that could be refused. */
+struct hogwild_asked {
+    struct rule_options rule; /* of it the rule, its momentum and its clip are looked at */
+    const char *rule_name;    /* as optimizer.rule has it, for the sentence; NULL: not known */
+    struct loss_options loss;
+    const char *loss_name, *score_name; /* as train.loss and train.score have them */
+    int mean;           /* gradients are averaged over a batch */
+    unsigned ranks;     /* that train together; 0 or 1: this process alone */
+    int gpu;            /* it is to run on a GPU */
+    int frozen;         /* the tables say which of their rows are frozen */
+    unsigned in_file;   /* bit 1 << part: rows of that part lie in a file */
+};
+
+enum { HOGWILD_WHY = 512 }; /* bytes that hold any of the sentences */
+
+/* The one place that says what lock-free training does not do. 1 with the reason, and what to set instead, as a sentence in `why`;
+ * 0 where it does what is asked. */
+int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 #endif

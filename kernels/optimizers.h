@@ -27,14 +27,22 @@
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
+/* Bits of rules, for optimizers.def. */
+enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
+
 struct rule_options {
     int rule;
-    double momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
-    double eta_minus, eta_plus, step_min, step_max;
-    double lr; /* the configured rate, which is rprop's first step size */
-    double clip; /* longest gradient of a row that comes more than once in a batch; 0: no bound (rule_share) */
-    int nesterov, centered, amsgrad;
-    int count_rows; /* 1: bias correction counts a row's own updates, whose number is then the record's last field */
+    double lr;   /* the configured one: rprop's first step size */
+    double clip; /* longest gradient of a row that stands in a batch more than once; 0: no bound (rule_share) */
+#define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
+#define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
+#define FLAG(name, rules, help)
+#include "optimizers.def"
+#define NUMBER(name, fallback, lowest, highest, rules, help)
+#define BY_RULE(name, fallback, lowest, highest, rules, help)
+#define FLAG(name, rules, help) int name;
+#include "optimizers.def"
+    int count_rows; /* bias correction by a row's own updates: the record ends with their number */
 };
 
 /* ---- slots: the arrays of a row's state ---- */

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { COLUMNS_MOST = 4096 }; /* of a table */
+
 enum value_type { VALUE_FLOAT32, VALUE_UINT32 };
 
 FN uint64_t value_bytes(enum value_type type) {

@@ -30,17 +30,7 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     return shape;
 }
 
-/* What a replica keeps beside a table: its rows as all replicas had them last. Not in a file: every exchange of all rows reads
- * and writes the whole of it. */
-FN struct table_spec replica_base(const struct table_spec *table) {
-    struct table_spec base = *table;
-    base.frozen = NULL;
-    if (base.weights == PLACE_FILE) base.weights = PLACE_PINNED;
-    return base;
-}
-
-/* Lays a table out. `gpu`: 1 where the backend has a GPU; without one, pinned and gpu are the same plain memory, and no
- * row is hot. */
+/* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */
 FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     struct table_shape shape;
     const struct record_layout *layout = &spec->layout;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures how much several GPUs of one machine gain, in one run on one GPU and on more: the two notebooks' shapes and text in
-# exact steps, and text lock-free.
+# What several GPUs of one machine add: the two notebooks' shapes and text in exact steps, on one GPU and on more, in one run; and
+# text lock-free on one GPU, which ranks do not train.
 #
 #   scripts/bench_ranks.sh [GPUS...]        1 2
 #
@@ -56,7 +56,8 @@ if [ -n "${SPTX_TEXT:-}" ]; then
     line "text, dim 128, exact steps of 65,536, words" words_per_second 1e6 configs/wiki16.ini --corpus.path="$SPTX_TEXT" \
         --corpus.cache="$work/text-cache" --run.dir="$work/text-run" --train.update=batch --train.batch=65536 \
         --optimizer.clip=30 --negatives.per=example --train.epochs=1000 $all_gpu
-    line "text, dim 128, lock-free, words (two GPUs at most)" words_per_second 1e6 configs/wiki16.ini --corpus.path="$SPTX_TEXT" \
+    gpu_counts=1
+    line "text, dim 128, lock-free, words, on one GPU" words_per_second 1e6 configs/wiki16.ini --corpus.path="$SPTX_TEXT" \
         --corpus.cache="$work/text-cache" --run.dir="$work/text-run" --train.update=hogwild --negatives.per=example \
         --train.epochs=1000 $all_gpu
 fi

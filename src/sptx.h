@@ -79,12 +79,18 @@ struct sptx_context;
 struct sptx_table;
 struct sptx_run;
 
+/* ---- limits ---- */
+
+#define SPTX_ROWS_MOST    4294967294u /* of a table */
+#define SPTX_COLUMNS_MOST 4096        /* of a row */
+#define SPTX_THREADS_MOST 4096        /* of a context */
+
 /* ---- a context: the machine ---- */
 
 struct sptx_context_options {
     uint64_t size;       /* sizeof (struct sptx_context_options) */
     const char *device;  /* "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1" */
-    uint32_t threads;    /* of the host, at most 4096; 0: one for each core that the process may use */
+    uint32_t threads;    /* of the host, up to SPTX_THREADS_MOST; 0: all cores that the process may use */
     uint32_t reserved;   /* 0 */
     uint64_t gpu_budget; /* bytes of the GPU that may be taken; 0: all free ones less a reserve */
     void (*warning)(void *user, const char *text); /* or NULL: warnings are dropped. It runs in the calling thread */
@@ -128,11 +134,11 @@ enum sptx_place {
  * sizes begin with the lr that the table is opened with. */
 struct sptx_table_options {
     uint64_t size;          /* sizeof (struct sptx_table_options) */
-    uint64_t rows;          /* 1 .. 4,294,967,294 */
-    uint32_t dim;           /* columns, 1 .. 4096 */
-    uint32_t weights;       /* enum sptx_place of the values */
-    uint32_t state;         /* enum sptx_place of the optimizer's state */
-    uint32_t seed;          /* the seed of the first values */
+    uint64_t rows;          /* 1 .. SPTX_ROWS_MOST */
+    uint32_t dim;           /* columns, 1 .. SPTX_COLUMNS_MOST */
+    uint32_t weights;       /* enum sptx_place, of the values */
+    uint32_t state;         /* enum sptx_place, of the optimizer's state */
+    uint32_t seed;          /* of the first values */
     uint64_t hot_rows;      /* rows below this number lie on the GPU where the others are pinned or in a file */
     const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
@@ -145,6 +151,11 @@ struct sptx_table_options {
 };
 /* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
+
+/* What `optimizer` can be, and which of the options above an optimizer reads beside lr and clip: their names, as the
+ * fields are called. `index` counts from 0; NULL comes after the last one. Any thread may call. */
+const char *sptx_optimizer(uint32_t index);
+const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
 /* Opens a table with its first values; the same options and seed give the same values everywhere. */
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,

@@ -45,7 +45,7 @@ static int map_file(struct cpu_store *store, const char *path) {
     return 0;
 }
 
-int cpu_store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape) {
+static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape) {
     store->stride = shape->stride;
     store->in_file = shape->place == PLACE_FILE;
     if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
@@ -65,7 +65,6 @@ static void store_close(struct cpu_store *store) {
 static void close_table(struct backend_table *table) {
     store_close(&table->weights);
     store_close(&table->state);
-    store_close(&table->base);
     free(table);
 }
 
@@ -74,8 +73,8 @@ static int table_open(struct backend *backend, const struct table_spec *spec, st
     struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
     table->spec = *spec;
-    if (cpu_store_open(&table->weights, spec, &shape.store[0]) ||
-        (shape.stores == 2 && cpu_store_open(&table->state, spec, &shape.store[1]))) {
+    if (store_open(&table->weights, spec, &shape.store[0]) ||
+        (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1]))) {
         close_table(table);
         return -1;
     }
@@ -123,7 +122,6 @@ static void close_backend(struct backend *backend) {
     cpu_release_arrays(backend);
     pool_close(backend->pool);
     free(backend->ids);
-    free(backend->moved);
     free(backend);
 }
 
@@ -132,8 +130,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     if (!backend) return -1;
     backend->ops = &backend_cpu;
     backend->rows = cpu_rows_best();
-    if (options->replicas) backend->replicas = options->ranks;
-    else backend->ranks = options->ranks;
+    backend->ranks = options->ranks;
     backend->pool = pool_open(options->threads);
     if (backend->pool)
         backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");
@@ -151,8 +148,22 @@ static int info(struct backend *backend, struct backend_info *out) {
              backend->rows->name);
     out->host_used = cpu_allocated(backend);
     for (struct backend_table *t = backend->tables; t; t = t->next)
-        out->host_used += (t->weights.in_file ? 0 : t->weights.bytes) + (t->state.in_file ? 0 : t->state.bytes) + t->base.bytes;
+        out->host_used += (t->weights.in_file ? 0 : t->weights.bytes) + (t->state.in_file ? 0 : t->state.bytes);
     return 0;
+}
+
+static int present(char *why, size_t capacity) {
+    return 1;
+}
+
+/* The processor, with as many threads as there are cores. */
+static int devices(struct backend_info *out, int capacity) {
+    struct backend_options options = {.threads = 0, .depth = 1};
+    struct backend *backend;
+    if (open_backend(&backend, &options)) return -1;
+    if (capacity > 0) info(backend, out);
+    close_backend(backend);
+    return 1;
 }
 
 static int source(struct backend *backend, const struct example_source *from) {
@@ -184,6 +195,8 @@ static int topk(struct backend *backend, const struct topk_request *request) {
 
 const struct backend_ops backend_cpu = {
     .name = "cpu",
+    .present = present,
+    .devices = devices,
     .estimate = cpu_estimate,
     .open = open_backend,
     .close = close_backend,
@@ -208,8 +221,5 @@ const struct backend_ops backend_cpu = {
     .rows_wait = drain,
     .rows_view = cpu_rows_view,
     .hogwild = cpu_hogwild,
-    .replica_open = cpu_replica_open,
-    .replica_merge = cpu_replica_merge,
-    .replica_merges = 1,
     .topk = topk,
 };

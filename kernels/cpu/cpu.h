@@ -4,7 +4,6 @@
  *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
  *   by_id     rows for a library's caller         frozen         what a batch is spared where rows are frozen
- *   replicas  whole tables on several ranks, added up
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
@@ -30,12 +29,8 @@ struct backend_table {
     struct cpu_store weights, state; /* state.base is NULL where the state shares the record or has no arrays */
     char *state_base;                /* the state of row 0, in whichever store it is */
     uint64_t state_stride;
-    struct cpu_store base;           /* of a replica: its rows as all ranks had them last */
     struct backend_table *next;
 };
-
-/* backend.c */
-int cpu_store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape);
 
 FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
     return (float *)(t->weights.base + row * t->weights.stride);
@@ -150,10 +145,7 @@ struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     const struct cpu_rows *rows;
-    struct ranks *ranks;    /* that share out the columns: the caller's; NULL: this process has all columns */
-    struct ranks *replicas; /* that have whole tables: the caller's; NULL: there are none */
-    float *moved;           /* [moved_capacity] what rows of replicas have moved by */
-    uint64_t moved_capacity;
+    struct ranks *ranks; /* that share out the columns: the caller's; NULL: this process has all columns */
     struct example_source source;
     struct cpu_sizes sizes; /* those of the source */
     struct cpu_stage stage[BACKEND_STAGES];
@@ -188,11 +180,6 @@ int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
 uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
-
-/* replicas.c */
-uint64_t cpu_replica_floats(uint64_t span); /* of `moved` */
-int cpu_replica_open(struct backend *backend, struct backend_table *table);
-int cpu_replica_merge(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
 
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);

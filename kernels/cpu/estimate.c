@@ -171,7 +171,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     const struct cpu_step_needs none = {.span = 0};
     uint64_t bytes = sizeof *backend + pool_threads(backend->pool) * sizeof *backend->scratch;
     bytes += held(step_arrays(shared, sizes, &none)) + shared->chunk_capacity * sizeof *shared->chunk;
-    bytes += backend->id_capacity * sizeof *backend->ids + backend->moved_capacity * sizeof *backend->moved;
+    bytes += backend->id_capacity * sizeof *backend->ids;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
@@ -200,16 +200,7 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += spec->rows * shape.store[i].stride;
 }
 
-/* What replicas keep beside their tables. */
-static void add_replicas(const struct estimate_request *request, struct estimate *e) {
-    const struct table_spec bases[] = {replica_base(&request->target), replica_base(&request->context)};
-    if (request->replicas < 2) return;
-    for (int side = 0; side < 2; side++) add_table(&bases[side], &e->replicas);
-    e->replicas.host += cpu_replica_floats(request->target.layout.span) * sizeof(float);
-}
-
-/* Returns the bytes of a batch's chunks. Where examples differ in size, chunks grow as they fill, to at most twice
- * their contents. */
+/* A batch's chunks. Where examples are not alike they grow as they fill, to twice what is in them at most. */
 static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     struct cpu_chunk chunk = {.first_block = 0};
     struct list list = {.count = 0};
@@ -234,7 +225,7 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                                          .norms = request->ranks > 1 && request->rule->clip > 0};
     uint64_t span = needs.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
-    if (request->ranks > 1 || request->replicas > 1) estimate->fixed.host += RANKS_BYTES;
+    if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);
     add_table(&request->context, &estimate->tables);
     if (!request->hogwild || source->held_out)
@@ -242,5 +233,4 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                needed(step_arrays(&shared, &sizes, &needs));
     work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss)));
     estimate->work.host = work;
-    add_replicas(request, estimate);
 }

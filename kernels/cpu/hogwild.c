@@ -266,6 +266,7 @@ static int train_stretches(void *context, unsigned worker) {
 }
 
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
+    char why[HOGWILD_WHY];
     const struct record_layout *layout = &request->target->spec.layout;
     struct hogwild run = {.backend = backend,
                           .request = request,
@@ -277,7 +278,8 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
     *result = (struct hogwild_result){0};
-    if (hogwild_check(request) || cpu_reserve_hogwild(backend, run.span)) return -1;
+    if (hogwild_refuses(&(struct hogwild_asked){.rule = *request->rule}, why)) return fail("%s", why);
+    if (cpu_reserve_hogwild(backend, run.span)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
     result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;

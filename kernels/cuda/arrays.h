@@ -141,11 +141,6 @@ static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint6
 static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {
     return 2 * ranks * slots * sizeof(uint64_t);
 }
-/* Replicas hand over whole rows, of both tables as many, in turns of so many floats at most. */
-enum { REPLICA_SLOTS = 1 << 20 };
-static inline uint64_t replica_rows(uint64_t span) {
-    return REPLICA_SLOTS / (2 * span);
-}
 /* Gradients of rows, summed, whose squares are on their way over the ranks. */
 static inline uint64_t row_sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span) {
     return (targets + contexts) * span * sizeof(float);

@@ -1,4 +1,5 @@
-/* backend_cuda: the interface of backend.h on one NVIDIA GPU. See cuda.cuh for how its parts work together. */
+/* backend: opens and closes the backend of one NVIDIA GPU, and tells what GPUs there are. ops.c has the table of its functions,
+ * and cuda.cuh says how its parts work together. */
 #include "exchange.cuh"
 
 extern "C" {
@@ -48,7 +49,7 @@ static int find_card(int count, char *why, size_t capacity) {
     return 0;
 }
 
-int backend_cuda_present(char *why, size_t capacity) {
+int cuda_present(char *why, size_t capacity) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (why)
@@ -107,9 +108,9 @@ static int describe(int device, struct backend_info *info) {
     return 0;
 }
 
-int backend_cuda_devices(struct backend_info *info, int capacity) {
+int cuda_devices(struct backend_info *info, int capacity) {
     int count = 0, before = 0;
-    if (!backend_cuda_present(NULL, 0)) return 0;
+    if (!cuda_present(NULL, 0)) return 0;
     CK(cudaGetDeviceCount(&count));
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
@@ -137,7 +138,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     size_t available = 0, total = 0;
     int count = 0;
     char why[512];
-    if (!backend_cuda_present(why, sizeof why)) return fail("%s", why);
+    if (!cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
     if (options->index >= (unsigned)count)
         return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
@@ -192,7 +193,7 @@ int cuda_use_builders(struct backend *b, const struct example_source *source) {
 
 static int open_streams(struct backend *b) {
     if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
-    cudaEvent_t *events[] = {&b->sized, &b->last_forward, &b->merged};
+    cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
@@ -243,12 +244,12 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
         if (stream) cudaStreamDestroy(stream);
 }
 
-static void close_backend(struct backend *b) {
+void cuda_close(struct backend *b) {
     if (!b) return;
     struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
                                   &b->scores,    &b->lengths,           &b->pooled,   &b->corrections};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
-    cudaEvent_t events[] = {b->sized, b->last_forward, b->merged};
+    cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
@@ -269,25 +270,24 @@ static void close_backend(struct backend *b) {
     free(b);
 }
 
-static int open_backend(struct backend **out, const struct backend_options *options) {
+int cuda_open(struct backend **out, const struct backend_options *options) {
     struct backend *b = (struct backend *)mem_zalloc(1, sizeof *b, "the CUDA backend");
     *out = NULL;
     if (!b) return -1;
     b->ops = &backend_cuda;
-    b->replicas = options->replicas;
     b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
     int failed = open_device(b, options) || open_streams(b);
     for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
     failed = failed || exchange_open(b, options) || !(b->pool = host_pool_open(options->threads));
     if (failed) {
-        close_backend(b);
+        cuda_close(b);
         return -1;
     }
     *out = b;
     return 0;
 }
 
-static int info(struct backend *b, struct backend_info *out) {
+int cuda_info(struct backend *b, struct backend_info *out) {
     if (describe(b->device, out)) return -1;
     out->gpu_free /= b->sharers;
     out->managed = b->manages_rows;
@@ -296,35 +296,3 @@ static int info(struct backend *b, struct backend_info *out) {
     out->host_used = b->host_used;
     return 0;
 }
-
-extern "C" const struct backend_ops backend_cuda = {
-    /* name */ "cuda",
-    cuda_estimate,
-    open_backend,
-    close_backend,
-    info,
-    cuda_table_open,
-    cuda_table_close,
-    cuda_table_read,
-    cuda_table_write,
-    cuda_source_set,
-    cuda_make_batch,
-    cuda_set_batch,
-    cuda_batch_view,
-    cuda_gather,
-    cuda_step,
-    cuda_scatter,
-    cuda_result,
-    cuda_drain,
-    cuda_by_id_fetch,
-    cuda_by_id_prefetch,
-    cuda_by_id_update,
-    cuda_by_id_store,
-    cuda_by_id_wait,
-    cuda_by_id_view,
-    cuda_hogwild,
-    cuda_replica_open,
-    cuda_replica_merge,
-    /* replica_merges */ 16,
-    cuda_topk,
-};

@@ -261,6 +261,7 @@ struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *
     view.data = store->host ? store->host + (weights ? 0 : table->state_offset) + field->offset : NULL;
     view.first = store->gpu_rows;
     view.stride = store->stride;
+    view.gpu_reads = view.data && store->place == PLACE_PINNED;
     return view;
 }
 

@@ -1,6 +1,6 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
- *   a batch's life   stage has the story; backend opens what it needs
+ *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
  *   making it        source: the corpus as the GPU reads it; examples, batch: blocks as they are drawn; index, repeats: ids by row;
  *                    row_set: which rows, and where their records lie meanwhile
  *   moving rows      memory: tables and where they lie; rows: to a stage's slots, and home
@@ -8,7 +8,7 @@
  *                    learn (with pool, score, gain) for the others; then sums, with rule
  *   lock-free        hogwild chooses among hogwild_windows, hogwild_pooled, hogwild_rows; windows and pieces are theirs
  *   rows by id       by_id has the story; by_id_list, by_id_claims, by_id_rows, by_id_announced, by_id_update
- *   several ranks    exchange, nccl, heartbeat; replicas, where each has whole tables
+ *   several ranks    exchange, nccl, heartbeat
  *   search           topk, with blas
  *   for all          warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no nvcc
  *
@@ -36,6 +36,7 @@ extern "C" {
 #include "kernels/sgns.h"
 #include "kernels/stores.h"
 #include "arrays.h"
+#include "ops.h"
 }
 #include "row_set.cuh"
 
@@ -107,7 +108,6 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] as table_spec has it; NULL: none */
-    struct backend_table *base; /* of a replica: its rows as all ranks had them last; NULL: it is none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -243,7 +243,6 @@ struct backend {
     struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* the same; only of learn.cuh */
     struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: there are none */
-    int replicas;                  /* other ranks have whole tables: no step sums anything over them */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* what they are for */
     double corrections_lr;
@@ -251,7 +250,6 @@ struct backend {
     char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
-    cudaEvent_t merged;              /* rows of replicas are the same again */
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
     void *topk;    /* topk.cu's own */
@@ -281,16 +279,11 @@ int buffer_take(struct backend *backend, void **host, uint64_t bytes);
 void buffer_give(struct backend *backend, void *host, uint64_t bytes);
 /* One that grows: at least `bytes`; the contents are lost when it does. Nothing may use it then. */
 int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t bytes);
-int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
-void cuda_table_close(struct backend *backend, struct backend_table *table);
-int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
-int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
 /* backend.cu: as many builders as batches of the source are made with at once. */
 int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
 /* source.cu */
-int cuda_source_set(struct backend *backend, const struct example_source *source);
 void cuda_source_drop(struct backend *backend);
 
 /* examples.cu. Both are only enqueued, on the builder's stream, and read stage->request. */
@@ -333,24 +326,14 @@ void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
 int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
                       cudaStream_t stream);
 
-/* stage.cu: the calls of struct backend_ops that move a batch on, and what making one begins and ends with. */
+/* stage.cu: what making a batch begins and ends with. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
 int cuda_stage_built(struct stage *stage);
 void cuda_stage_use(struct stage *stage, int copy); /* of its distinct ids and counts */
-int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
-int cuda_drain(struct backend *backend);
 /* The batch's rows may not be home: whoever wants them takes them from its slots. */
 static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state >= STAGE_FETCHING && stage->state <= STAGE_GOING_HOME;
 }
-
-/* batch.cu */
-int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
-int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
-int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 
 /* rows.cu: the cold rows of one side of a batch. Only enqueued, but that a file's rows are read at once. Last, when all
  * that is done, comes row_set_land(). */
@@ -364,25 +347,11 @@ int cuda_launch_step(struct backend *backend, struct stage *stage, const struct 
 int cuda_launch_result(struct backend *backend, struct stage *stage, const struct step_request *request); /* out */
 
 /* by_id.cu */
-int cuda_by_id_fetch(struct backend *backend, const struct rows_request *request);
-int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *request);
-int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
-int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
-int cuda_by_id_wait(struct backend *backend);
-struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table,
-                                 const struct record_field *field);
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
 void cuda_by_id_close(struct backend *backend);
 
-/* replicas.cu */
-int cuda_replica_open(struct backend *backend, struct backend_table *table);
-int cuda_replica_merge(struct backend *backend, struct backend_table *target, struct backend_table *context, uint64_t rows);
-
 /* hogwild.cu, topk.cu */
-int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
-int cuda_hogwild_check_table(const struct backend_table *table); /* whether it can train this table; -1 after fail() */
 void cuda_hogwild_close(struct backend *backend);
-int cuda_topk(struct backend *backend, const struct topk_request *request);
 void cuda_topk_close(struct backend *backend);
 
 #endif

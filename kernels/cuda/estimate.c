@@ -4,8 +4,7 @@
  *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
  *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
  *                                                            transfer (memory.cu), scratch of lock-free training
- *   replicas what they keep beside tables                    (hogwild.cu), words of other ranks (exchange.cu)
- *            (replicas.cu), and their words
+ *                                                            (hogwild.cu), words of other ranks (exchange.cu)
  */
 #include "arrays.h"
 
@@ -216,20 +215,6 @@ static void add_batches(const struct run *run, struct estimate *e) {
 
 /* ---- lock-free training ---- */
 
-/* What replicas keep beside their tables, and the words of the others. */
-static void add_replicas(const struct run *run, struct estimate *e) {
-    const struct estimate_request *request = run->request;
-    const struct table_spec bases[SIDES] = {replica_base(&request->target), replica_base(&request->context)};
-    uint64_t span = request->target.layout.span, chunk = replica_rows(span);
-    if (request->replicas < 2) return;
-    for (int side = 0; side < SIDES; side++) {
-        struct table_shape shape = table_shape(&bases[side], 1);
-        add_table(run->rows, &shape, &e->replicas);
-    }
-    e->replicas.gpu += array(exchange_box_bytes(2 * span * smaller(chunk, run->rows), request->replicas));
-    e->fixed.host += RANKS_BYTES;
-}
-
 static void add_hogwild(const struct run *run, struct estimate *e) {
     const struct estimate_request *request = run->request;
     e->fixed.gpu += sizeof(struct hogwild_totals);
@@ -266,7 +251,6 @@ void cuda_estimate(const struct estimate_request *request, struct estimate *esti
     add_source(&run, estimate);
     if (run.stages) add_batches(&run, estimate);
     if (request->hogwild) add_hogwild(&run, estimate);
-    add_replicas(&run, estimate);
     add_transfer(&run, estimate);
     add_fixed(&run, estimate);
 }

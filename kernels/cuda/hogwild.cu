@@ -14,8 +14,23 @@ struct hogwild_memory {
     gpu_array scratch;
 };
 
+/* The parts of a table of which rows lie in its file, as bits from that of its weights on. */
+unsigned parts_in_file(const backend_table *t, unsigned weights) {
+    const part_view *parts[2] = {&t->view.weights, &t->view.state};
+    unsigned bits = 0;
+    for (unsigned i = 0; i < (t->view.slots ? 2u : 1u); i++)
+        if (!parts[i]->home && parts[i]->hot_rows < t->view.rows) bits |= 1u << (weights + i);
+    return bits;
+}
+
 int check_request(const hogwild_request *r) {
-    return hogwild_check(r) || cuda_hogwild_check_table(r->target) || cuda_hogwild_check_table(r->context) ? -1 : 0;
+    char why[HOGWILD_WHY];
+    hogwild_asked asked = {};
+    asked.rule = *r->rule;
+    asked.gpu = 1;
+    asked.frozen = r->target->frozen || r->context->frozen;
+    asked.in_file = parts_in_file(r->target, HOGWILD_TARGET) | parts_in_file(r->context, HOGWILD_CONTEXT);
+    return hogwild_refuses(&asked, why) ? fail("%s", why) : 0;
 }
 
 int open_memory(backend *backend, hogwild_memory **out) {
@@ -89,20 +104,6 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
 }
 
 } // namespace
-
-int cuda_hogwild_check_table(const struct backend_table *t) {
-    const part_view *parts[2] = {&t->view.weights, &t->view.state};
-    if (t->frozen)
-        return fail("train.update = hogwild on a GPU moves every row, and some of table %s are frozen; use train.update = "
-                    "batch or device.backend = cpu",
-                    t->name);
-    for (int i = 0; i < (t->view.slots ? 2 : 1); i++)
-        if (!parts[i]->home && parts[i]->hot_rows < t->view.rows)
-            return fail("train.update = hogwild reaches every row at any time, so table %s cannot stay in a file; "
-                        "use memory.%s = pinned or train.update = batch",
-                        t->name, t->name);
-    return 0;
-}
 
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
     hogwild_memory *m = NULL;

@@ -397,7 +397,6 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
-    cuda_table_close(b, table->base);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
     cuda_by_id_forget(b, table);

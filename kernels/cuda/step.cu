@@ -183,7 +183,7 @@ static int grow_buffers(struct backend *b, const struct stage *stage, const stru
     const struct batch_sizes *capacity = &stage->capacity;
     uint64_t span = request->target->spec.layout.span;
     struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_vector);
-    int norms = b->exchange && !b->replicas && !request->loss_only && request->rule->clip > 0;
+    int norms = b->exchange && !request->loss_only && request->rule->clip > 0;
     if (norms && gpu_grow(b, &b->row_sums, row_sum_bytes(capacity->targets, capacity->contexts, span), "a batch's sums"))
         return -1;
     return gpu_grow(b, &b->gradients, bytes.gradients, "a batch's gradients") ||
@@ -317,7 +317,7 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
                           struct exchange_view *view) {
     const struct batch_sizes *capacity = &stage->capacity;
     int lengths = request->loss.score == SCORE_COSINE;
-    if (request->apart || b->replicas) return 0;
+    if (request->apart) return 0;
     return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
 }
 

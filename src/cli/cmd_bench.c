@@ -46,7 +46,7 @@ static void print_command(const struct bench_call *call) {
 }
 
 static void print_json_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
-                            int cuda, const char *date) {
+                            int gpu, const char *date) {
     struct json command = {.used = 0}, head = {.used = 0};
     json_print(&command, "sptx-w2v");
     for (int i = 0; i < call->argc; i++) json_print(&command, " %s", call->argv[i]);
@@ -57,7 +57,7 @@ static void print_json_head(const struct bench_call *call, const struct backend_
     json_print(&head, ", \"link\": ");
     json_string(&head, machine->link, strlen(machine->link));
     json_print(&head, ", \"date\": \"%s\"", date);
-    if (cuda)
+    if (gpu)
         json_print(&head,
                    ", \"host_rows\": \"%s\", \"copy_to\": %.4g, \"copy_from\": %.4g, \"copy_both\": %.4g, \"copy_device\": %.4g",
                    machine->managed ? "managed" : "pinned", limits->to, limits->from, limits->both, limits->device);
@@ -68,20 +68,20 @@ static void print_json_head(const struct bench_call *call, const struct backend_
 }
 
 void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
-                       int cuda) {
+                       int gpu) {
     char date[32] = "", free_text[TEXT_BYTES];
     time_t now = time(NULL);
     struct tm parts;
     if (gmtime_r(&now, &parts)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     if (call->json) {
-        print_json_head(call, machine, limits, cuda, date);
+        print_json_head(call, machine, limits, gpu, date);
         return;
     }
     printf("command    sptx-w2v");
     print_command(call);
     printf("\ndevice     %s%s%s, %s of host memory available\ndate       %s\n", machine->name,
            *machine->link ? ", " : "", machine->link, text_of_bytes(free_text, mem_available()), date);
-    if (cuda)
+    if (gpu)
         printf("copies     to the GPU %.1f, from it %.1f, both at once %.1f, inside it (read and written) %.0f GB/s\n"
                "host rows  %s\n",
                limits->to / 1e9, limits->from / 1e9, limits->both / 1e9, limits->device / 1e9,

@@ -27,7 +27,7 @@ static int measure(const struct bench_call *call, const struct config *config, u
     int result = bench_open(&bench, config);
     if (!result) result = bench_memory(&bench, rows, dim, &m);
     if (!result) {
-        bench_print_head(call, &bench.machine, &bench.limits, bench.cuda);
+        bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
         print(call, &m);
     }
     bench_close(&bench);
@@ -47,7 +47,7 @@ int cmd_bench_memory(int argc, char **argv) {
     int result = bench_arguments(&arguments, &call, options, "device, memory");
     if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
     if (!result) result = arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows);
-    if (!result) result = arguments_number("bench", "dim", dim_text, 1, 4096, &dim);
+    if (!result) result = arguments_number("bench", "dim", dim_text, 1, COLUMNS_MOST, &dim);
     if (!result) result = measure(&call, &config, rows, (uint32_t)dim);
     config_release(&config);
     arguments_release(&arguments);

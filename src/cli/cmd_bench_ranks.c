@@ -16,17 +16,16 @@ struct share {
     char device[128];
     uint32_t columns;
     uint64_t gpu_bytes, host_bytes, link_bytes;
-    double seconds, loading, exchanging, phase[PHASES];
+    double seconds, loading, phase[PHASES];
 };
 
 static struct share share_of(const struct bench_training *t, const struct ranks *ranks) {
-    struct share share = {.columns = t->hogwild ? t->plan.dim : ranks_columns(t->plan.dim, ranks->count, ranks->number).count,
+    struct share share = {.columns = ranks_columns(t->plan.dim, ranks->count, ranks->number).count,
                           .gpu_bytes = t->machine.gpu_used,
                           .host_bytes = t->machine.host_used,
                           .link_bytes = t->link_bytes,
                           .seconds = t->seconds,
-                          .loading = t->loading,
-                          .exchanging = t->exchanging};
+                          .loading = t->loading};
     snprintf(share.device, sizeof share.device, "%s", t->machine.name);
     memcpy(share.phase, t->phase, sizeof share.phase);
     return share;
@@ -60,13 +59,12 @@ static void print_json(const struct bench_training *t, const struct share *share
         printf("%s{\"columns\": %u, \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ", \"link_bytes\": %" PRIu64
                ", \"loading_seconds\": %.4g, \"seconds\": %.6g",
                r ? ", " : "", s->columns, s->gpu_bytes, s->host_bytes, s->link_bytes, s->loading, s->seconds);
-        if (t->hogwild)
-            printf(", \"exchange_seconds\": %.6g}", s->exchanging);
-        else
+        if (t->phase_steps)
             printf(", \"make_batch_seconds\": %.6g, \"gather_seconds\": %.6g, \"step_seconds\": %.6g, "
-                   "\"step_apart_seconds\": %.6g, \"scatter_seconds\": %.6g}",
+                   "\"step_apart_seconds\": %.6g, \"scatter_seconds\": %.6g",
                    s->phase[PHASE_MAKE], s->phase[PHASE_GATHER], s->phase[PHASE_STEP], s->phase[PHASE_ALONE],
                    s->phase[PHASE_SCATTER]);
+        putchar('}');
     }
     printf("]}\n");
 }
@@ -74,7 +72,7 @@ static void print_json(const struct bench_training *t, const struct share *share
 /* Prints the phases of exact steps, one after the other. */
 static void print_phases(const struct share *shares, unsigned count) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
-    printf("a step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
+    printf("\na step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
     printf("rank  columns         GPU        host   loading  make_batch   gather     step  exchange  scatter  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
@@ -82,18 +80,6 @@ static void print_phases(const struct share *shares, unsigned count) {
                text_of_bytes(a, s->gpu_bytes), text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3,
                s->phase[PHASE_GATHER] * 1e3, s->phase[PHASE_STEP] * 1e3, 100 * exchange_share(s),
                s->phase[PHASE_SCATTER] * 1e3, (double)s->link_bytes / s->seconds / 1e9);
-    }
-}
-
-static void print_replicas(const struct share *shares, unsigned count) {
-    char a[TEXT_BYTES], b[TEXT_BYTES];
-    printf("exchange: of a rank's time, that in which it exchanges rows or waits for others\n");
-    printf("rank  columns         GPU        host   loading  exchange  link GB/s\n");
-    for (unsigned r = 0; r < count; r++) {
-        const struct share *s = &shares[r];
-        printf("%4u  %7u  %10s  %10s  %6.2f s   %6.1f%%  %9.1f\n", r, s->columns, text_of_bytes(a, s->gpu_bytes),
-               text_of_bytes(b, s->host_bytes), s->loading, 100 * s->exchanging / s->seconds,
-               (double)s->link_bytes / s->seconds / 1e9);
     }
 }
 
@@ -108,8 +94,8 @@ static void print_table(const struct bench_training *t, const struct share *shar
                text_of_count(b, t->steps), seconds, seconds / (double)t->steps * 1e3);
     printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / seconds));
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / seconds));
-    printf("loss       %.4f a pair\n\n", t->loss_pair);
-    (t->hogwild ? print_replicas : print_phases)(shares, count);
+    printf("loss       %.4f a pair\n", t->loss_pair);
+    if (t->phase_steps) print_phases(shares, count);
 }
 
 static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *training) {

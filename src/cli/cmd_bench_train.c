@@ -34,8 +34,8 @@ static void print_train_json(const struct bench_training *t) {
            t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading,
            t->seconds, t->steps, t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds,
            json_of(loss, t->loss_pair), t->link_bytes, t->machine.gpu_used, t->machine.host_used);
-    if (t->cuda) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
-    if (t->cuda && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
+    if (t->gpu) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
+    if (t->gpu && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
     if (t->hogwild) printf(", \"calling_seconds\": %.6g", t->calling);
     for (int i = 0; i < PHASE_ALONE && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
     printf("}\n");
@@ -65,14 +65,14 @@ static void print_train(const struct bench_training *t) {
     printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / t->seconds));
     if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / t->seconds));
     printf("loss       %.4f a pair\n", t->loss_pair);
-    if (t->hogwild && t->cuda) {
+    if (t->hogwild && t->gpu) {
         printf("memory     %s/s of rows read and written, %.1f%% of what copies reach; frequent rows come from the "
                "cache\n",
                text_of_bytes(a, (uint64_t)((double)t->row_bytes / t->seconds)), 100 * memory_share(t));
         printf("link       %s/s, %.1f%% of what copies reach both ways\n",
                text_of_bytes(a, (uint64_t)((double)t->link_bytes / t->seconds)), 100 * link_share(t));
     }
-    if (!t->hogwild && t->cuda) {
+    if (!t->hogwild && t->gpu) {
         printf("memory     %s a step (planned), %.1f%% of what copies reach\n",
                text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
         printf("link       %s a step, %.1f%% of what copies reach both ways\n",
@@ -94,7 +94,7 @@ int cmd_bench_train(int argc, char **argv) {
     if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
     if (!result) result = bench_train(&training, &config, length.seconds, length.steps, NULL);
     if (!result) {
-        bench_print_head(&call, &training.machine, &training.limits, training.cuda);
+        bench_print_head(&call, &training.machine, &training.limits, training.gpu);
         (call.json ? print_train_json : print_train)(&training);
     }
     config_release(&config);

@@ -56,7 +56,7 @@ static void print_sweep_line(const struct line *l) {
 
 static int time_line(struct bench *bench, struct backend_table *table, struct line *line) {
     struct bench_request request = {.table = table, .rows = line->moved, .order = line->order};
-    return cuda_bench_transfer(bench->backend, &request, &line->times);
+    return bench->ops->bench_transfer(bench->backend, &request, &line->times);
 }
 
 /* Measures SpeedTorch's table, by place and by the order of the ids. */
@@ -121,14 +121,21 @@ static int print_sweep(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
+/* The backend that was opened has no GPU: it was named, or no better one is present. */
+static void refuse(const struct config *config) {
+    char why[512];
+    const struct backend_ops *named = config_named_backend(config);
+    if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
+    else backends[0]->present(why, sizeof why);
+    fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+}
+
 static int measure(const struct transfer *asked, const struct config *config) {
     struct bench bench;
     int result = -1;
     if (bench_open(&bench, config)) goto out;
-    if (!bench.cuda) {
-        char why[512] = "device.backend = cpu";
-        if (config->device_backend != BACKEND_CPU) backend_cuda_present(why, sizeof why);
-        fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+    if (!bench.ops->bench_transfer) {
+        refuse(config);
         goto out;
     }
     bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
@@ -153,7 +160,7 @@ static int read_arguments(struct transfer *asked, struct config *config) {
     if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
     arguments_release(&arguments);
     if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
-        arguments_number("bench", "dim", dim, 4, 4096, &asked->dim))
+        arguments_number("bench", "dim", dim, 4, COLUMNS_MOST, &asked->dim))
         return -1;
     if (span && (text_bytes(span, &asked->span) || asked->span < GIB))
         return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span);

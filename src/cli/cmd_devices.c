@@ -9,43 +9,46 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { GPUS_MOST = 64 };
+enum { DEVICES_MOST = 64 }; /* of a backend */
 
-/* Prints the CPU backend's name, which tells the processor level that its loops were compiled for. */
-static int print_processor(void) {
-    struct backend_options options = {.threads = 0, .depth = 1};
-    struct backend_info info;
-    struct backend *backend;
+static void print_processor(void) {
     char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
-    if (backend_cpu.open(&backend, &options)) return -1;
-    int result = backend_cpu.info(backend, &info);
-    backend_cpu.close(backend);
-    if (result) return -1;
     processor_name(name, sizeof name);
     printf("processor  %s\n", name);
     printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
     printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()),
            text_of_bytes(available, mem_available()));
-    printf("cpu        %s\n", info.name);
-    return 0;
 }
 
-static int print_gpus(void) {
-    struct backend_info info[GPUS_MOST];
-    char why[512] = "", total[TEXT_BYTES], unused[TEXT_BYTES];
-    int present = backend_cuda_present(why, sizeof why);
-    if (!present) {
-        printf("cuda       no: %s\n", why);
+static void print_gpu(int number, const struct backend_info *gpu) {
+    char total[TEXT_BYTES], unused[TEXT_BYTES];
+    printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", number, gpu->name,
+           text_of_bytes(unused, gpu->gpu_free), text_of_bytes(total, gpu->gpu_total), *gpu->link ? ", " : "", gpu->link,
+           gpu->managed ? "managed" : "pinned", gpu->runs ? "" : "; not used: this program holds no kernels for it");
+}
+
+/* How a backend names its devices, or why it has none. */
+static int print_backend(const struct backend_ops *ops) {
+    struct backend_info info[DEVICES_MOST];
+    char why[512] = "";
+    if (!ops->present(why, sizeof why)) {
+        printf("%-10s no: %s\n", ops->name, why);
         return 0;
     }
-    int count = backend_cuda_devices(info, GPUS_MOST);
-    if (count < 0) return -1;
-    for (int i = 0; i < count && i < GPUS_MOST; i++)
-        printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", i, info[i].name,
-               text_of_bytes(unused, info[i].gpu_free), text_of_bytes(total, info[i].gpu_total), *info[i].link ? ", " : "",
-               info[i].link, info[i].managed ? "managed" : "pinned",
-               info[i].runs ? "" : "; not used: this program holds no kernels for it");
-    return present;
+    int count = ops->devices(info, DEVICES_MOST);
+    for (int i = 0; i < count && i < DEVICES_MOST; i++)
+        if (ops->has_gpu) print_gpu(i, &info[i]);
+        else printf("%-10s %s\n", ops->name, info[i].name);
+    return count < 0 ? -1 : 0;
+}
+
+/* The best one last. */
+static int print_backends(void) {
+    int count = 0;
+    while (backends[count]) count++;
+    while (count--)
+        if (print_backend(backends[count])) return -1;
+    return 0;
 }
 
 /* sptx-w2v devices */
@@ -55,9 +58,9 @@ int cmd_devices(int argc, char **argv) {
     int result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
     if (!result && arguments.count) result = fail_usage("devices takes no arguments, '%.100s' given", arguments.given[0]);
     arguments_release(&arguments);
-    if (result || print_processor()) return -1;
-    int present = print_gpus();
-    if (present < 0) return -1;
-    printf("auto       %s\n", present ? "cuda" : "cpu");
+    if (result) return -1;
+    print_processor();
+    if (print_backends()) return -1;
+    printf("auto       %s\n", backend_best()->name);
     return 0;
 }

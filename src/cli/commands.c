@@ -55,9 +55,8 @@ const struct command commands[] = {
      "\n"
      "mpirun -n G sptx-w2v train ... trains over G processes (ranks), on one machine or several; device.gpus = G begins them:\n"
      "each has some of the columns of every row, with their optimizer state, in its own memory. The same G makes the same\n"
-     "bytes, another G the same up to rounding, and --resume takes any G. So it is in exact steps (train.update = batch).\n"
-     "Lock-free (train.update = hogwild) two processes at most train together, each with all columns and half of the\n"
-     "examples."},
+     "bytes, another G the same up to rounding, and --resume takes any G. Ranks train in exact steps (train.update = batch);\n"
+     "one process alone trains lock-free (train.update = hogwild)."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, what a step moves, the most pairs a second; before anything is allocated",
      "Prints what train would take: bytes on the GPU, pinned (in memory of the host that the GPU reads), in files; the\n"

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "corpus/corpus.h"
-#include "kernels/losses.h"
+#include "kernels/hogwild.h"
 
 #include <stdint.h>
 
@@ -30,7 +30,7 @@ enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDU
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
-enum config_backend { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
+enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 
 struct config {
@@ -81,17 +81,19 @@ const char *config_lines(const struct config *config);
 /* Whether examples are windows over sentences. */
 int config_is_window(const struct config *config);
 
-/* The backend that device.backend names, "auto" being the GPU where there is one. 0, or -1 after fail(). */
-struct backend_ops;
+/* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
 int config_backend(const struct config *config, const struct backend_ops **ops);
-
-/* What of a resolved config the CPU backend alone can train, as words for a sentence, or NULL. */
-const char *config_cpu_alone(const struct config *config);
+/* The same, whether or not it can be opened here; NULL for "auto". */
+const struct backend_ops *config_named_backend(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);
-/* How many of them train whole tables of their own, each a share of the positions; 1: they share out the columns. */
-unsigned config_replicas(const struct config *config);
+
+/* What this config would ask of lock-free training; which device it runs on and where tables lie is known later. */
+struct hogwild_asked config_hogwild(const struct config *config);
+/* 1 with the sentence in `why` where the config wants lock-free training, which does not do what the config asks for: `gpu` says
+ * whether it is to run on a GPU. */
+int config_refuses_hogwild(const struct config *config, int gpu, char why[HOGWILD_WHY]);
 
 /* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
  * stay the config's. */

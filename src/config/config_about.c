@@ -1,10 +1,8 @@
 /* config_about: what a config comes to, for those who ask no key by its name. */
 #include "config.h"
 
-#include <stddef.h>
-
 const char *config_lines(const struct config *c) {
-    return c->corpus_format == FORMAT_TEXT ? "sentences" : c->corpus_format == FORMAT_ADJACENCY ? "lines" : "lists";
+    return corpus_formats[c->corpus_format].lines;
 }
 
 int config_is_window(const struct config *c) {
@@ -16,12 +14,20 @@ unsigned config_ranks(const struct config *c) {
     return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
 }
 
-unsigned config_replicas(const struct config *c) {
-    return c->train_update == UPDATE_HOGWILD ? config_ranks(c) : 1;
+struct hogwild_asked config_hogwild(const struct config *c) {
+    return (struct hogwild_asked){
+        .rule = {.rule = c->optimizer_rule, .momentum = c->optimizer_momentum, .clip = c->optimizer_clip},
+        .rule_name = config_choice_name("optimizer", "rule", c->optimizer_rule),
+        .loss = config_loss(c),
+        .loss_name = config_choice_name("train", "loss", c->train_loss),
+        .score_name = config_choice_name("train", "score", c->train_score),
+        .mean = c->train_reduction == REDUCTION_MEAN,
+        .ranks = config_ranks(c),
+        .frozen = c->train_freeze != FREEZE_NONE};
 }
 
-const char *config_cpu_alone(const struct config *c) {
-    if (c->train_update == UPDATE_HOGWILD && c->train_freeze != FREEZE_NONE)
-        return "frozen rows (train.freeze) with train.update = hogwild";
-    return NULL;
+int config_refuses_hogwild(const struct config *c, int gpu, char why[HOGWILD_WHY]) {
+    struct hogwild_asked asked = config_hogwild(c);
+    asked.gpu = gpu;
+    return c->train_update == UPDATE_HOGWILD && hogwild_refuses(&asked, why);
 }

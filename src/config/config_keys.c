@@ -2,7 +2,10 @@
 #include "config_keys.h"
 
 #include "kernels/backend.h"
+#include "kernels/record.h"
+#include "base/pool.h"
 #include "base/text.h"
+#include "corpus/format.h"
 #include "corpus/words.h"
 
 #include <pthread.h>

@@ -56,11 +56,6 @@ int config_check_loss(const struct config *c) {
                     "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
     if (c->train_loss != LOSS_LOGISTIC && c->negatives_count == 0)
         return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
-    const struct loss_options options = config_loss(c);
-    if (c->train_update == UPDATE_HOGWILD && !loss_is_plain(&options))
-        return fail("train.update = hogwild has the logistic loss of dot products alone, and train.loss is %s of %s at "
-                    "temperature %g; set train.update = batch",
-                    loss, config_choice_name("train", "score", c->train_score), c->train_temperature);
     return 0;
 }
 

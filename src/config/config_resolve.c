@@ -42,7 +42,8 @@ static int mode_of_lists(const struct config *c) {
 }
 
 static void resolve_examples(struct config *c) {
-    int text = c->corpus_format == FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
+    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     if (c->examples_mode == MODE_AUTO) c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : mode_of_lists(c);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER;
@@ -64,7 +65,7 @@ static void resolve_examples(struct config *c) {
 /* What makes a good model of items without any key: chosen by experiment, configs/README.md has the figures. The rate and its
  * fall belong to the rule that stands here: who names a rule gets that rule's own. */
 static void resolve_items(struct config *c) {
-    int items = c->corpus_format != FORMAT_TEXT, adjacency = c->corpus_format == FORMAT_ADJACENCY;
+    int items = !corpus_formats[c->corpus_format].sentences, adjacency = corpus_formats[c->corpus_format].targets;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
     choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
@@ -79,22 +80,25 @@ static void resolve_optimizer(struct config *c) {
     struct rule_options usual = rules_defaults(rule);
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
-    config_choose_real(&c->optimizer_weight_decay, usual.weight_decay);
-    config_choose_real(&c->optimizer_eps, usual.eps);
-    config_choose_real(&c->optimizer_alpha, usual.alpha);
+#define NUMBER(name, fallback, lowest, highest, rules, help)
+#define BY_RULE(name, fallback, lowest, highest, rules, help) config_choose_real(&c->optimizer_##name, usual.name);
+#define FLAG(name, rules, help)
+#include "kernels/optimizers.def"
 }
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text is trained lock-free where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
+/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
 static void resolve_update(struct config *c) {
-    const struct loss_options loss = config_loss(c);
-    int plain = c->corpus_format == FORMAT_TEXT && loss_is_plain(&loss) && c->optimizer_rule == RULE_SGD &&
-                c->optimizer_momentum == 0 && c->train_reduction == REDUCTION_SUM;
-    int bounded = c->optimizer_clip > 0, many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO;
+    char why[HOGWILD_WHY];
+    int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);
+    struct hogwild_asked alone = config_hogwild(c);
+    alone.ranks = 1;
+    if (no_clip) alone.rule.clip = 0;
+    int plain = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
-    c->clip_auto |= isnan(c->optimizer_clip);
-    choose(&c->train_update, UPDATE_AUTO, plain && !bounded && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
+    c->clip_auto |= no_clip;
+    choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
 }
 
@@ -120,24 +124,40 @@ static int resolve_run(struct config *c) {
 
 /* ---- what cannot work ---- */
 
+enum { FORMAT_NAMES = 64 };
+static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns),
+                    NAMES = offsetof(struct corpus_format_properties, names),
+                    TARGETS = offsetof(struct corpus_format_properties, targets);
+
+/* The formats with a property, by its place in struct corpus_format_properties: "lists or pairs". */
+static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
+    size_t used = 0;
+    for (int i = 0; i < CORPUS_FORMATS; i++)
+        if (*(const int *)((const char *)&corpus_formats[i] + property))
+            used = text_add(out, FORMAT_NAMES, used, "%s%s", used ? " or " : "", corpus_formats[i].name);
+    return out;
+}
+
 /* What the corpus is, beside what examples are made of it. */
 static int check_format(const struct config *c) {
-    const char *format = config_choice_name("corpus", "format", c->corpus_format);
-    char given[TEXT_BYTES], most[TEXT_BYTES];
+    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    char given[TEXT_BYTES], most[TEXT_BYTES], others[FORMAT_NAMES];
     if (c->corpus_max_word < 1 || c->corpus_max_word > CORPUS_WORD_MOST)
         return fail("corpus.max_word = %s is not between 1 B and %s", text_of_bytes(given, c->corpus_max_word),
                     text_of_bytes(most, CORPUS_WORD_MOST));
-    if (strcmp(c->corpus_min_rating, "none") && c->corpus_format != FORMAT_PAIRS)
-        return fail("corpus.min_rating = %s needs corpus.format = pairs, the only one with ratings, and it is %s",
-                    c->corpus_min_rating, format);
-    if (c->corpus_header == HEADER_YES && c->corpus_format != FORMAT_PAIRS)
-        return fail("corpus.header = yes needs corpus.format = pairs, the only one with columns, and it is %s", format);
-    if (c->examples_mode == MODE_USER && c->corpus_format != FORMAT_LISTS && c->corpus_format != FORMAT_PAIRS)
-        return fail("examples.mode = user needs lists with names (corpus.format = lists or pairs), and corpus.format is %s",
-                    format);
-    if (c->examples_mode == MODE_ADJACENCY && c->corpus_format == FORMAT_TEXT)
-        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is text; "
-                    "set corpus.format = adjacency, or examples.mode = window");
+    if (strcmp(c->corpus_min_rating, "none") && !format->columns)
+        return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
+                    c->corpus_min_rating, formats_with(COLUMNS, others), format->name);
+    if (c->corpus_header == HEADER_YES && !format->columns)
+        return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
+                    formats_with(COLUMNS, others), format->name);
+    if (c->examples_mode == MODE_USER && !format->names)
+        return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
+                    formats_with(NAMES, others), format->name);
+    if (c->examples_mode == MODE_ADJACENCY && format->sentences)
+        return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is %s; "
+                    "set corpus.format = %s, or examples.mode = window",
+                    format->name, formats_with(TARGETS, others));
     return 0;
 }
 
@@ -200,65 +220,34 @@ static int check_optimizer(const struct config *c) {
     return 0;
 }
 
-/* What is exchanged often are the first rows, and what adds up are weights. */
-static int check_replicas(const struct config *c) {
-    unsigned ranks = config_replicas(c);
-    if (ranks > 2)
-        return fail("train.update = hogwild works over two ranks, and this run has %u: what more replicas move rows by adds up "
-                    "to runs that diverge (scripts/RESULTS.md); set train.update = batch",
-                    ranks);
-    if (ranks > 1 && c->optimizer_rule != RULE_SGD)
-        return fail("train.update = hogwild over %u ranks works with optimizer.rule = sgd alone; set train.update = batch",
-                    ranks);
-    if (ranks > 1 && c->corpus_order != ORDER_FREQUENCY)
-        return fail("train.update = hogwild over %u ranks needs corpus.order = frequency; set that, or train.update = batch",
-                    ranks);
-    return 0;
-}
-
 static int check_ranks(const struct config *c) {
     unsigned ranks = config_ranks(c);
     if (c->device_gpus > 1 && ranks != c->device_gpus)
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
-    if (c->train_update == UPDATE_HOGWILD) return check_replicas(c);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     return 0;
 }
 
 static int check_train(const struct config *c) {
-    const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
+    char why[HOGWILD_WHY];
     if (c->train_epochs == 0 && c->train_steps == 0)
         return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
     if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
-    if (c->train_update != UPDATE_HOGWILD) return 0;
-    if (c->optimizer_rule != RULE_SGD && c->optimizer_rule != RULE_ADAGRAD)
-        return fail(
-            "train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
-            rule);
-    if (c->optimizer_rule == RULE_SGD && c->optimizer_momentum != 0)
-        return fail(
-            "train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
-            c->optimizer_momentum);
-    if (c->optimizer_clip != 0)
-        return fail(
-            "optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
-            "batch; set it to 0, or train.update = batch",
-            c->optimizer_clip);
-    if (c->train_reduction == REDUCTION_MEAN)
-        return fail(
-            "train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
-    return 0;
+    return config_refuses_hogwild(c, 0, why) ? fail("%s", why) : 0;
 }
 
 /* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
  * anew. */
 static int warn_without_effect(const struct config *config) {
-    static const char *const options[] = {"momentum", "nesterov", "lr_decay", "initial_accumulator", "rho",
-                                          "centered", "beta1",    "beta2",    "amsgrad",             "lambd",
-                                          "t0",       "eta_minus", "eta_plus", "step_min",           "step_max"};
+    static const char *const options[] = {
+#define NUMBER(name, fallback, lowest, highest, rules, help)  #name,
+#define BY_RULE(name, fallback, lowest, highest, rules, help) /* "auto" has been resolved */
+#define FLAG(name, rules, help)                               #name,
+#include "kernels/optimizers.def"
+    };
     static atomic_uint warned;
     struct config defaults;
     int result = config_init(&defaults);

@@ -35,7 +35,7 @@ struct corpus {
     uint64_t count, capacity;
     uint64_t size;
     uint64_t block_bytes, max_word;
-    int whole_lines;
+    const struct corpus_format_properties *format;
     enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
 
@@ -142,6 +142,7 @@ struct corpus *corpus_open(char *const *paths, uint64_t count) {
     corpus->reader.fd = -1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
+    corpus->format = corpus_formats;
     int result = count ? 0 : fail("no corpus is named; set corpus.path to a file or a directory");
     for (uint64_t i = 0; i < count && !result; i++) result = add_path(corpus, paths[i]);
     if (!result && corpus->stream && corpus->count > 1)
@@ -198,13 +199,13 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
 }
 
 static enum corpus_header header_of(const struct corpus_options *options) {
-    return options->format == FORMAT_PAIRS ? options->header : HEADER_NO;
+    return corpus_formats[options->format].columns ? options->header : HEADER_NO;
 }
 
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
     enum corpus_header header = header_of(options);
     for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->whole_lines = options->format == FORMAT_PAIRS;
+    corpus->format = &corpus_formats[options->format];
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
     corpus->header = header;
 }
@@ -273,7 +274,8 @@ enum { LINE_WORDS = 4 };
 
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
     char most[TEXT_BYTES];
-    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, corpus->whole_lines ? "," : "");
+    const char *separators = corpus->format->separators ? corpus->format->separators : "";
+    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, separators);
     if (at == block->length) return 0;
     return fail("'%s' line %" PRIu64
                 ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
@@ -285,7 +287,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
 /* Runs before a block without a place to cut is made longer: a word, or a line of pairs, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
-    if (!corpus->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
+    if (!corpus->format->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
     return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted list, item[, rating[, anything]]",
                 corpus->files[corpus->next - 1].path, corpus->line, block->length);
 }
@@ -316,7 +318,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
             if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
             block->length += (uint64_t)n;
         }
-        cut = find_cut(block, looked, corpus->whole_lines);
+        cut = find_cut(block, looked, corpus->format->whole_lines);
         looked = block->length - 1;
         want = block->length * 2;
         if (!cut && check_growth(corpus, block)) return -1;
@@ -333,7 +335,7 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
-    if (file->front.ratings && !corpus->whole_lines && !corpus->said_pairs++)
+    if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,

@@ -13,11 +13,11 @@
 #define SPTX_CORPUS_H
 
 #include "first_bytes.h"
+#include "format.h"
 
 #include <stdint.h>
 
-/* Numbered in the order of the lists in config.def. */
-enum corpus_format { FORMAT_TEXT, FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_PAIRS };
+/* In the order of its list in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
 /* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
@@ -27,13 +27,13 @@ struct corpus_options {
     const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
     enum corpus_format format;
     enum corpus_order order;
-    enum corpus_header header; /* of pairs */
-    uint64_t max_sentence; /* tokens of a sentence of text */
-    uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
+    enum corpus_header header; /* of formats with columns */
+    uint64_t max_sentence;     /* tokens of a sentence of running text */
+    uint64_t max_word;     /* bytes; a longer word is a failure; 0: CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
-    double min_rating;     /* pairs: lower ratings are left out; -infinity: none is */
-    int list_rows;         /* lists and pairs: a list's name is a row too, and stands first in its list (vocab.h) */
+    double min_rating;     /* of formats with columns; -infinity: all */
+    int list_rows;         /* 1: the name of a list is a row too, and stands first in its list (vocab.h) */
     double report_seconds; /* between two updates of the live line */
 };
 
@@ -66,8 +66,8 @@ void corpus_rewind(struct corpus *corpus);
 /* Bytes that a block is filled to; a longer token makes it longer, up to max_word. Results do not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* Says how the files are read; before this call they are text. The fields of a pair are read together, so blocks of
- * pairs end where lines end, and their headers are left out. */
+/* Says what the files hold: whether blocks end where lines end, what separates words, and whether headers are left out.
+ * Files are read as text until this is called. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of max_word, and the most that it allows. */
@@ -103,8 +103,8 @@ struct corpus_cursor {
 enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
 
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block);
-/* Returns TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators` are the bytes that end a
- * token beside white space ("," for pairs), or "". */
+/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside
+ * white space (","), or "". */
 int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
 
 #endif

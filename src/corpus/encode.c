@@ -23,21 +23,22 @@ enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
     int has_vocab = options->vocab && *options->vocab;
     uint64_t facts[] = {ENCODING,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,
-                        options->format == FORMAT_TEXT ? options->max_sentence : 0,
+                        format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
                         has_vocab ? 0 : options->min_count,
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
-                        options->format == FORMAT_PAIRS ? (uint64_t)options->header : 0,
+                        format->columns ? (uint64_t)options->header : 0,
                         0,
                         (uint64_t)options->list_rows};
-    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* as in older streams */
-    if (options->format == FORMAT_PAIRS) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
+    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
+    if (format->columns) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, known);
 }
 
@@ -78,8 +79,8 @@ struct place {
 
 /* Ends sentences every max_sentence tokens up to token `end`, and also where the line ends. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
-    int text = encoding->options->format == FORMAT_TEXT;
-    uint64_t most = text ? encoding->options->max_sentence : UINT64_MAX;
+    int cuts = corpus_formats[encoding->options->format].sentences;
+    uint64_t most = cuts ? encoding->options->max_sentence : UINT64_MAX;
     while (end - encoding->open_start >= most) {
         encoding->open_start += most;
         if (idstream_end_sentence(&encoding->writer, encoding->open_start)) return -1;
@@ -136,7 +137,7 @@ static int64_t list_named(struct encoding *encoding, const char *name, uint64_t 
     return words_add(&encoding->names, words_hash(name, length), name, length);
 }
 
-static int commit_pairs(struct encoding *encoding, const struct encoded *block) {
+static int commit_scattered(struct encoding *encoding, const struct encoded *block) {
     for (uint64_t i = 0; i < block->count; i++) {
         const char *name = block->block.bytes + block->names[i].at;
         uint64_t length = block->names[i].length;
@@ -149,7 +150,7 @@ static int commit_pairs(struct encoding *encoding, const struct encoded *block) 
 }
 
 static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    if (encoding->options->format == FORMAT_PAIRS) return commit_pairs(encoding, block);
+    if (corpus_formats[encoding->options->format].scattered) return commit_scattered(encoding, block);
     return encode_has_targets(encoding->options) ? commit_adjacency(encoding, block) : commit_lines(encoding, block);
 }
 
@@ -268,19 +269,19 @@ out:
 /* ---- the whole corpus ---- */
 
 static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
-    int pairs = encoding->options->format == FORMAT_PAIRS;
+    int scattered = corpus_formats[encoding->options->format].scattered;
     corpus_read_as(encoding->corpus, encoding->options);
     corpus_rewind(encoding->corpus);
-    if (pairs && file_writer_open(&encoding->places, places_path)) return -1;
+    if (scattered && file_writer_open(&encoding->places, places_path)) return -1;
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
-    if (result || !pairs) return result;
+    if (result || !scattered) return result;
     return file_commit(&encoding->places) || group_pairs(encoding, places_path) ? -1 : 0;
 }
 
 static int nothing_left(const struct encoding *encoding) {
-    if (encoding->options->format == FORMAT_ADJACENCY)
+    if (corpus_formats[encoding->options->format].targets)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
             " words",
@@ -321,7 +322,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
     result = encode_blocks_of(&encoding, pool, places);
     file_abandon(&encoding.places);
-    if (options->format == FORMAT_PAIRS && file_remove(places)) result = -1;
+    if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
     if (!result) result = corpus_check_unchanged(corpus);
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
     if (!result)

@@ -1,7 +1,7 @@
 #include "encode_block.h"
 
 #include "base/memory.h"
-#include "pairs.h"
+#include "fields.h"
 
 #include <stdlib.h>
 
@@ -103,56 +103,54 @@ static void encoder_start(struct encoder *encoder, const struct vocab *vocab, co
                           struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
     encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
-    encoder->adjacency = encode_has_targets(options) && options->format != FORMAT_PAIRS;
+    encoder->adjacency = encode_has_targets(options) && !corpus_formats[options->format].scattered;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
     out->count = out->lines = 0;
     out->target_lost = 0;
 }
 
-static int encode_tokens(struct encoder *encoder, int format) {
-    struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    uint64_t index = (uint64_t)out->block.continues, length = 0;
-    const char *word;
-    int kind;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE) {
-            index = 0;
-            word = NULL;
-            length = 0;
-        } else if (vocab_part(format, index++) != PART_WORD) {
-            if (encoder->options->list_rows && take_list(encoder, word, length)) return -1;
-            continue;
-        }
-        if (ask(encoder, word, length)) return -1;
-    }
-    if (flush(encoder)) return -1;
-    return out->block.line_open ? 0 : take_line_end(encoder); /* the end of a file ends its line, with a newline or without */
+static int encode_lines(struct encoder *encoder) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int more;
+    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.part == PART_WORD ? ask(encoder, field.text, field.length)
+                                    : encoder->options->list_rows && take_list(encoder, field.text, field.length))
+            return -1;
+    if (more || flush(encoder)) return -1;
+    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
 }
 
-static int encode_pairs(struct encoder *encoder, double min_rating) {
+/* One item of a list that is told by its name. */
+static int take_scattered(struct encoder *encoder, const struct list_name *name, const struct corpus_field *item) {
     struct encoded *out = encoder->out;
-    struct corpus_cursor cursor;
-    struct pair_line pair;
+    uint64_t before = out->count;
+    ask(encoder, item->text, item->length); /* the only one: no batch is full */
+    if (flush(encoder)) return -1;
+    if (out->count == before) return 0;
+    if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;
+    out->names[before] = *name;
+    return 0;
+}
+
+static int encode_scattered(struct encoder *encoder) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    struct list_name name = {0};
     int more;
-    corpus_cursor_start(&cursor, &out->block);
-    while ((more = pairs_next(&cursor, &out->block, min_rating, &pair)) > 0) {
-        ask(encoder, pair.item, pair.item_length); /* an item is the only query of its line, so that no batch is full here */
-        uint64_t before = out->count;
-        if (flush(encoder)) return -1;
-        if (out->count == before) continue;
-        if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block"))
+    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.part == PART_NAME)
+            name = (struct list_name){(uint64_t)(field.text - encoder->out->block.bytes), field.length};
+        else if (take_scattered(encoder, &name, &field))
             return -1;
-        out->names[before] = (struct list_name){(uint64_t)(pair.list - out->block.bytes), pair.list_length};
-    }
     return more;
 }
 
 int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options) {
     struct encoder encoder;
     encoder_start(&encoder, vocab, options, encoded);
-    if (options->format == FORMAT_PAIRS) return encode_pairs(&encoder, options->min_rating);
-    return encode_tokens(&encoder, options->format);
+    return corpus_formats[options->format].scattered ? encode_scattered(&encoder) : encode_lines(&encoder);
 }

@@ -20,16 +20,16 @@ struct encoded {
     uint64_t count, ids_capacity;
     uint64_t *ends; /* [lines]: the ids of line i, which ends in this block, lie before ids[ends[i]] */
     uint64_t lines, ends_capacity;
-    struct list_name *names; /* [count]: the list of each id; pairs only */
+    struct list_name *names; /* [count]: the list of each id; of scattered lists only */
     uint64_t names_capacity;
     int target_lost; /* with targets: the open line began in this block, and its target is not in the vocabulary */
     int ready;       /* 1: waits in the ring to be committed */
 };
 void encoded_release(struct encoded *encoded); /* harmless on a zeroed one */
 
-/* Returns 1 where a sentence is a target and its contexts: adjacency, and lists that have rows. */
+/* Whether a sentence is a target and its contexts: the format says so, or lists have rows. */
 static inline int encode_has_targets(const struct corpus_options *options) {
-    return options->format == FORMAT_ADJACENCY || options->list_rows;
+    return corpus_formats[options->format].targets || options->list_rows;
 }
 
 /* Encodes encoded->block; the arrays' earlier contents are overwritten. Returns 0, or -1 after fail(). */

@@ -42,17 +42,6 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id) {
     return length ? 0 : -1;
 }
 
-enum token_part vocab_part(enum corpus_format format, uint64_t index) {
-    switch (format) {
-    case FORMAT_LISTS:
-        return index ? PART_WORD : PART_NAME;
-    case FORMAT_PAIRS:
-        return index == 0 ? PART_NAME : index == 1 ? PART_WORD : PART_RATING;
-    default:
-        return PART_WORD;
-    }
-}
-
 /* ---- building ---- */
 
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {

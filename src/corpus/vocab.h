@@ -61,10 +61,6 @@ const char *vocab_near(const struct vocab *vocab, const char *word);
 /* Returns a number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
-/* The field that token `index` of a line is in a format. Only PART_WORD is a word of the model. */
-enum token_part { PART_WORD, PART_NAME, PART_RATING };
-enum token_part vocab_part(enum corpus_format format, uint64_t index);
-
 /* ---- making one, a word at a time ---- */
 
 /* Reserves memory for `size` words of `bytes` bytes, counting their NULs, in a zeroed vocabulary. */

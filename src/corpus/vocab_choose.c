@@ -98,7 +98,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
 
 static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
                    uint64_t corpus_bytes, const struct candidate *top) {
-    const char *format = (const char *const[]){"text", "lists", "adjacency", "pairs"}[options->format];
+    const char *format = corpus_formats[options->format].name;
     uint64_t length;
     if (!vocab->tokens && !isinf(options->min_rating))
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64

@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "pairs.h"
+#include "fields.h"
 #include "vocab.h"
 
 #include <inttypes.h>
@@ -134,29 +134,14 @@ static int count_word(struct counting *counting, struct tally *tally, const char
     return tally->waiting == WORDS_BATCH ? count_waiting(counting, tally) : 0;
 }
 
-static int count_tokens(struct counting *counting, struct tally *tally) {
-    int format = counting->options->format, kind;
-    uint64_t index = (uint64_t)tally->block.continues, length;
-    struct corpus_cursor cursor;
-    const char *word;
-    corpus_cursor_start(&cursor, &tally->block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE)
-            index = 0;
-        else if (vocab_part(format, index++) == counting->part && count_word(counting, tally, word, length, cursor.line))
-            return -1;
-    }
-    return 0;
-}
-
-static int count_pairs(struct counting *counting, struct tally *tally) {
-    struct corpus_cursor cursor;
-    struct pair_line pair;
+static int count_fields(struct counting *counting, struct tally *tally) {
+    struct corpus_fields fields;
+    struct corpus_field field;
     int more;
-    corpus_cursor_start(&cursor, &tally->block);
-    while ((more = pairs_next(&cursor, &tally->block, counting->options->min_rating, &pair)) > 0)
-        if (counting->part == PART_NAME ? count_word(counting, tally, pair.list, pair.list_length, pair.line)
-                                        : count_word(counting, tally, pair.item, pair.item_length, pair.line))
+    corpus_fields_start(&fields, &tally->block, counting->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.text && field.part == counting->part &&
+            count_word(counting, tally, field.text, field.length, field.line))
             return -1;
     return more;
 }
@@ -167,8 +152,7 @@ static int count_blocks(void *context, unsigned worker) {
     int more = -1;
     if (!tally) return -1;
     while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
-        int pairs = counting->options->format == FORMAT_PAIRS;
-        more = pairs ? count_pairs(counting, tally) : count_tokens(counting, tally);
+        more = count_fields(counting, tally);
         if (!more) more = count_waiting(counting, tally) || tally_flush(counting, tally) ? -1 : 0;
         if (more) break;
         progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");

@@ -82,40 +82,47 @@ int check_count(uint64_t count, const char *what) {
 
 /* ---- opening ---- */
 
-/* Reads "auto", "cpu", "cuda" or "cuda:N" into a backend and a GPU. */
-static int choose_device(struct sptx_context *context, const char *device, unsigned *index) {
-    char why[256] = "", *end;
+/* The backend whose name a device begins with; of one with a GPU its number may follow. NULL: there is none. */
+static const struct backend_ops *find_device(const char *device, unsigned *index) {
+    char name[16], *end;
+    size_t length = strcspn(device, ":");
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 0, device);
+    const struct backend_ops *ops = backend_named(name);
     *index = 0;
-    if (!device) device = "auto";
-    context->ops = &backend_cpu;
-    if (!strcmp(device, "cpu")) return 0;
-    int wanted = strcmp(device, "auto") != 0;
-    if (wanted && strncmp(device, "cuda", 4))
-        return fail_usage("device '%s' is none of auto, cpu, cuda, cuda:N", device);
-    if (wanted && device[4]) {
-        *index = (unsigned)strtoul(device + 5, &end, 10);
-        if (device[4] != ':' || end == device + 5 || *end || *index > 1023)
-            return fail_usage("device '%s' is none of auto, cpu, cuda, cuda:N", device);
-    }
-    if (backend_cuda_present(why, sizeof why)) context->ops = &backend_cuda;
-    else if (wanted) return fail("device '%s': %s", device, why);
+    if (!device[length]) return ops;
+    *index = (unsigned)strtoul(device + length + 1, &end, 10);
+    return ops && ops->has_gpu && end != device + length + 1 && !*end && *index <= 1023 ? ops : NULL;
+}
+
+/* "auto", "cpu", "cuda", "cuda:N" -> backend and GPU. */
+static int choose_device(struct sptx_context *context, const char *device) {
+    char why[256] = "";
+    context->ops = backend_best();
+    context->index = 0;
+    if (!device || !strcmp(device, "auto")) return 0;
+    const struct backend_ops *ops = find_device(device, &context->index);
+    if (!ops) return fail_usage("device '%s' is none of auto, cpu, cuda, cuda:N", device);
+    if (!ops->present(why, sizeof why)) return fail("device '%s': %s", device, why);
+    context->ops = ops;
     return 0;
 }
 
-enum { MOST_THREADS = 4096 }; /* the limit of the configuration's device.threads */
+_Static_assert((int)SPTX_THREADS_MOST == (int)POOL_THREADS_MOST, "the header tells of the pool's limit");
 
 static int open_machine(struct sptx_context *context, const struct sptx_context_options *options) {
     struct backend_options machine = {.threads = options->threads,
                                       .depth = 1,
                                       .gpu_budget = options->gpu_budget ? options->gpu_budget : UINT64_MAX};
-    if (options->threads > MOST_THREADS) return fail_usage("threads = %u is more than %d", options->threads, MOST_THREADS);
-    if (choose_device(context, options->device, &machine.index)) return -1;
+    if (options->threads > POOL_THREADS_MOST)
+        return fail_usage("threads = %u is more than %d", options->threads, POOL_THREADS_MOST);
+    if (choose_device(context, options->device)) return -1;
+    machine.index = context->index;
     if (!(context->pool = pool_open(options->threads)) || context->ops->open(&context->backend, &machine)) {
         context->backend = NULL;
         return -1;
     }
-    if (context->ops == &backend_cuda) snprintf(context->device, sizeof context->device, "cuda:%u", machine.index);
-    else strcpy(context->device, "cpu");
+    int n = snprintf(context->device, sizeof context->device, "%s", context->ops->name);
+    if (context->ops->has_gpu) snprintf(context->device + n, sizeof context->device - (size_t)n, ":%u", context->index);
     return context->ops->info(context->backend, &context->machine);
 }
 

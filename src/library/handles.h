@@ -32,6 +32,7 @@ struct sptx_context {
     const struct backend_ops *ops;
     struct backend *backend;  /* NULL where opening failed */
     struct backend_info machine;
+    unsigned index;           /* of its GPU */
     char device[32];          /* "cpu", "cuda:0" */
     struct sptx_table *tables; /* the open ones */
     struct sptx_run *runs;

@@ -9,7 +9,7 @@
 static int check_memory(const struct sptx_context *context, uint32_t memory, const char *what) {
     if (memory == SPTX_HOST) return 0;
     if (memory != SPTX_CUDA) return fail_usage("%s: memory is 1 (host) or 2 (CUDA), not %u", what, memory);
-    if (context->ops != &backend_cuda) return fail_usage("%s lie on a GPU, but this context runs on the CPU", what);
+    if (!context->ops->has_gpu) return fail_usage("%s lie on a GPU, but this context runs on the CPU", what);
     return 0;
 }
 

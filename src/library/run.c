@@ -138,10 +138,9 @@ static int check_answers(const uint32_t *rows, const float *scores) {
 /* Sets the keys of [device] to what the context runs on. The caller releases in any case. */
 static int device_config(const struct sptx_run *run, struct config *config) {
     const struct sptx_context *context = run->context;
-    if (config_init(config)) return -1;
-    config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    if (config_init(config) || config_set(config, "device", "backend", context->ops->name, "the context")) return -1;
     config->device_threads = pool_threads(context->pool);
-    if (context->ops == &backend_cuda) config->device_index = strtoul(context->device + sizeof "cuda:" - 1, NULL, 10);
+    config->device_index = context->index;
     return 0;
 }
 

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 4096 };
+_Static_assert((int)SPTX_COLUMNS_MOST == (int)COLUMNS_MOST, "the header tells of the kernels' limit");
+_Static_assert(SPTX_ROWS_MOST == WORDS_MOST, "the header tells of the limit of ids");
 
 /* ---- options ---- */
 
@@ -23,26 +24,25 @@ void sptx_table_defaults(struct sptx_table_options *options, uint64_t size) {
                                      .optimizer = "sgd",
                                      .init = "word2vec",
                                      .lr = NAN,
-                                     .momentum = NAN,
-                                     .weight_decay = NAN,
-                                     .lr_decay = NAN,
-                                     .initial_accumulator = NAN,
-                                     .eps = NAN,
-                                     .rho = NAN,
-                                     .alpha = NAN,
-                                     .beta1 = NAN,
-                                     .beta2 = NAN,
-                                     .lambd = NAN,
-                                     .t0 = NAN,
-                                     .eta_minus = NAN,
-                                     .eta_plus = NAN,
-                                     .step_min = NAN,
-                                     .step_max = NAN,
                                      .clip = NAN,
+#define NUMBER(name, fallback, lowest, highest, rules, help)  .name = NAN,
+#define BY_RULE(name, fallback, lowest, highest, rules, help) .name = NAN,
+#define FLAG(name, rules, help)
+#include "kernels/optimizers.def"
                                      .count_rows = 1};
     if (!options || size < sizeof size) return;
     all.size = size < sizeof all ? size : sizeof all;
     memcpy(options, &all, all.size);
+}
+
+/* "none" is the one optimizer that is no rule, and stands behind them. */
+const char *sptx_optimizer(uint32_t index) {
+    return index < RULE_COUNT ? rules_name((int)index) : index == RULE_COUNT ? "none" : NULL;
+}
+
+const char *sptx_optimizer_option(const char *optimizer, uint32_t index) {
+    int rule = optimizer ? rules_named(optimizer) : -1;
+    return rule < 0 ? NULL : rules_option(rule, index);
 }
 
 static void take(double *option, double given) {
@@ -53,30 +53,16 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
     *fixed = !o->optimizer || !strcmp(o->optimizer, "none");
     int which = *fixed ? RULE_SGD : rules_named(o->optimizer);
     if (which < 0)
-        return fail_usage("optimizer '%s' is none of sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse_adam, adamax, "
-                          "asgd, rprop, none",
-                          o->optimizer);
+#define NAME(name, enumerator) #name ", "
+        return fail_usage("optimizer '%s' is none of " RULES(NAME) "none", o->optimizer);
+#undef NAME
     *rule = rules_defaults(which);
     take(&rule->lr, o->lr);
-    take(&rule->momentum, o->momentum);
-    take(&rule->weight_decay, o->weight_decay);
-    take(&rule->lr_decay, o->lr_decay);
-    take(&rule->initial_accumulator, o->initial_accumulator);
-    take(&rule->eps, o->eps);
-    take(&rule->rho, o->rho);
-    take(&rule->alpha, o->alpha);
-    take(&rule->beta1, o->beta1);
-    take(&rule->beta2, o->beta2);
-    take(&rule->lambd, o->lambd);
-    take(&rule->t0, o->t0);
-    take(&rule->eta_minus, o->eta_minus);
-    take(&rule->eta_plus, o->eta_plus);
-    take(&rule->step_min, o->step_min);
-    take(&rule->step_max, o->step_max);
     take(&rule->clip, o->clip);
-    rule->nesterov = o->nesterov != 0;
-    rule->centered = o->centered != 0;
-    rule->amsgrad = o->amsgrad != 0;
+#define NUMBER(name, fallback, lowest, highest, rules, help)  take(&rule->name, o->name);
+#define BY_RULE(name, fallback, lowest, highest, rules, help) take(&rule->name, o->name);
+#define FLAG(name, rules, help)                               rule->name = o->name != 0;
+#include "kernels/optimizers.def"
     if (*fixed) rule->momentum = 0;
     rule->count_rows = o->count_rows && rule_counts(rule);
     return rules_check(rule);
@@ -84,7 +70,7 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
 
 static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
     if (!o->rows || o->rows > WORDS_MOST) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, WORDS_MOST);
-    if (!o->dim || o->dim > MOST_COLUMNS) return fail_usage("dim = %u is not in 1..%d", o->dim, MOST_COLUMNS);
+    if (!o->dim || o->dim > COLUMNS_MOST) return fail_usage("dim = %u is not in 1..%d", o->dim, COLUMNS_MOST);
     if (o->weights > SPTX_FILE || o->state > SPTX_FILE)
         return fail_usage("places are 0 (pinned), 1 (gpu) and 2 (file), not %u and %u", o->weights, o->state);
     *out = (struct table_options){.rows = o->rows,
@@ -114,7 +100,7 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
         .rows = o->rows, .layout = record_layout_make(&o->rule, o->dim), .weights = o->weights, .state = o->state};
     struct table_shape shape = table_shape(&spec, 0);
     uint64_t row = 0, left = mem_available();
-    if (context->ops != &backend_cpu || !left) return 0;
+    if (context->ops->has_gpu || !left) return 0;
     for (unsigned i = 0; i < shape.stores; i++) row += shape.store[i].place == PLACE_FILE ? 0 : shape.store[i].stride;
     if (!row || o->rows <= left / row) return 0;
     return fail("not enough memory for %" PRIu64 " rows of %s: %s are free; the place 'file' needs none", o->rows,
@@ -227,14 +213,13 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
     const struct record_field *field = find_field(table, name);
     if (!field || context->ops->rows_wait(context->backend)) return leave(context, -1);
     struct rows_view view = context->ops->rows_view(context->backend, table->table.store, field);
-    enum place place = record_is_weights(field) ? spec->weights : spec->state;
     *out = (struct sptx_view){.size = sizeof *out,
                               .data = view.data,
                               .first = view.data ? view.first : spec->rows,
                               .rows = view.data ? spec->rows - view.first : 0,
                               .stride = view.stride,
                               .dim = spec->layout.dim,
-                              .cuda = view.data && context->ops == &backend_cuda && place == PLACE_PINNED};
+                              .cuda = (uint32_t)view.gpu_reads};
     return leave(context, 0);
 }
 

@@ -50,8 +50,8 @@ static int read_config(struct config *config, const struct sptx_context *context
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
-    if (config->device_backend == BACKEND_AUTO)
-        config->device_backend = context->ops == &backend_cuda ? BACKEND_CUDA : BACKEND_CPU;
+    if (config->device_backend == BACKEND_AUTO && config_set(config, "device", "backend", context->ops->name, "the context"))
+        return -1;
     if (!config->device_threads) config->device_threads = pool_threads(context->pool);
     return config_resolve(config);
 }

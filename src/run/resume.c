@@ -7,30 +7,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Reads RUN/config.ini. Only the first rank may see it, and gives its text to the others. */
-static int read_keys(struct config *before, const char *path, struct ranks *ranks) {
+/* RUN/config.ini, which the first rank alone may see, as a run of the ranks that go on with it. */
+static int read_keys(struct config *before, const struct config *now, const char *path, struct ranks *ranks) {
     char *text = ranks_first(ranks) ? config_file(path) : NULL;
     int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
-    if (!result) result = config_read_text(before, text, path) || config_resolve(before) ? -1 : 0;
+    if (!result) result = config_read_text(before, text, path);
+    before->ranks = now->ranks;
+    before->device_gpus = now->device_gpus;
+    before->device_ranks = now->device_ranks;
+    if (!result) result = config_resolve(before);
     free(text);
     return result;
 }
 
-/* train.update = auto came to something when the run began; refuses it where there are now too many ranks for it. */
-static int check_update(struct config *config, const char *run) {
-    if (config->train_update == UPDATE_HOGWILD && config_ranks(config) > 2)
-        return fail("'%s' trains lock-free (train.update = hogwild), which one rank does or two, and there are %u: go on with "
-                    "fewer",
-                    run, config_ranks(config));
-    return config_resolve(config);
-}
-
-/* Compares the first rank's keys: the other ranks have the same but for paths (ranks_alike_config). */
+/* The first rank's keys are compared: the others have its own but for paths (ranks_alike_config). */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     struct config before;
     char *path = file_join(run, "config.ini");
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
-    if (!result) result = read_keys(&before, path, ranks);
+    if (!result) result = read_keys(&before, config, path, ranks);
     if (!result) config_settle(config, &before);
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
@@ -38,7 +33,8 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
     if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* version 1.0 began runs of text with `pair` */
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
-    if (!result && config->train_update != chosen) result = check_update(config, run);
+    /* train.update = auto has come to what the run began with, which these ranks may be too many for. */
+    if (!result && config->train_update != chosen) result = config_resolve(config);
     free(path);
     config_release(&before);
     return result;

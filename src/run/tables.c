@@ -7,26 +7,12 @@
 struct rule_options tables_rule(const struct config *config) {
     struct rule_options rule = {
         .rule = config->optimizer_rule,
-        .momentum = config->optimizer_momentum,
-        .weight_decay = config->optimizer_weight_decay,
-        .lr_decay = config->optimizer_lr_decay,
-        .initial_accumulator = config->optimizer_initial_accumulator,
-        .eps = config->optimizer_eps,
-        .rho = config->optimizer_rho,
-        .alpha = config->optimizer_alpha,
-        .beta1 = config->optimizer_beta1,
-        .beta2 = config->optimizer_beta2,
-        .lambd = config->optimizer_lambd,
-        .t0 = config->optimizer_t0,
-        .eta_minus = config->optimizer_eta_minus,
-        .eta_plus = config->optimizer_eta_plus,
-        .step_min = config->optimizer_step_min,
-        .step_max = config->optimizer_step_max,
+#define NUMBER(name, fallback, lowest, highest, rules, help)  .name = config->optimizer_##name,
+#define BY_RULE(name, fallback, lowest, highest, rules, help) .name = config->optimizer_##name,
+#define FLAG(name, rules, help)                               .name = config->optimizer_##name,
+#include "kernels/optimizers.def"
         .lr = config->optimizer_lr,
         .clip = config->optimizer_clip,
-        .nesterov = config->optimizer_nesterov,
-        .centered = config->optimizer_centered,
-        .amsgrad = config->optimizer_amsgrad,
     };
     rule.count_rows = config->optimizer_bias_correction == COUNT_ROW && rule_counts(&rule);
     return rule;

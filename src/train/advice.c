@@ -40,8 +40,7 @@ void advise_host(const struct planning *p) {
     const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
                                              : "keep tables in files (memory.target = file, memory.target_state = file; the same "
                                                "keys for context)";
-    uint64_t bases = p->estimate.replicas.pinned + p->estimate.replicas.host;
-    uint64_t tables = plan->pinned_bytes + plan->plain_bytes + bases, rest = plan->host_needed - tables;
+    uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
     uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
     char ids[TEXT_BYTES], budget[TEXT_BYTES];
@@ -56,28 +55,6 @@ void advise_host(const struct planning *p) {
         say(p, plan->host_needed, "memory", have, "lower model.dim to %" PRIu32 ", or %s", dim, files);
     else
         say(p, plan->host_needed, "memory", have, "%s, or lower corpus.max_vocab", files);
-}
-
-/* ---- files ---- */
-
-void advise_files(const struct planning *p) {
-    const struct plan *plan = p->plan;
-    const struct {
-        const char *key;
-        enum place place;
-    } parts[] = {{"target", plan->target}, {"target_state", plan->target_state}, {"context", plan->context},
-                 {"context_state", plan->context_state}};
-    char keys[128] = "";
-    for (int i = 0; i < 4; i++) {
-        size_t used = strlen(keys);
-        int has_state = plan->layout.slots || plan->layout.counted;
-        if (parts[i].place != PLACE_FILE || (i % 2 && !has_state)) continue;
-        snprintf(keys + used, sizeof keys - used, "%smemory.%s = pinned", used ? ", " : "", parts[i].key);
-    }
-    snprintf(p->plan->advice, sizeof p->plan->advice,
-             "train.update = hogwild on a GPU reaches every row at any time, so none can stay in a file: set %s, or "
-             "train.update = batch",
-             keys);
 }
 
 /* ---- the GPU ---- */

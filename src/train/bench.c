@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "kernels/ranks.h"
 #include "rates.h"
-#include "replicas.h"
 #include "run/schedule.h"
 #include "session.h"
 
@@ -25,8 +24,10 @@ static const double piece_seconds = 0.25; /* of one lock-free call */
 /* ---- the machine ---- */
 
 /* What plans then know, too. */
-static int measure_limits(struct backend *backend, const struct backend_info *machine, struct bench_limits *limits) {
-    if (cuda_bench_limits(backend, limits)) return -1;
+static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
+                          struct bench_limits *limits) {
+    if (!ops->bench_limits) return 0;
+    if (ops->bench_limits(backend, limits)) return -1;
     rates_keep(machine, limits);
     return 0;
 }
@@ -38,9 +39,8 @@ int bench_open(struct bench *bench, const struct config *config) {
                                       .gpu_budget = config->memory_gpu_budget};
     *bench = (struct bench){0};
     if (config_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
-    bench->cuda = bench->ops == &backend_cuda;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;
-    return bench->cuda ? measure_limits(bench->backend, &bench->machine, &bench->limits) : 0;
+    return measure_limits(bench->ops, bench->backend, &bench->machine, &bench->limits);
 }
 
 void bench_close(struct bench *bench) {
@@ -113,27 +113,19 @@ struct training {
     struct backend *backend;
     struct bench_training *out;
     struct ranks *ranks;
-    struct replicas replicas; /* zeros where ranks have no whole tables */
     uint64_t per_epoch, batch, total; /* examples */
     uint64_t epoch, position, step;
 };
-
-static int open_replicas(void *training) {
-    struct training *t = training;
-    return replicas_open(&t->replicas, t->ranks, &t->session.target, &t->session.context, t->per_epoch);
-}
 
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
     if (session_open(s, c, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
-    t->out->cuda = s->ops == &backend_cuda;
+    t->out->gpu = s->ops->has_gpu;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
-    if (t->out->cuda) {
-        if (measure_limits(s->backend, &s->machine, &t->out->limits)) return -1;
-        planner_set_floor(&t->out->plan, &t->out->limits);
-    }
+    if (measure_limits(s->ops, s->backend, &s->machine, &t->out->limits)) return -1;
+    planner_set_floor(&t->out->plan, &t->out->limits);
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->ops = s->ops;
@@ -141,7 +133,7 @@ static int prepare(struct training *t) {
     t->batch = s->plan.batch;
     t->per_epoch = example_count(&s->examples.source);
     t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    return ranks_count(t->ranks) == 1 || config_replicas(c) == 1 ? 0 : ranks_do(t->ranks, open_replicas, t);
+    return 0;
 }
 
 static double rate_at(const struct training *t) {
@@ -222,26 +214,23 @@ static uint64_t rows_named(const struct example_source *s, const struct hogwild_
 
 static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
-    int alone = !t->replicas.ranks;
     uint64_t piece = t->batch;
     double began = progress_now();
     clear_counts(out);
-    t->replicas.exchanging = 0;
-    t->replicas.link_bytes = 0;
     for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
         struct hogwild_request request = {
             .target = t->session.target.store,
             .context = t->session.context.store,
             .rule = &t->session.target.rule,
             .lr_first = rate_at(t)};
-        struct batch_request batch = next_batch(t, alone ? piece : replicas_at_once(&t->replicas));
+        struct batch_request batch = next_batch(t, piece);
         struct hogwild_result r;
         double started = progress_now();
         request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
         request.lr_last = rate_at(t);
-        if (alone ? t->ops->hogwild(t->backend, &request, &r) : replicas_train(&t->replicas, &request, &r)) return -1;
+        if (t->ops->hogwild(t->backend, &request, &r)) return -1;
         double took = progress_now() - started;
-        if (alone && took < piece_seconds && batch.count == piece) piece *= 2;
+        if (took < piece_seconds && batch.count == piece) piece *= 2;
         count_step(out, &(struct step_result){
                             .examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
         out->calling += took;
@@ -249,8 +238,6 @@ static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
         if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
     }
     out->seconds = progress_now() - began;
-    out->exchanging = t->replicas.exchanging;
-    if (!alone) out->link_bytes = t->replicas.link_bytes;
     return 0;
 }
 
@@ -299,19 +286,11 @@ static int measure_phases(struct training *t) {
     return 0;
 }
 
-/* Calls of replicas begin with one exchange, and have twice as many each time. */
-static uint64_t calls_until_full(const struct training *t) {
-    uint64_t calls = 1;
-    for (unsigned merges = 1; merges < t->ops->replica_merges; merges *= 2) calls++;
-    return calls;
-}
-
 static int measure(struct training *t, double seconds, uint64_t steps) {
     int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        uint64_t few = t->out->hogwild ? calls_until_full(t) : RANK_WARM_STEPS;
-        if (run(t, 0, few) || run(t, 0, few)) return -1; /* the first ones make room, too */
+        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* the first ones make room, too */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }

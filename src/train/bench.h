@@ -13,8 +13,7 @@ struct bench {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* when opened */
-    int cuda;
-    struct bench_limits limits; /* with CUDA */
+    struct bench_limits limits; /* with a GPU; zeros otherwise */
 };
 /* By device.* of a resolved config. The caller closes in any case. */
 int bench_open(struct bench *bench, const struct config *config);
@@ -35,14 +34,13 @@ struct bench_training {
     struct plan plan;
     struct backend_info machine; /* with everything allocated */
     struct bench_limits limits;
-    int cuda, hogwild;
+    int gpu, hogwild;
     double loading;                              /* seconds from the call to the first step */
     double seconds;                              /* of the measured steps */
     uint64_t steps;                              /* measured; hogwild: calls */
     uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
     uint64_t row_bytes;   /* hogwild: of the rows that examples name, read and written once each */
     double calling;       /* hogwild: seconds within its calls */
-    double exchanging;    /* hogwild over ranks: seconds in which rows were exchanged or other ranks waited for */
     double loss_pair;     /* of the last ones measured */
     double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
     uint64_t phase_steps; /* 0: not measured */

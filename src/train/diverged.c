@@ -10,11 +10,11 @@
 /* What holds a diverging run, beside a lower rate, that this one has not tried. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
-    int has_lock_free = config_ranks(c) == 1 && (c->optimizer_rule == RULE_ADAGRAD ||
-                                                 (c->optimizer_rule == RULE_SGD && !c->optimizer_momentum));
+    char why[HOGWILD_WHY];
+    struct hogwild_asked asked = config_hogwild(c);
     if (!summed) return "";
     if (c->optimizer_clip > 0) return " or train.batch, whose gradients are summed, or optimizer.clip";
-    return has_lock_free ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
+    return !hogwild_refuses(&asked, why) ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
                            "train.update = hogwild, which adds them one by one"
                          : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
 }

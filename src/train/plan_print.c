@@ -88,8 +88,6 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");
-    if (plan->replicas > 1)
-        line(to_stdout, "ranks", "%u train a share of the positions each; what follows is one's", plan->replicas);
     if (plan->ranks > 1)
         line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",
              plan->ranks, plan->columns);
@@ -98,8 +96,6 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
     print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
                plan->one_record_context);
-    if (plan->replica_bytes)
-        print_bytes(to_stdout, "replica", plan->replica_bytes, "rows as all ranks had them last, and on their way");
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
@@ -147,7 +143,6 @@ void planner_print_json(const struct plan *plan) {
                   {"table_memory_bytes", plan->plain_bytes},
                   {"table_file_bytes", plan->file_bytes},
                   {"work_bytes", plan->work_bytes},
-                  {"replica_bytes", plan->replica_bytes},
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},
                   {"stream_bytes", plan->stream_bytes},
@@ -159,7 +154,6 @@ void planner_print_json(const struct plan *plan) {
                   {"hot_rows", plan->hot_rows},
                   {"batch", plan->batch},
                   {"ranks", plan->ranks},
-                  {"replicas", plan->replicas},
                   {"columns", plan->columns}};
     printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
     json_part(plan, "target", plan->target, plan->target_bytes);

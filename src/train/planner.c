@@ -17,7 +17,7 @@ enum {
     USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
     USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
     USER_LEAST = 16,         /* but for batches too small to be worth it */
-    CUDA_BATCH = 16384,
+    GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
     PROGRAM_BYTES = 22 << 20, /* the program, its libraries, buffers of files, what the allocator keeps of reading the corpus */
@@ -46,7 +46,6 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .rule = &p->rule,
                                        .loss = config_loss(p->config),
                                        .ranks = p->plan->ranks,
-                                       .replicas = p->plan->replicas,
                                        .frozen_targets = freeze == FREEZE_KNOWN || freeze == FREEZE_TARGET,
                                        .frozen_contexts = freeze == FREEZE_KNOWN || freeze == FREEZE_CONTEXT,
                                        .hogwild = p->hogwild};
@@ -56,15 +55,14 @@ struct estimate planning_estimate(const struct planning *p) {
 }
 
 uint64_t planning_gpu(const struct estimate *e) {
-    return e->tables.gpu + e->source.gpu + e->work.gpu + e->replicas.gpu + e->fixed.gpu;
+    return e->tables.gpu + e->source.gpu + e->work.gpu + e->fixed.gpu;
 }
 
 static uint64_t host_bytes(const struct memory_bytes *bytes) {
     return bytes->pinned + bytes->host;
 }
 uint64_t planning_host(const struct estimate *e) {
-    return host_bytes(&e->tables) + host_bytes(&e->source) + host_bytes(&e->work) + host_bytes(&e->replicas) +
-           host_bytes(&e->fixed);
+    return host_bytes(&e->tables) + host_bytes(&e->source) + host_bytes(&e->work) + host_bytes(&e->fixed);
 }
 
 static uint64_t gpu_needed(const struct planning *p) {
@@ -123,7 +121,7 @@ static void settle_batch(struct planning *p) {
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
-                    : p->gpu     ? CUDA_BATCH
+                    : p->gpu     ? GPU_BATCH
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
@@ -283,7 +281,6 @@ int planning_fits_host(const struct planning *p, uint32_t dim) {
 static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
     measure_host(p);
-    plan->replica_bytes = host_bytes(&p->estimate.replicas) + p->estimate.replicas.gpu;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
@@ -293,18 +290,30 @@ static void add_up(struct planning *p) {
     plan->gpu_available = p->budget;
 }
 
+/* The parts of a table of which rows lie in a file, as bits from that of its weights on. */
+static unsigned parts_in_file(const struct plan *plan, enum table_side side, enum hogwild_part weights) {
+    struct table_spec spec = spec_of(plan, side);
+    unsigned bits = (spec.weights == PLACE_FILE) | (record_state_bytes(&spec.layout) && spec.state == PLACE_FILE) << 1;
+    return spec.hot_rows < spec.rows ? bits << weights : 0;
+}
+
+/* Lock-free training that does not reach its rows where the plan has put them. */
+static int is_refused(const struct planning *p) {
+    struct hogwild_asked asked = config_hogwild(p->config);
+    asked.gpu = p->gpu;
+    asked.in_file = parts_in_file(p->plan, TABLE_TARGET, HOGWILD_TARGET) | parts_in_file(p->plan, TABLE_CONTEXT, HOGWILD_CONTEXT);
+    return p->hogwild && hogwild_refuses(&asked, p->plan->advice);
+}
+
 static void judge(struct planning *p) {
     struct plan *plan = p->plan;
     plan->fits_host = !plan->host_available || plan->host_needed <= plan->host_available;
     plan->fits_gpu = plan->gpu_needed <= plan->gpu_available;
-    plan->fits = plan->fits_host && plan->fits_gpu && !(p->gpu && p->hogwild && plan->file_bytes);
-    if (plan->fits) return;
+    plan->fits = !is_refused(p) && plan->fits_host && plan->fits_gpu;
     if (!plan->fits_host)
         advise_host(p);
     else if (!plan->fits_gpu)
         advise_gpu(p);
-    else
-        advise_files(p);
 }
 
 /* ---- traffic ---- */
@@ -358,8 +367,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->items = vocab->size - vocab->lists;
     plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
-    plan->replicas = config_replicas(p->config);
-    plan->ranks = plan->replicas > 1 ? 1 : config_ranks(p->config);
+    plan->ranks = config_ranks(p->config);
     settle_columns(p, (uint32_t)p->config->model_dim);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
@@ -385,7 +393,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->machine = machine;
     p->examples = examples;
     p->source = examples->source;
-    p->gpu = machine->ops == &backend_cuda;
+    p->gpu = machine->ops->has_gpu;
     p->hogwild = config->train_update == UPDATE_HOGWILD;
     p->budget = p->gpu ? gpu_budget(config, &machine->info) : 0;
     make(p, vocab);

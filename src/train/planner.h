@@ -26,7 +26,6 @@ struct plan {
     uint64_t tokens, sentences;
     uint32_t dim;
     unsigned ranks; /* that share out the columns; 1: this process has all. All below is of the rank that has the most */
-    unsigned replicas; /* ranks that have all columns, and train a share of the positions each */
     uint32_t columns;
     struct record_layout layout; /* of those columns */
     uint64_t target_bytes, target_state_bytes, context_bytes, context_state_bytes; /* state 0 where it shares a record */
@@ -35,7 +34,6 @@ struct plan {
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* tables by place, without their hot rows */
     uint64_t hot_bytes;  /* hot rows of pinned and file places, on the GPU and nowhere else */
     uint64_t work_bytes; /* batches in flight and scratch: of the GPU, or of the host where there is none */
-    uint64_t replica_bytes; /* what replicas keep beside their tables, wherever it lies */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
     uint64_t stream_gpu;              /* of it on the GPU: all, or 0 where examples are read over the link */
     uint64_t stream_pinned;           /* of it pinned on the host, then: all */
@@ -50,7 +48,7 @@ struct plan {
     double floor_pairs;            /* pairs/s at which link or memory is full; 0 where unknown */
     int floor_link;                /* it is the link that is full first */
     int fits_host, fits_gpu, fits; /* fits: both, and no table lies where it cannot */
-    char advice[512];              /* what to change where it does not fit; "" otherwise */
+    char advice[HOGWILD_WHY];      /* what to change where it does not fit; "" otherwise */
 };
 
 /* Settles train.batch, places and hot rows for this machine from counts alone. 0 also where it does not fit. */

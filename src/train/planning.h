@@ -33,10 +33,8 @@ int planning_fits_host(const struct planning *p, uint32_t dim);
 /* The most hot rows with which the budget holds; 0 also where not even none do. */
 uint64_t planning_fitting_rows(const struct planning *p);
 
-/* Fills plan->advice, for a plan that does not fit the host, that fits it and not the GPU, or that has tables in files where a
- * GPU trains lock-free. */
+/* Fills plan->advice, for a plan that does not fit the host, or that fits it and not the GPU. */
 void advise_host(const struct planning *p);
 void advise_gpu(const struct planning *p);
-void advise_files(const struct planning *p);
 
 #endif

@@ -18,7 +18,7 @@ void rates_keep(const struct backend_info *info, const struct bench_limits *rate
 
 /* What is kept, otherwise what `measure` finds, which is kept then. While another process measures this one waits a few
  * seconds: two at once would find half of it each. Zeros where nothing is known. */
-typedef int rates_measure(struct backend *backend, struct bench_limits *limits); /* as cuda_bench_limits() */
+typedef int rates_measure(struct backend *backend, struct bench_limits *limits); /* of backend_ops */
 void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure, struct bench_limits *rates);
 
 #endif

@@ -16,12 +16,11 @@
 
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
-    const char *cpu_alone = config_cpu_alone(config);
+    char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
-    if (*ops != &backend_cuda || !cpu_alone) return 0;
-    if (config->device_backend == BACKEND_CUDA)
-        return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
-    *ops = &backend_cpu;
+    if (!(*ops)->has_gpu || !config_refuses_hogwild(config, 1, why)) return 0;
+    if (config_named_backend(config)) return fail("%s", why);
+    *ops = backend_without_gpu();
     return 0;
 }
 
@@ -37,7 +36,6 @@ static int open_backend(struct session *s) {
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
                                       .ranks = s->ranks,
-                                      .replicas = config_replicas(c) > 1,
                                       .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
@@ -47,12 +45,12 @@ static int open_backend(struct session *s) {
 static int imagine_gpu(struct session *s) {
     char why[256] = "";
     const struct config *c = s->config;
-    if (c->device_backend != BACKEND_CUDA || backend_cuda_present(why, sizeof why)) return open_backend(s);
+    const struct backend_ops *named = config_named_backend(c);
+    if (!named || named->present(why, sizeof why)) return open_backend(s);
     if (c->memory_gpu_budget == COUNT_AUTO)
-        return fail(
-            "device.backend = cuda: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
-            why);
-    s->ops = &backend_cuda;
+        return fail("device.backend = %s: %s; to plan for a GPU that is not here, say its size (memory.gpu_budget = 11GiB)",
+                    named->name, why);
+    s->ops = named;
     s->machine = (struct backend_info){.name = "a GPU that is not here",
                                        .threads = pool_threads(s->pool),
                                        .gpu_total = c->memory_gpu_budget,
@@ -107,9 +105,9 @@ static int find_examples(void *session) {
  * measuring says otherwise. Training begins at once, and lock-free training has no floor. */
 static struct bench_limits find_rates(struct session *s, int measure) {
     struct bench_limits rates = {0};
-    if (!s->backend || s->ops != &backend_cuda || s->config->train_update != UPDATE_BATCH) return rates;
+    if (!s->backend || !s->ops->bench_limits || s->config->train_update != UPDATE_BATCH) return rates;
     if (measure)
-        rates_get(s->backend, &s->machine, cuda_bench_limits, &rates);
+        rates_get(s->backend, &s->machine, s->ops->bench_limits, &rates);
     else
         rates_find(&s->machine, &rates);
     return rates;
@@ -149,7 +147,7 @@ int session_open(struct session *s, struct config *config, struct ranks *ranks, 
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */
-    if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops == &backend_cuda, ranks)) return -1;
+    if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s)) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
@@ -166,8 +164,9 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     *s = (struct session){.config = config};
     if (ranks_count(ranks) > 1 && check_ranks(config, ranks)) return -1;
     plan_shares(s, ranks);
-    const char *cpu_alone = config->device_backend == BACKEND_CUDA ? config_cpu_alone(config) : NULL;
-    if (cpu_alone) return fail("device.backend = cuda does not train %s; set device.backend = cpu", cpu_alone);
+    char why[HOGWILD_WHY];
+    const struct backend_ops *named = config_named_backend(config);
+    if (named && named->has_gpu && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
@@ -184,7 +183,7 @@ static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
     uint64_t own = s->vocab.lists > 0;
-    if (!examples->too_short || s->config->corpus_format == FORMAT_TEXT) return;
+    if (!examples->too_short || corpus_formats[s->config->corpus_format].sentences) return;
     if (examples->least > 2)
         snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of %s)",
                  s->config->examples_positives, own ? "one" : "two");
@@ -221,9 +220,8 @@ static int open_tables(void *session) {
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
     uint64_t rows = s->plan.rows, items = s->plan.items, hot = s->plan.hot_rows;
-    struct ranks *ranks = config_replicas(c) > 1 ? NULL : s->ranks; /* that share out the columns */
-    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, ranks) ||
-                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, ranks)
+    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
+                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
                      ? -1
                      : 0;
     s->context.older_rows = rows; /* version 1.0 kept a context row for each list, too */

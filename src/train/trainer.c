@@ -51,18 +51,11 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 /* ---- training ---- */
 
-static int open_replicas(void *user) {
-    struct trainer *t = user;
-    return replicas_open(&t->replicas, t->ranks, t->target, t->context, t->examples_per_epoch);
-}
-
 static int train(struct trainer *t) {
     struct interrupt watch;
     t->began_training = progress_now();
     t->seconds_before = t->state.seconds;
     if (trainer_start_due(t)) return -1;
-    int replicas = config_replicas(t->config) > 1 && ranks_count(t->ranks) > 1;
-    if (replicas && ranks_do(t->ranks, open_replicas, t)) return -1;
     ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);

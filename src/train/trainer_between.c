@@ -112,17 +112,15 @@ static int settle_run(void *user) {
     return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
 }
 
-static int write_tables(void *user) {
-    struct trainer *t = user;
+static int write_tables(struct trainer *t) {
     struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
     return checkpoint_write(t->run->place, &what, t->config->run_keep);
 }
 
-/* By all ranks; what is only done to directories, by the first one, and of replicas, which are alike, the tables too. */
+/* By all ranks; what is only done to directories, by the first one. */
 static int write_files(struct trainer *t) {
     if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
-    int whole = t->replicas.ranks != NULL;
-    int result = whole ? ranks_do(t->ranks, trainer_writes(t) ? write_tables : NULL, t) : write_tables(t);
+    int result = write_tables(t);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
     return result ? -1 : ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
 }

@@ -7,7 +7,6 @@
 #include "trainer_run.h"
 #include "run/checkpoint_due.h"
 #include "run/metrics.h"
-#include "replicas.h"
 #include "session.h"
 
 struct trainer {
@@ -28,7 +27,6 @@ struct trainer {
     double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
     struct checkpoint_due due;
     struct metrics metrics;
-    struct replicas replicas; /* zeros where this rank's tables are no replica */
 };
 
 /* ---- between steps ---- */

@@ -85,7 +85,7 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
     request.global_step = done;
     request.lr_first = schedule_rate(t->config, (double)done / (double)t->total);
     request.lr_last = *lr = schedule_rate(t->config, (double)(done + count) / (double)t->total);
-    if (t->replicas.ranks ? replicas_train(&t->replicas, &request, &r) : t->ops->hogwild(t->backend, &request, &r)) return -1;
+    if (t->ops->hogwild(t->backend, &request, &r)) return -1;
     metrics_add_piece(&t->metrics, &r);
     t->state.words += r.words;
     t->state.pairs += r.pairs;
@@ -93,23 +93,21 @@ static int train_piece(struct trainer *t, uint64_t count, double *lr) {
 }
 
 int trainer_hogwild(struct trainer *t) {
-    int alone = !t->replicas.ranks, stop = 0;
+    int stop = 0;
     uint64_t piece = PIECE_FIRST;
     double lr = 0;
     while (!stop && trainer_done(t) < t->total) {
         uint64_t count = t->examples_per_epoch - t->state.position, of_run = t->total - trainer_done(t);
-        if (!alone) piece = replicas_at_once(&t->replicas);
         if (count > piece) count = piece;
         if (count > of_run) count = of_run;
         double started = progress_now();
         if (train_piece(t, count, &lr)) return -1;
         double took = progress_now() - started;
-        if (alone && count == piece)
+        if (count == piece)
             piece = took > 2 * piece_seconds && piece > PIECE_LEAST ? piece / 2 : took < piece_seconds ? piece * 2 : piece;
         int epoch_ended = move_on(t, count);
         t->state.step = trainer_done(t) / t->batch;
         unsigned wished = trainer_wishes(t, epoch_ended);
-        if ((epoch_ended || wished || trainer_done(t) >= t->total) && replicas_settle(&t->replicas)) return -1;
         stop = trainer_between(t, epoch_ended, wished);
         if (stop < 0) return -1;
         trainer_report_when_due(t, lr);

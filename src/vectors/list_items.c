@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "corpus/pairs.h"
+#include "corpus/fields.h"
 
 #include <stdlib.h>
 
@@ -43,34 +43,28 @@ static int take_item(struct taking *taking, const char *name, uint64_t length) {
     return 0;
 }
 
-/* Takes a line, which is the list's name and its items; it may go on in the next block. */
-static int take_tokens(struct taking *taking, const struct corpus_block *block) {
-    struct corpus_cursor cursor;
-    const char *word;
-    uint64_t length, index = (uint64_t)block->continues;
-    int kind;
-    corpus_cursor_start(&cursor, block);
-    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-        if (kind == TOKEN_NEWLINE)
-            index = 0;
-        else if (index++ ? take_item(taking, word, length) : take_list(taking, word, length))
+static int take_block(struct taking *taking, const struct corpus_block *block, const struct corpus_options *reading) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int more;
+    corpus_fields_start(&fields, block, reading);
+    while ((more = corpus_fields_next(&fields, &field)) > 0)
+        if (field.text && (field.part == PART_NAME ? take_list(taking, field.text, field.length)
+                                                   : take_item(taking, field.text, field.length)))
             return -1;
-    }
-    return 0;
+    return more;
 }
 
-static int take_pairs(struct taking *taking, const struct corpus_block *block, double min_rating) {
-    struct corpus_cursor cursor;
-    struct pair_line pair;
-    int more;
-    corpus_cursor_start(&cursor, block);
-    while ((more = pairs_next(&cursor, block, min_rating, &pair)) > 0)
-        if (take_list(taking, pair.list, pair.list_length) || take_item(taking, pair.item, pair.item_length)) return -1;
-    return more;
+/* In a file of lists each line begins with a name, whatever the run was trained on. */
+static struct corpus_options with_names(const struct corpus_options *reading) {
+    struct corpus_options options = *reading;
+    if (!corpus_formats[options.format].names) options.format = FORMAT_LISTS;
+    return options;
 }
 
 static int take_file(struct taking *taking, const char *path, const struct corpus_options *reading) {
     char *paths[] = {(char *)path};
+    const struct corpus_options options = with_names(reading);
     struct corpus *corpus = corpus_open(paths, 1);
     struct corpus_block block = {0};
     int more = -1;
@@ -79,13 +73,9 @@ static int take_file(struct taking *taking, const char *path, const struct corpu
         fail("'%s' is an id stream, which has no names of lists", path);
         goto out;
     }
-    corpus_read_as(corpus, reading);
+    corpus_read_as(corpus, &options);
     while ((more = corpus_next(corpus, &block)) > 0)
-        if (reading->format == FORMAT_PAIRS ? take_pairs(taking, &block, reading->min_rating)
-                                            : take_tokens(taking, &block)) {
-            more = -1;
-            break;
-        }
+        if ((more = take_block(taking, &block, &options)) < 0) break;
 out:
     corpus_block_release(&block);
     corpus_close(corpus);

@@ -18,7 +18,7 @@ int search_open(struct search *search, const struct model *model, enum model_vie
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config) {
     struct backend_options options = {.depth = 1, .gpu_budget = UINT64_MAX};
-    *search = (struct search){.ops = &backend_cpu, .base = base, .rows = rows, .dim = dim, .metric = metric};
+    *search = (struct search){.ops = backend_without_gpu(), .base = base, .rows = rows, .dim = dim, .metric = metric};
     if (config) {
         options.threads = (unsigned)config->device_threads;
         options.index = (unsigned)config->device_index;

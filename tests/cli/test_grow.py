@@ -284,7 +284,7 @@ def test_what_cannot_be_frozen_is_refused(older):
     older("train", config, "--train.from=old", "--corpus.path=old.txt")
     said = older.refuses("plan", config, "--device.backend=cuda", "--memory.gpu_budget=1GiB", "--train.freeze=target",
                          "--train.update=hogwild")
-    assert "does not train frozen rows (train.freeze) with train.update = hogwild; set device.backend = cpu" in said
+    assert "some are frozen (train.freeze); set train.update = batch, or device.backend = cpu" in said
 
 
 # ---- what is refused ----

@@ -122,74 +122,46 @@ def test_what_reads_a_run_knows_of_no_ranks(small):
     assert small("train", "run.ini", "--resume").stderr.count("finished already") == 1
 
 
-# ---- lock-free: whole tables on every rank ----
+# ---- lock-free: by one process alone ----
 
-LOCK_FREE = {"model": {"dim": 50}, "train": {"update": "hogwild", "epochs": 6, "held_out": 0.1},
-             "optimizer": {"rule": "sgd", "lr": 0.1}, "device": {"backend": "cpu", "threads": 1},
-             "run": {"checkpoint_every": "epoch"}}
+LOCK_FREE = {"model": {"dim": 50}, "train": {"update": "hogwild", "epochs": 2}, "optimizer": {"rule": "sgd", "lr": 0.1},
+             "device": {"backend": "cpu", "threads": 1}, "run": {"checkpoint_every": "epoch"}}
+IN_ONE_PROCESS = ("train.update = hogwild trains in one process, and this run has 2 ranks, which train exact steps together; set "
+                  "train.update = batch, or begin it without them")
 
 
-def test_replicas_learn_what_one_learns(small):
-    """By two, with one thread each, that is one model; and a short corpus is exchanged often enough."""
+def test_ranks_do_not_train_lock_free(small):
     config = small.config(**LOCK_FREE)
-    train(small, 0, config, "--run.dir=alone")
-    for run in ("two", "again"):
-        assert "train a share of the positions each" in train(small, 2, config, f"--run.dir={run}").stderr
-    assert small.tables("two") == small.tables("again")
-    first, last = held_out(small, "alone")[0], held_out(small, "alone")[-1]
-    assert last < 0.97 * first
-    assert held_out(small, "two")[-1] < last + 0.1 * (first - last)
-    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "two")]
-    assert words[0] == words[1]
-    small("nearest", "two", "t0w0")
+    assert refuses(small, 2, config) == IN_ONE_PROCESS
+    for command in (["train"], ["plan"], ["bench", "train"]):
+        assert small.refuses(*command, config, "--device.gpus=2") == IN_ONE_PROCESS
+    assert not small.path("run").exists()
+    train(small, 2, config, "--train.update=batch")
 
 
-def test_replicas_go_on_from_a_checkpoint_and_end_as_one(small):
+def test_a_run_that_ranks_trained_lock_free_goes_on_in_one_process(small):
+    """Version 1.0 trained so over two: a run's keys say it, and its tables are whole."""
     config = small.config(**LOCK_FREE)
-    train(small, 2, config, "--run.dir=whole")
-    train(small, 2, config)
-    shutil.rmtree(small.checkpoint())
-    assert "resumed" in train(small, 2, config, "--resume").stderr
-    assert small.tables() == small.tables("whole")
-    train(small, 0, config, "--resume", "--train.epochs=7")
-
-
-def test_what_replicas_cannot_do(small):
-    config = small.config(**LOCK_FREE)
-    assert "works over two ranks, and this run has 3" in refuses(small, 3, config)
-    assert "optimizer.rule = sgd alone" in refuses(small, 2, config, "--optimizer.rule=adagrad")
-    assert "corpus.order = frequency" in refuses(small, 2, config, "--corpus.order=first-seen")
-    assert "over 2 ranks" in small.refuses("plan", config, "--device.gpus=2", "--optimizer.rule=adagrad")
-
-
-GPU_NOT_HERE = ["--device.backend=cuda", "--memory.gpu_budget=100MiB", "--device.ranks=2"]
+    train(small, 0, config)
+    keys = small.path("run", "config.ini")
+    keys.write_text(keys.read_text().replace("\ngpus = 0\n", "\ngpus = 2\n"))
+    more = ["--resume", "--train.epochs=3"]
+    assert "\ngpus = 2\n" in keys.read_text()
+    for own in (config, "run/config.ini"):
+        assert refuses(small, 2, own, *more) == IN_ONE_PROCESS
+    assert small.refuses("train", "run/config.ini", *more) == IN_ONE_PROCESS
+    assert "resumed" in train(small, 0, config, *more).stderr
 
 
 def test_a_gpu_trains_no_table_in_a_file_lock_free(small):
     config = small.config(**LOCK_FREE)
+    gpu = ["--device.backend=cuda", "--memory.gpu_budget=100MiB"]
     in_file = ["--memory.target=file", "--memory.hot_rows=0"]
-    for ranks in ([], ["--device.ranks=1"]):
-        plan = json.loads(small("plan", config, "--json", *GPU_NOT_HERE, *ranks, *in_file, expect=1).stdout)
-        assert not plan["fits"] and "none can stay in a file: set memory.target = pinned, or train.update" in plan["advice"]
-        assert plan["fits_host"] and plan["fits_gpu"]
-    assert json.loads(small("plan", config, "--json", *GPU_NOT_HERE, "--memory.target=file").stdout)["fits"]  # all rows are hot
-    assert json.loads(small("plan", config, "--json", "--device.ranks=2", *in_file).stdout)["fits"]
-
-
-def test_what_replicas_hand_over_makes_no_batch_smaller(small):
-    plans = [json.loads(small("plan", small.config(**{**LOCK_FREE, "train": {**LOCK_FREE["train"], "batch": None}}), "--json",
-                              *GPU_NOT_HERE, *ranks).stdout) for ranks in ([], ["--device.ranks=1"])]
-    assert plans[0]["batch"] == plans[1]["batch"]
-    assert plans[0]["replica_bytes"] > 0 == plans[1]["replica_bytes"]
-
-
-@pytest.mark.parametrize("device, needed", [(["--device.backend=cpu"], "host_needed"),
-                                            (["--device.backend=cuda", "--memory.gpu_budget=1GiB"], "gpu_needed")])
-def test_a_plan_counts_what_replicas_keep_beside_their_tables(small, device, needed):
-    config = small.config(**LOCK_FREE)
-    plans = [json.loads(small("plan", config, "--json", *device, *more).stdout) for more in ([], ["--device.ranks=2"])]
-    assert [plan["replicas"] for plan in plans] == [1, 2] and plans[0]["columns"] == plans[1]["columns"] == 50
-    assert plans[1][needed] > plans[0][needed] + 2 * 200 * plans[0]["rows"]
+    plan = json.loads(small("plan", config, "--json", *gpu, *in_file, expect=1).stdout)
+    assert not plan["fits"] and "none can stay in a file; set memory.target = pinned, or train.update" in plan["advice"]
+    assert plan["fits_host"] and plan["fits_gpu"]
+    assert json.loads(small("plan", config, "--json", *gpu, "--memory.target=file").stdout)["fits"]  # all rows are hot
+    assert json.loads(small("plan", config, "--json", *in_file).stdout)["fits"]
 
 
 # ---- processes that end ----
@@ -241,11 +213,10 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
     assert "resumed" in train(small, 2, "run.ini", "--resume", "--train.steps=1500").stderr
 
 
-@pytest.mark.parametrize("keys, ranks, rank", [pytest.param(LONG, 3, 0, marks=pytest.mark.long), (LONG, 3, 1),
-                                              ({**LOCK_FREE, "train": {"update": "hogwild", "epochs": 9999}}, 2, 1)])
-def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
+def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
     """The rank is stopped in the middle of its steps: the others wait for rank_timeout."""
-    words = command(ranks, PROGRAM, "train", small.config(**keys), "--device.rank_timeout=1")
+    words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
     assert wait_for(lambda: checkpoints(small), process)
@@ -254,7 +225,7 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, keys, ranks, rank):
     _, stderr = end(process)
     assert process.returncode != 0
     said = only_sentence(stderr)
-    assert "device.rank_timeout" in said and f"rank {rank} of {ranks} did not come" in said
+    assert "device.rank_timeout" in said and f"rank {rank} of 3 did not come" in said
     assert wait_for(lambda: process_of(rank, small.directory) is None, process) or not pathlib.Path(f"/proc/{stopped}").exists()
 
 
@@ -279,7 +250,7 @@ def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
 AUTO = {"model": {"dim": 50}, "optimizer": {"rule": "sgd", "lr": 0.001}, "train": {"steps": 20, "batch": 64, "update": "auto"}}
 
 
-@pytest.mark.parametrize("first, second", [(3, 0), (0, 2), (2, 3)])
+@pytest.mark.parametrize("first, second", [(3, 0), (2, 3), (0, 0)])
 def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, second):
     """One process trains text lock-free, and several do so in exact steps."""
     config = small.config(**AUTO)
@@ -333,11 +304,10 @@ def test_a_rank_with_other_words_is_told_so_when_it_goes_on(small):
     assert only_sentence(done.stderr).endswith(": its corpus has other words than that of rank 0")
 
 
-def test_lock_free_training_goes_on_over_two_ranks_at_most(small):
+def test_what_auto_began_lock_free_goes_on_in_one_process(small):
     config = small.config(**AUTO)
     train(small, 0, config)
-    said = refuses(small, 3, config, "--resume", "--train.steps=40")
-    assert "'run' trains lock-free (train.update = hogwild), which one rank does or two, and there are 3" in said
+    assert refuses(small, 2, config, "--resume", "--train.steps=40") == IN_ONE_PROCESS
     train(small, 0, config, "--resume", "--train.steps=40")
 
 
@@ -398,18 +368,16 @@ def test_steps_over_ranks_are_measured(small):
     assert " 0.0%" in alone.split("\n")[-2]  # nobody is waited for
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_lock_free_calls_over_ranks_are_measured(small, ranks):
+def test_lock_free_calls_of_a_rank_alone_are_measured(small):
     config = small.config(model={"dim": 50}, train={"update": "hogwild"})
-    said = [subprocess.run(command(ranks, PROGRAM, "bench", "ranks", config, "--steps=40", *more), cwd=small.directory,
+    said = [subprocess.run(command(1, PROGRAM, "bench", "ranks", config, "--steps=40", *more), cwd=small.directory,
                            env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
             for more in (["--json"], [])]
     assert [done.returncode for done in said] == [0, 0], said[0].stderr + said[1].stderr
     told = json.loads(said[0].stdout)
-    assert (told["update"], told["ranks"], told["steps"]) == ("hogwild", ranks, 40) and told["words_per_second"] > 0
-    assert [rank["columns"] for rank in told["by_rank"]] == [50] * ranks
-    assert all((0 < rank["exchange_seconds"] < rank["seconds"]) == (ranks == 2) for rank in told["by_rank"])
-    assert "hogwild, 40 calls" in said[1].stdout and said[1].stdout.split("\n")[-2].split()[:2] == [str(ranks - 1), "50"]
+    assert (told["update"], told["ranks"], told["steps"]) == ("hogwild", 1, 40) and told["words_per_second"] > 0
+    assert [rank["columns"] for rank in told["by_rank"]] == [50] and "step_seconds" not in told["by_rank"][0]
+    assert "hogwild, 40 calls" in said[1].stdout and "a pair" in said[1].stdout.split("\n")[-2]
 
 
 def test_the_largest_model_is_planned_and_trained(small):
@@ -514,18 +482,6 @@ def test_what_a_rank_takes_is_what_the_plan_says(small):
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
 def test_sums_have_one_order(ranks):
     done = together(ranks, "sum")
-    assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
-
-
-@pytest.mark.parametrize("way", ["", " by host", " by nccl"])
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_replicas_add_up_what_each_has_moved(ranks, way):
-    """On both sides of how many rows are exchanged often, and of how many go at a time."""
-    if way and not ON_GPU:
-        pytest.skip("CPUs have one way")
-    done = together(ranks, "replicas" + way)
-    if "device.exchange = nccl" in done.stderr:
-        pytest.skip(only_sentence(done.stderr))
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stderr
 
 

@@ -144,31 +144,6 @@ def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
     assert difference(small, "alone", way) < 2e-5
 
 
-# ---- lock-free: whole tables on every rank ----
-
-PLACES = {"on the GPUs": [], "on the host": ["--memory.target=pinned", "--memory.context=pinned", "--memory.hot_rows=7"],
-          "by host": ["--device.exchange=host"]}
-
-
-@pytest.mark.parametrize("kind", PLACES)
-def test_replicas_on_gpus_learn_what_one_learns(small, kind):
-    if not ON_GPU:
-        pytest.skip("the tests run on the CPU")
-    config = small.config(model={"dim": 50}, train={"update": "hogwild", "epochs": 6, "held_out": 0.1},
-                          optimizer={"rule": "sgd", "lr": 0.1}, run={"checkpoint_every": "epoch", "keep": 9})
-    train(small, 0, config, "--run.dir=alone")
-    said = train(small, 2, config, *PLACES[kind]).stderr
-    assert "train a share of the positions each" in said
-    losses = {run: held_out(small, run) for run in ("alone", "run")}
-    first, last = losses["alone"][0], losses["alone"][-1]
-    assert last < 0.97 * first and losses["run"][-1] < last + 0.15 * (first - last)
-    words = [json.loads(small.path(run, "metrics.jsonl").read_text().splitlines()[-1])["words"] for run in ("alone", "run")]
-    assert words[0] == words[1]
-    shutil.rmtree(small.checkpoint())
-    assert "resumed" in train(small, 2, config, *PLACES[kind], "--resume").stderr
-    assert held_out(small, "run")[-1] < last + 0.15 * (first - last)
-
-
 # ---- ranks that keep rows in other places ----
 
 # A GPU that has all contexts sorts only those that a batch repeats, where it has 2^18 of them and no more than half of the rows.

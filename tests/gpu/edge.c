@@ -212,7 +212,7 @@ void test_far_rows(void) {
 void test_edge(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = NULL;
     char why[256];
-    if (backend_cuda_present(why, sizeof why))
+    if (backend_cuda.present(why, sizeof why))
         gpu = open_or_stop(&backend_cuda, 1);
     else
         SKIP("%s", why);

@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
                  {"ids", test_by_id}};
     char why[256];
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!backend_cuda_present(why, sizeof why)) {
+    if (!backend_cuda.present(why, sizeof why)) {
         printf("no test was run: %s\n", why);
         return 2;
     }

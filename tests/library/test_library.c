@@ -438,6 +438,20 @@ static void what_is_saved_is_loaded(void **state) {
     sptx_close(context);
 }
 
+static void optimizers_and_their_options_have_names(void **state) {
+    char said[256] = "";
+    for (uint32_t i = 0; sptx_optimizer(i); i++) strcat(strcat(said, sptx_optimizer(i)), " ");
+    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop none ");
+    assert_null(sptx_optimizer(UINT32_MAX));
+    *said = 0;
+    for (uint32_t i = 0; sptx_optimizer_option("rprop", i); i++)
+        strcat(strcat(said, sptx_optimizer_option("rprop", i)), " ");
+    assert_string_equal(said, "eta_minus eta_plus step_min step_max ");
+    assert_null(sptx_optimizer_option("none", 0));
+    assert_null(sptx_optimizer_option("sgdd", 0));
+    assert_null(sptx_optimizer_option(NULL, 0));
+}
+
 static void a_view_is_the_rows_themselves(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table *table = open_table(context, 4, 3, "adam");
@@ -562,6 +576,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(the_callers_mode_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, make_path, remove_path),
+        cmocka_unit_test(optimizers_and_their_options_have_names),
         cmocka_unit_test(a_view_is_the_rows_themselves),
         cmocka_unit_test(a_rate_can_be_set),
         cmocka_unit_test(steps_do_not_wrap),

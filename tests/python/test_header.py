@@ -41,3 +41,5 @@ def test_numbers_are_the_headers():
     assert [_table.place_of(name, "") for name in ("pinned", "gpu", "file")] == \
         [int(values["SPTX_" + name]) for name in ("PINNED", "GPU", "FILE")]
     assert _library.version in HEADER
+    limits = dict(re.findall(r"#define SPTX_(\w+_MOST)\s+(\d+)", HEADER))
+    assert (_library.ROWS_MOST, _library.COLUMNS_MOST) == (int(limits["ROWS_MOST"]), int(limits["COLUMNS_MOST"]))

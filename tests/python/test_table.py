@@ -228,6 +228,25 @@ def test_options_that_are_wrong_are_named(cpu, change, kind, said):
     assert said in str(error.value)
 
 
+def test_optimizers_have_pytorchs_options():
+    from sptx import _library, _options
+    assert {name: set(options) for name, options in _options.OPTIMIZERS.items()} == {
+        "sgd": {"momentum", "nesterov", "weight_decay"},
+        "adagrad": {"lr_decay", "weight_decay", "initial_accumulator", "eps"},
+        "adadelta": {"rho", "eps", "weight_decay"},
+        "rmsprop": {"alpha", "eps", "weight_decay", "momentum", "centered"},
+        "adam": {"beta1", "beta2", "eps", "weight_decay", "amsgrad"},
+        "adamw": {"beta1", "beta2", "eps", "weight_decay", "amsgrad"},
+        "sparse_adam": {"beta1", "beta2", "eps"},
+        "adamax": {"beta1", "beta2", "eps", "weight_decay"},
+        "asgd": {"lambd", "alpha", "t0", "weight_decay"},
+        "rprop": {"eta_minus", "eta_plus", "step_min", "step_max"},
+        "none": set()}
+    every = set().union(*_options.OPTIMIZERS.values())
+    assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.FLAGS)
+    assert set(sum(_options.PAIRS.values(), ())) | set(_options.ALIASES.values()) <= every
+
+
 def test_every_option_of_every_optimizer_reaches_the_library(cpu):
     """Options that the binding lets through are checked by the library: a value past every bound is refused, by its name."""
     from sptx._options import OPTIMIZERS

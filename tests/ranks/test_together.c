@@ -3,8 +3,6 @@
  *   sum     sums of many sizes, held bit by bit against the parts added up in rank order; exit code 0
  *   agree   rank 1 fails and all agree on it: one sentence, exit code 1 of all
  *   alone   rank 1 fails while the others wait in a sum: it must end them
- *   replicas   rows that they move in tables of their own: the first 4,096 are exchanged each time, all every tenth time.
- *           On GPUs with SPTX_BACKEND=cuda; "replicas by host", "replicas by nccl": with that way of exchange
  *   DIRECTORY   tables of several chunks are saved there and loaded: their files are those of one rank, to the byte
  */
 #include "kernels/backend.h"
@@ -12,7 +10,6 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "rows/table.h"
-#include "train/replicas.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,123 +129,9 @@ static int check_tables(struct ranks *ranks, const char *directory) {
     return result;
 }
 
-/* ---- replicas ---- */
-
-enum { HOT = 4096, TIMES_TO_ALL = 10, COLUMNS = 3, EXAMPLES = 101, PIECES = 16 /* of an epoch */ };
-
-/* Instead of training: every value of a row moves by quarters that no float rounds. */
-static struct {
-    struct table *tables[2];
-    unsigned rank;
-} moved;
-
-static float step_of(uint64_t row, unsigned rank) {
-    return 0.25f * (float)(row % 5 + 1) * (float)(rank + 1);
-}
-
-static int move_rows(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
-    *result = (struct hogwild_result){.examples = request->count};
-    for (int side = 0; side < 2; side++) {
-        struct table *table = moved.tables[side];
-        uint64_t rows = table->spec.rows;
-        float *values = mem_alloc(rows, COLUMNS * sizeof *values, "rows");
-        int failed = !values || table->ops->table_read(backend, table->store, 0, rows, values);
-        for (uint64_t i = 0; i < rows * COLUMNS && !failed; i++) values[i] += step_of(i / COLUMNS, moved.rank);
-        if (!failed) failed = table->ops->table_write(backend, table->store, 0, rows, values);
-        free(values);
-        if (failed) return -1;
-    }
-    return 0;
-}
-
-/* Checks the rows after `times` exchanges, in the first `of_all` of which all rows took part. */
-static int check_moved(const struct table *table, const struct ranks *ranks, unsigned times, unsigned of_all) {
-    uint64_t rows = table->spec.rows;
-    float *values = mem_alloc(rows, COLUMNS * sizeof *values, "rows");
-    int result = values ? table->ops->table_read(table->backend, table->store, 0, rows, values) : -1;
-    for (uint64_t i = 0; i < rows * COLUMNS && !result; i++) {
-        uint64_t row = i / COLUMNS;
-        unsigned together = row < HOT ? times : of_all;
-        float wanted = (float)(times - together) * step_of(row, ranks->number);
-        for (unsigned r = 0; r < ranks->count; r++) wanted += (float)together * step_of(row, r);
-        if (values[i] != wanted)
-            result = fail("row %" PRIu64 " of %" PRIu64 " is %g after %u exchanges, wanted %g", row, rows, (double)values[i],
-                          times, (double)wanted);
-    }
-    free(values);
-    return result;
-}
-
-static int check_both(struct ranks *ranks, const struct table both[2], unsigned times, unsigned of_all) {
-    int result = check_moved(&both[0], ranks, times, of_all) || check_moved(&both[1], ranks, times, of_all) ? -1 : 0;
-    return ranks_agree(ranks, result);
-}
-
-/* Calls of one to three pieces, and the last piece is a short one. */
-static int move_together(struct ranks *ranks, struct table both[2]) {
-    struct replicas replicas;
-    int result = ranks_agree(ranks, replicas_open(&replicas, ranks, &both[0], &both[1], EXAMPLES * PIECES));
-    for (unsigned times = 0, pieces = 1; times < 2 * TIMES_TO_ALL + 3 && !result; pieces = pieces % 3 + 1) {
-        struct hogwild_request request = {.count = EXAMPLES * (pieces - 1) + (pieces == 2 ? ranks->count : EXAMPLES)};
-        struct hogwild_result sum;
-        result = replicas_train(&replicas, &request, &sum);
-        if (!result && sum.examples != request.count)
-            result = fail("%" PRIu64 " examples of %" PRIu64, sum.examples, request.count);
-        times += pieces;
-        if (!result) result = check_both(ranks, both, times, times / TIMES_TO_ALL * TIMES_TO_ALL);
-        if (times < 2 * TIMES_TO_ALL + 3 || result) continue;
-        result = replicas_settle(&replicas);
-        if (!result) result = check_both(ranks, both, times, times);
-    }
-    return result;
-}
-
-/* Rows of both tables: around those that are exchanged often, and around as many as go at a time on CPUs and on GPUs. */
-static const uint64_t replica_shapes[][2] = {
-    {HOT - 1, 1},       {HOT, HOT + 1},     {HOT + 1, HOT},     {3 * HOT + 5, 2 * HOT + 1},
-    {131071, 131073},   {131072, 131071},   {131073, 131072},   {262144, 5},
-    {262145, 262143},
-};
-
-static int check_replicas(struct ranks *ranks, enum exchange_way way) {
-    const struct backend_options options = {
-        .threads = 1, .depth = 1, .ranks = ranks, .replicas = 1, .exchange = way, .gpu_budget = UINT64_MAX};
-    const char *wanted = getenv("SPTX_BACKEND");
-    struct backend_ops moving = wanted && !strcmp(wanted, "cuda") ? backend_cuda : backend_cpu;
-    struct backend *backend = NULL;
-    int result = ranks_agree(ranks, moving.open(&backend, &options));
-    moving.hogwild = move_rows;
-    for (size_t i = 0; i < sizeof replica_shapes / sizeof *replica_shapes && !result; i++) {
-        struct table both[2];
-        memset(both, 0, sizeof both); /* no ops: not open */
-        for (int side = 0; side < 2 && !result; side++) {
-            const uint64_t rows = replica_shapes[i][side], hot[] = {0, rows / 3, rows};
-            const struct table_options how = {.rows = rows,
-                                              .hot_rows = hot[(i + (size_t)side) % 3],
-                                              .dim = COLUMNS,
-                                              .weights = i % 4 ? PLACE_PINNED : PLACE_GPU,
-                                              .rule = {.rule = RULE_SGD},
-                                              .init = {INIT_ZEROS, 0, 0}};
-            result = table_init(&both[side], TABLE_TARGET, &how, &moving, backend);
-            if (!result) result = fill(&both[side]);
-            moved.tables[side] = &both[side];
-        }
-        moved.rank = ranks->number;
-        result = ranks_agree(ranks, result);
-        if (!result) result = move_together(ranks, both);
-        for (int side = 0; side < 2; side++)
-            if (both[side].ops) table_release(&both[side]);
-    }
-    if (backend) moving.close(backend);
-    return result;
-}
-
 static int run(struct ranks *ranks, const char *what) {
     float one = 1;
     if (!strcmp(what, "sum")) return check_sums(ranks);
-    if (!strcmp(what, "replicas")) return check_replicas(ranks, EXCHANGE_AUTO);
-    if (!strcmp(what, "replicas by host")) return check_replicas(ranks, EXCHANGE_HOST);
-    if (!strcmp(what, "replicas by nccl")) return check_replicas(ranks, EXCHANGE_NCCL);
     if (*what == '/') return check_tables(ranks, what);
     if (ranks->number == 1) return ranks_agree(ranks, fail("rank 1 has had enough"));
     if (!strcmp(what, "alone")) ranks_sum(ranks, &one, 1);

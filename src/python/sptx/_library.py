@@ -8,11 +8,14 @@ ctypes lets go of the interpreter's lock during a call, so other threads run.
 """
 
 import ctypes
+import itertools
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
+from typing import Iterator
 
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
+ROWS_MOST, COLUMNS_MOST = 4294967294, 4096
 PLACES = ("pinned", "gpu", "file")
 
 WarningFunction = CFUNCTYPE(None, c_void_p, c_char_p)
@@ -61,6 +64,8 @@ _CALLS = {
     "sptx_device": (c_char_p, [c_void_p]),
     "sptx_wait": (c_int, [c_void_p]),
     "sptx_table_defaults": (None, [POINTER(TableOptions), c_uint64]),
+    "sptx_optimizer": (c_char_p, [c_uint32]),
+    "sptx_optimizer_option": (c_char_p, [c_char_p, c_uint32]),
     "sptx_table_open": (c_int, [c_void_p, POINTER(TableOptions), POINTER(c_void_p)]),
     "sptx_table_close": (None, [c_void_p]),
     "sptx_table_rows": (c_uint64, [c_void_p]),
@@ -113,4 +118,15 @@ def _load():
 
 
 library = _load()
+
+
+def names(call, *arguments) -> Iterator[str]:
+    """What a call gives for 0, 1, 2.. as its last argument, until it gives NULL."""
+    for index in itertools.count():
+        name = call(*arguments, index)
+        if name is None:
+            return
+        yield name.decode()
+
+
 version = library.sptx_version().decode()

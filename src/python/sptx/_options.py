@@ -10,20 +10,10 @@ from . import _library
 from ._context import number_of
 from ._library import library
 
-# The options of each optimizer beside lr: the numbers and flags of sptx.h. Defaults are the library's.
+# What each optimizer has beside lr and clip, as the library says: numbers and flags of sptx.h.
 OPTIMIZERS: Dict[str, tuple] = {
-    "none": (),
-    "sgd": ("momentum", "nesterov", "weight_decay"),
-    "adagrad": ("lr_decay", "weight_decay", "initial_accumulator", "eps"),
-    "adadelta": ("rho", "eps", "weight_decay"),
-    "rmsprop": ("alpha", "eps", "weight_decay", "momentum", "centered"),
-    "adam": ("beta1", "beta2", "eps", "weight_decay", "amsgrad"),
-    "adamw": ("beta1", "beta2", "eps", "weight_decay", "amsgrad"),
-    "sparse_adam": ("beta1", "beta2", "eps"),
-    "adamax": ("beta1", "beta2", "eps", "weight_decay"),
-    "asgd": ("lambd", "alpha", "t0", "weight_decay"),
-    "rprop": ("eta_minus", "eta_plus", "step_min", "step_max"),
-}
+    name: tuple(_library.names(library.sptx_optimizer_option, name.encode()))
+    for name in _library.names(library.sptx_optimizer)}
 
 # Names of PyTorch's that are called otherwise in sptx.h.
 PAIRS = {"betas": ("beta1", "beta2"), "etas": ("eta_minus", "eta_plus"), "step_sizes": ("step_min", "step_max")}

@@ -77,7 +77,7 @@ class Table:
         self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places = (weights, state)
-        self._fields = tuple(_fields(handle.pointer))
+        self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
 
     # ---- what it is ----
@@ -346,19 +346,6 @@ class Table:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
 
 
-def _fields(table: Any) -> Any:
-    index = 0
-    while True:
-        name = library.sptx_table_field(table, index)
-        if name is None:
-            return
-        yield name.decode()
-        index += 1
-
-
-MOST_ROWS, MOST_COLUMNS = 4294967294, 4096
-
-
 def check_header(file: Any, path: Any) -> None:
     """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
     start = file.read(12)
@@ -385,7 +372,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
         shape, fields = shape + (dtype["weights"].shape or (1,)), dtype.names
     else:
         fields = () if dtype == numpy.float32 else None
-    if fields is not None and len(shape) == 2 and 0 < shape[0] <= MOST_ROWS and 0 < shape[1] <= MOST_COLUMNS:
+    if fields is not None and len(shape) == 2 and 0 < shape[0] <= _library.ROWS_MOST and 0 < shape[1] <= _library.COLUMNS_MOST:
         return int(shape[0]), int(shape[1]), fields
     raise Error("'%s' is no table: it holds %s of the shape %s" % (os.fspath(path), dtype, shape))
 

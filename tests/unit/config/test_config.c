@@ -1,5 +1,7 @@
 #include "kernels/backend.h"
 #include "config/config.h"
+#include "rows/rules.h"
+#include "run/tables.h"
 #include "tests/unit/config_text.h"
 
 /* ---- defaults ---- */
@@ -41,7 +43,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
                {"optimizer", "bias_correction", "row", COUNT_ROW},
                {"train", "update", "hogwild", UPDATE_HOGWILD},
                {"train", "reduction", "mean", REDUCTION_MEAN},
-               {"device", "backend", "cuda", BACKEND_CUDA},
+               {"device", "backend", "cuda", BACKEND_AUTO + 2},
                {"memory", "context", "auto", PLACE_AUTO},
                {"memory", "target_state", "file", PLACE_FILE}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -59,6 +61,23 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     }
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO), "auto");
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
+}
+
+/* Where no key says otherwise, a run and a table of libsptx have the same options. */
+static void optimizers_have_the_defaults_of_their_rules(void **state) {
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        char text[256];
+        struct config c;
+        struct rule_options usual = rules_defaults(rule), resolved;
+        snprintf(text, sizeof text, "[optimizer]\nrule=%s\n[train]\nupdate=batch",
+                 config_choice_name("optimizer", "rule", rule));
+        assert_int_equal(read_resolved(&c, text), 0);
+        resolved = tables_rule(&c);
+        resolved.lr = usual.lr; /* a run has rates of its own */
+        resolved.count_rows = usual.count_rows;
+        assert_memory_equal(&resolved, &usual, sizeof usual);
+        config_release(&c);
+    }
 }
 
 /* ---- reading ---- */
@@ -410,6 +429,7 @@ static void paths_are_taken_apart(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(defaults_are_what_is_promised),
                                        TEST(choices_stand_in_the_order_of_their_enums),
+                                       TEST(optimizers_have_the_defaults_of_their_rules),
                                        TEST(reads_an_ini),
                                        TEST(reads_what_editors_leave),
                                        TEST(reads_lines_however_they_end),

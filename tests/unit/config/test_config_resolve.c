@@ -213,7 +213,7 @@ static void auto_of_the_losses(void **state) {
     }
 }
 
-/* Ranks share out exact steps, which need a bound on text; an update that is asked for by name stays. */
+/* Ranks share out exact steps, which need a bound on text. */
 static void text_over_several_ranks(void **state) {
     static const struct {
         const char *keys;
@@ -226,7 +226,6 @@ static void text_over_several_ranks(void **state) {
                {"[device]\nranks = 3\n[optimizer]\nrule = adagrad\n", UPDATE_BATCH, 0},
                {"[device]\nranks = 3\n[corpus]\nformat = lists\n", UPDATE_BATCH, 0},
                {"[device]\nranks = 3\n[train]\nupdate = batch\n", UPDATE_BATCH, 0},
-               {"[device]\nranks = 2\n[train]\nupdate = hogwild\n", UPDATE_HOGWILD, 0},
                {"[optimizer]\nclip = 5\n", UPDATE_BATCH, 5}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         RESOLVES(all[i].keys);
@@ -281,9 +280,11 @@ static void what_the_cpu_alone_trains(void **state) {
                {"[train]\nheld_out = 0.1\n", NULL},
                {"[train]\nupdate = batch\n", NULL}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char why[HOGWILD_WHY];
         RESOLVES(all[i].keys);
-        const char *why = config_cpu_alone(&config);
-        assert_true(all[i].why ? why && strstr(why, all[i].why) : !why);
+        assert_int_equal(config_refuses_hogwild(&config, 0, why), 0);
+        assert_int_equal(config_refuses_hogwild(&config, 1, why), all[i].why != NULL);
+        if (all[i].why) assert_non_null(strstr(why, all[i].why));
         config_release(&config);
     }
 }
@@ -363,6 +364,8 @@ static void refuses_what_cannot_work(void **state) {
             "train.update = batch");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nmomentum = 0.9\n", "hogwild", "momentum is 0.9");
     REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
+    REFUSES("[train]\nupdate = hogwild\nloss = softmax\n", "hogwild", "softmax of cosine");
+    REFUSES("[device]\nranks = 2\n[train]\nupdate = hogwild\n", "hogwild", "2 ranks", "train.update = batch");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
     REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is user");

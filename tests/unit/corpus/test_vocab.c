@@ -212,13 +212,13 @@ static void a_bad_line_of_pairs_is_named(void **state) {
 }
 
 static void parts_of_lines_are_named_by_format(void **state) {
-    assert_int_equal(vocab_part(FORMAT_TEXT, 0), PART_WORD);
-    assert_int_equal(vocab_part(FORMAT_ADJACENCY, 0), PART_WORD);
-    assert_int_equal(vocab_part(FORMAT_LISTS, 0), PART_NAME);
-    assert_int_equal(vocab_part(FORMAT_LISTS, 1), PART_WORD);
-    assert_int_equal(vocab_part(FORMAT_PAIRS, 0), PART_NAME);
-    assert_int_equal(vocab_part(FORMAT_PAIRS, 1), PART_WORD);
-    assert_int_equal(vocab_part(FORMAT_PAIRS, 2), PART_RATING);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_TEXT], 0), PART_WORD);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_ADJACENCY], 0), PART_WORD);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_LISTS], 0), PART_NAME);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_LISTS], 1), PART_WORD);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_PAIRS], 0), PART_NAME);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_PAIRS], 1), PART_WORD);
+    assert_int_equal(corpus_part(&corpus_formats[FORMAT_PAIRS], 2), PART_RATING);
 }
 
 /* ---- on disk ---- */

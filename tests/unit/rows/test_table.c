@@ -68,7 +68,7 @@ static void test_rule_order(void **state) {
 #define BYTES(section, key, fallback, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)                                                                     \
-    if (!strcmp(#section "." #key, "optimizer.rule")) strcpy(listed, list "|");
+    if (!strcmp(#section "." #key, "optimizer.rule")) snprintf(listed, sizeof listed, "%s|", list);
 #include "config/config.def"
     for (char *at = listed; *at; at++)
         if (*at == '-') *at = '_';

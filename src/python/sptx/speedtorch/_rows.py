@@ -11,7 +11,8 @@ import torch
 
 from .._errors import Error
 from .._libraries import torch_device
-from .._table import MOST_COLUMNS, Table, check_header
+from .._library import COLUMNS_MOST
+from .._table import Table, check_header
 
 
 
@@ -197,10 +198,10 @@ def _split(size: int, what: str) -> Tuple[int, int]:
         raise ValueError("%s have %d bytes, which is no multiple of 4" % (what, size))
     columns = size // 4
     for parts in range(1, columns // 32 + 2):
-        if columns % parts == 0 and columns // parts <= MOST_COLUMNS:
+        if columns % parts == 0 and columns // parts <= COLUMNS_MOST:
             return parts, columns // parts
     raise ValueError("%s have %d columns of 4 bytes, which cannot be shared out over rows of at most %d" %
-                     (what, columns, MOST_COLUMNS))
+                     (what, columns, COLUMNS_MOST))
 
 
 def _torch_dtype(dtype: Any) -> torch.dtype:

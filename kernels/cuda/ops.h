@@ -1,0 +1,54 @@
+/* ops: the functions behind backend_cuda, by the file that has them, with C's linkage: ops.c is C and fills the table by names.
+ * backend.h says what each of them does.
+ */
+#ifndef SPTX_CUDA_OPS_H
+#define SPTX_CUDA_OPS_H
+
+#include "kernels/backend.h"
+#include "kernels/bench.h"
+
+/* estimate.c: in arrays.h, since it is there without nvcc too */
+
+/* backend.cu */
+int cuda_present(char *why, size_t capacity);
+int cuda_devices(struct backend_info *info, int capacity);
+int cuda_open(struct backend **backend, const struct backend_options *options);
+void cuda_close(struct backend *backend);
+int cuda_info(struct backend *backend, struct backend_info *info);
+
+/* memory.cu */
+int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
+void cuda_table_close(struct backend *backend, struct backend_table *table);
+int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+
+/* source.cu */
+int cuda_source_set(struct backend *backend, const struct example_source *source);
+
+/* batch.cu */
+int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_request *request);
+int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
+int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
+
+/* stage.cu: the calls that move a batch on */
+int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
+int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
+int cuda_drain(struct backend *backend);
+
+/* by_id.cu */
+int cuda_by_id_fetch(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
+int cuda_by_id_wait(struct backend *backend);
+struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
+
+/* hogwild.cu, topk.cu, bench.cu */
+int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+int cuda_topk(struct backend *backend, const struct topk_request *request);
+int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
+int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
+
+#endif

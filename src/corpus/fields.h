@@ -1,0 +1,38 @@
+/* fields: what stands in a block of a corpus, one field after the other, as the corpus' format reads it. */
+#ifndef SPTX_FIELDS_H
+#define SPTX_FIELDS_H
+
+#include "corpus.h"
+
+struct corpus_field {
+    enum token_part part;
+    const char *text; /* in the block; NULL: this is no field but a line's end */
+    uint64_t length;
+    uint64_t line; /* of its file, from 1 */
+};
+
+/* A walk over one block. */
+struct corpus_fields {
+    const struct corpus_format_properties *format;
+    const struct corpus_block *block;
+    struct corpus_cursor cursor;
+    double min_rating;
+    uint64_t index;            /* of the next token of the line */
+    struct corpus_field later; /* read together with the last one, and given next */
+    int has_later;
+};
+
+void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
+                         const struct corpus_options *options);
+
+/* 1 with the next field, 0 at the block's end, -1 after fail(). */
+static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus_field *field) {
+    return fields->format->read(fields, field);
+}
+
+/* The readers. Tokens: each token of a line is a field, and each line has an end. Pairs: a line is two fields, its
+ * list's name and an item, and no line's end is given; lines with a lower rating than options->min_rating are left out.
+ */
+corpus_reader fields_of_tokens, fields_of_pairs;
+
+#endif

@@ -1,0 +1,18 @@
+#include "format.h"
+
+#include "fields.h"
+
+const struct corpus_format_properties corpus_formats[CORPUS_FORMATS] = {
+#define FORMAT(format, enumerator, help, ...) [enumerator] = {.name = #format, __VA_ARGS__},
+#include "formats.def"
+};
+
+const char corpus_format_names[] =
+#define FORMAT(format, ...) "|" #format
+#include "formats.def"
+    ;
+
+const char corpus_format_help[] =
+#define FORMAT(format, enumerator, help, ...) "; " #format ": " help
+#include "formats.def"
+    ;

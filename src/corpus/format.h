@@ -1,0 +1,48 @@
+/* format: what the lines of a corpus hold. formats.def is the table; everything that treats one format otherwise than
+ * another asks for a property here and names no format.
+ *
+ *   block of bytes -> the format's reader -> fields (a word, the name of a list, a line's end), one at a time
+ */
+#ifndef SPTX_FORMAT_H
+#define SPTX_FORMAT_H
+
+#include <stdint.h>
+
+enum corpus_format {
+#define FORMAT(name, enumerator, ...) enumerator,
+#include "formats.def"
+    CORPUS_FORMATS
+};
+
+/* What a field of a line is to the model. */
+enum token_part { PART_WORD, PART_NAME, PART_RATING };
+
+struct corpus_fields;
+struct corpus_field;
+/* Gives the next field: 1; 0 at the block's end; -1 after fail(). */
+typedef int corpus_reader(struct corpus_fields *fields, struct corpus_field *field);
+
+struct corpus_format_properties {
+    const char *name;         /* as corpus.format has it */
+    corpus_reader *read;      /* its reader (fields.h) */
+    const char *lines;        /* what sentences call its lines: "lists" */
+    enum token_part parts[3]; /* of a line's first field, its second, and those after */
+    const char *separators;   /* bytes that end a field beside white space; NULL: none */
+    int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
+    int targets;              /* 1: a line's first word is a target, and the others are its contexts */
+    int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
+    int columns;              /* 1: lines have columns: a file may begin with their names, and one holds ratings */
+    int whole_lines;          /* 1: the fields of a line are read together, so a block ends where a line does */
+    int scattered;            /* 1: a line is one item of a list, and the list's other items stand anywhere */
+};
+extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
+
+/* What token `index` of a line is. */
+static inline enum token_part corpus_part(const struct corpus_format_properties *format, uint64_t index) {
+    return format->parts[index < 2 ? index : 2];
+}
+
+/* For config.def, after a separator of one byte each: "|text|lists..", and what each is. */
+extern const char corpus_format_names[], corpus_format_help[];
+
+#endif
