@@ -63,7 +63,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
-/* Where no key says otherwise, a run and a table of libsptx have the same options. */
+/* A run without keys and a table of libsptx must have the same options. */
 static void optimizers_have_the_defaults_of_their_rules(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         char text[256];
