@@ -10,10 +10,10 @@
  *   user              the list's own row          context row        dot product   what training itself compared
  *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
  *
- * u and v are an item's target and context row. The last two scores take a list without a row as the mean of its items' context rows; a
- * line of citations has the target row of the paper that it begins with. In a run with examples.own below 1, a list is to them
- * what it was in training: examples.own x its own row + the rest x the mean of its items' target rows, or whichever of the two
- * it has.
+ * u and v are an item's target and context row. The last two scores take a list without a row as the mean of its items'
+ * context rows; a line of citations has the target row of the paper that it begins with. In a run with examples.own below
+ * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
+ * or whichever of the two it has.
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */
