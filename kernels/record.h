@@ -1,8 +1,9 @@
 /* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
  * where it lies in the two forms that a record has:
  *
- *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Arrays
- *               are filled up with zeros to whole groups of four columns, the grain that kernels read
+ *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Columns
+ *               are filled up with zeros to whole groups of four, the grain that kernels read; where a field begins and how
+ *               many bytes it takes is said by its offset and bytes alone
  *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
  *
  *   field    0        1 .. slots                              last, where rows keep a count
@@ -68,6 +69,11 @@ FN const struct record_field *record_updates(const struct record_layout *layout)
 /* Returns 1 for the weights, the first field; all others are state. */
 FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
+}
+
+/* Groups of four columns of the weights, and of every slot: the grain that kernels read. */
+FN uint32_t record_quads(const struct record_layout *layout) {
+    return layout->span / 4;
 }
 
 /* Bytes of the two parts in memory. */

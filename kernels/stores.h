@@ -6,7 +6,14 @@
 
 #include "backend.h"
 
-enum { STORE_ALIGN = 128 }; /* bytes: a record begins at a multiple of it */
+/* Bytes: a record begins at a multiple of STORE_LINE, what memory hands out at once. A shorter one takes no whole line where that
+ * would be mostly empty: 96 bytes stay 96. */
+enum { STORE_LINE = 128, STORE_SHORT = 32 };
+
+FN uint64_t store_stride(uint64_t record) {
+    uint64_t align = record < STORE_LINE ? STORE_SHORT : STORE_LINE;
+    return (record + align - 1) / align * align;
+}
 
 struct store_shape {
     enum place place;
@@ -25,7 +32,7 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     struct store_shape shape;
     uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
     shape.place = place;
-    shape.stride = (record + STORE_ALIGN - 1) / STORE_ALIGN * STORE_ALIGN;
+    shape.stride = store_stride(record);
     shape.gpu_rows = !gpu ? 0 : place == PLACE_GPU ? spec->rows : hot;
     return shape;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cub/device/device_radix_sort.cuh>
 
+#include "values.cuh"
 #include "cuda.cuh"
 
 extern "C" {
@@ -48,14 +49,14 @@ __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uin
             row[i] = part_at(part, ids[at]);
             variable[i] = dense + (places ? places[at] : at) * row_bytes;
         }
-        for (uint32_t at = lane * 16; at < row_bytes; at += 512) {
-            float4 v[ROWS_AT_ONCE];
+        for (uint32_t at = lane * CHUNK; at < row_bytes; at += 32 * CHUNK) {
+            uint4 v[ROWS_AT_ONCE];
 #pragma unroll
             for (int i = 0; i < ROWS_AT_ONCE; i++)
-                if (first + i < rows) v[i] = *(const float4 *)((TO ? row[i] : variable[i]) + at);
+                if (first + i < rows) v[i] = *(const uint4 *)((TO ? row[i] : variable[i]) + at);
 #pragma unroll
             for (int i = 0; i < ROWS_AT_ONCE; i++)
-                if (first + i < rows) *(float4 *)((TO ? variable[i] : row[i]) + at) = v[i];
+                if (first + i < rows) *(uint4 *)((TO ? variable[i] : row[i]) + at) = v[i];
         }
     }
 }
@@ -92,10 +93,10 @@ int start_swap(transfer *t, bool to, unsigned blocks) {
     }
     if (to)
         swap_kernel<true><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows,
-                                                             view.span * 4);
+                                                             (uint32_t)record_weights_bytes(&t->table->spec.layout));
     else
         swap_kernel<false><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows,
-                                                              view.span * 4);
+                                                              (uint32_t)record_weights_bytes(&t->table->spec.layout));
     CK_LAUNCH("swap_kernel");
     return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
 
+#include "values.cuh"
 #include "cuda.cuh"
 
 enum {
@@ -112,18 +113,18 @@ static inline struct value_view value_view(float *data, uint32_t dim) {
     return {data, dim, dim % 4 == 0 && (uintptr_t)data % 16 == 0};
 }
 
-static __device__ __forceinline__ void write_quad(const struct value_view &to, uint32_t row, uint32_t q, float4 value) {
+static __device__ __forceinline__ void give_quad(const struct value_view &to, uint32_t row, uint32_t q, float4 value) {
     float *at = to.data + (uint64_t)row * to.dim + 4 * q;
     if (to.whole) {
-        *(float4 *)at = value;
+        write_quad(at, 0, value);
         return;
     }
     for (uint32_t e = 0; e < 4 && 4 * q + e < to.dim; e++) at[e] = (&value.x)[e];
 }
 
-static __device__ __forceinline__ float4 read_quad(const struct value_view &from, uint32_t row, uint32_t q) {
+static __device__ __forceinline__ float4 take_quad(const struct value_view &from, uint32_t row, uint32_t q) {
     const float *at = from.data + (uint64_t)row * from.dim + 4 * q;
-    if (from.whole) return *(const float4 *)at;
+    if (from.whole) return read_quad(at, 0);
     float4 value = make_float4(0, 0, 0, 0);
     for (uint32_t e = 0; e < 4 && 4 * q + e < from.dim; e++) (&value.x)[e] = at[e];
     return value;
@@ -132,7 +133,7 @@ static __device__ __forceinline__ float4 read_quad(const struct value_view &from
 /* Rows of two neighbours in a list move at once by a warp, each in two parts, so that the link always has requests
  * waiting. NULL: that one does not move. */
 struct row_pair {
-    float4 *row[2];
+    char *row[2];
 };
 
 static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t quads,
@@ -141,11 +142,11 @@ static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, u
         float4 value[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads) value[i / 2][i % 2] = pair.row[i / 2][q + i % 2 * 32];
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads) value[i / 2][i % 2] = read_quad(pair.row[i / 2], q + i % 2 * 32);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && q + i % 2 * 32 < quads)
-                write_quad(out, first + i / 2, q + i % 2 * 32, value[i / 2][i % 2]);
+                give_quad(out, first + i / 2, q + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
@@ -156,10 +157,10 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && q + i % 2 * 32 < quads)
-                value[i / 2][i % 2] = read_quad(from, first + i / 2, q + i % 2 * 32);
+                value[i / 2][i % 2] = take_quad(from, first + i / 2, q + i % 2 * 32);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads) pair.row[i / 2][q + i % 2 * 32] = value[i / 2][i % 2];
+            if (pair.row[i / 2] && q + i % 2 * 32 < quads) write_quad(pair.row[i / 2], q + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
@@ -173,7 +174,7 @@ static inline unsigned row_blocks(const struct backend *b, const struct backend_
 }
 
 static inline uint32_t row_quads(const struct by_id *own) {
-    return own->set.table->spec.layout.span / 4;
+    return record_quads(&own->set.table->spec.layout);
 }
 
 /* ---- by_id_list.cu: everything is enqueued, on `stream` where one is given ---- */

@@ -7,11 +7,11 @@
  */
 #include "by_id.cuh"
 
-static __global__ void fetch_slots(struct list_view v, struct row_part part, uint32_t quads, float4 *slots) {
+static __global__ void fetch_slots(struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = v.counts->distinct[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
-        const float4 *from = (const float4 *)row_at(part, v.rows.distinct_ids[row], row, 0);
-        for (uint32_t q = lane; q < quads; q += 32) slots[(uint64_t)row * quads + q] = from[q];
+        const char *from = row_at(part, v.rows.distinct_ids[row], row, 0);
+        for (uint32_t i = lane; i < bytes / CHUNK; i += 32) copy_chunk(slots + (uint64_t)row * bytes, from, i);
     }
 }
 
@@ -25,37 +25,37 @@ static __global__ void set_match(uint32_t *match) {
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    fetch_announced(struct list_view v, const float4 *slots, uint32_t quads, struct value_view out,
+    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t quads, struct value_view out,
                     const uint32_t *match) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     if (!*match) return;
     for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
         uint32_t row = v.rows.distinct[i];
         if (row == DRAW_NONE) continue;
-        const float4 *from = slots + (uint64_t)(row & ~SINGLE_BIT) * quads;
-        for (uint32_t q = lane; q < quads; q += 32) write_quad(out, i, q, from[q]);
+        const char *from = slots + (uint64_t)(row & ~SINGLE_BIT) * bytes;
+        for (uint32_t q = lane; q < quads; q += 32) give_quad(out, i, q, read_quad(from, q));
     }
 }
 
-static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t quads,
-                                   float4 *slots) {
+static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes,
+                                   char *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0],
              known = v.counts->distinct[0];
     uint32_t cold_first = changed.counts->cold_first[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
         uint32_t id = changed.rows.distinct_ids[row], low = lower_bound(v.rows.distinct_ids, 0, known, id);
         if (low == known || v.rows.distinct_ids[low] != id) continue;
-        const float4 *from = (const float4 *)row_at(part, id, row, cold_first);
-        for (uint32_t q = lane; q < quads; q += 32) slots[(uint64_t)low * quads + q] = from[q];
+        const char *from = row_at(part, id, row, cold_first);
+        for (uint32_t i = lane; i < bytes / CHUNK; i += 32) copy_chunk(slots + (uint64_t)low * bytes, from, i);
     }
 }
 
 int by_id_announce(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
-    uint64_t span = r->table->spec.layout.span;
+    uint64_t bytes = record_weights_bytes(&r->table->spec.layout);
     struct announced *a = &own->announced[0];
     for (struct announced &other : own->announced)
         if (!other.set.table || (a->set.table && other.sequence < a->sequence)) a = &other;
-    if (gpu_grow(b, &a->set.slots[0], r->count * span * 4, "announced rows")) return -1;
+    if (gpu_grow(b, &a->set.slots[0], r->count * bytes, "announced rows")) return -1;
     a->set.table = NULL;
     /* The caller's ids are read in the order of the caller's stream; what was announced here before is done with. */
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
@@ -65,7 +65,7 @@ int by_id_announce(struct backend *b, struct by_id *own, const struct rows_reque
     CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
     if (by_id_index(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
     fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set),
-                                                         (uint32_t)(span / 4), (float4 *)a->set.slots[0].data);
+                                                         (uint32_t)bytes, (char *)a->set.slots[0].data);
     CK_LAUNCH("fetch_slots");
     CK(cudaEventRecord(a->set.ticket, own->ahead));
     a->set.table = r->table;
@@ -96,19 +96,20 @@ int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced
     CK_LAUNCH("compare_ids");
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
     fetch_announced<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(
-        list_view(&a->set), (const float4 *)a->set.slots[0].data, own->set.table->spec.layout.span / 4, out, match);
+        list_view(&a->set), (const char *)a->set.slots[0].data, (uint32_t)record_weights_bytes(&own->set.table->spec.layout), row_quads(own), out,
+        match);
     CK_LAUNCH("fetch_announced");
     a->set.table = NULL;
     return 0;
 }
 
 int by_id_renew_announced(struct by_id *own, cudaStream_t stream) {
-    uint32_t quads = own->set.table->spec.layout.span / 4;
+    uint32_t bytes = (uint32_t)record_weights_bytes(&own->set.table->spec.layout);
     for (struct announced &a : own->announced) {
         if (a.set.table != own->set.table) continue;
         CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
         renew_slots<<<LINK_BLOCKS, THREADS, 0, stream>>>(
-            list_view(&own->set), list_view(&a.set), by_id_weights(&own->set), quads, (float4 *)a.set.slots[0].data);
+            list_view(&own->set), list_view(&a.set), by_id_weights(&own->set), bytes, (char *)a.set.slots[0].data);
         CK_LAUNCH("renew_slots");
     }
     return 0;

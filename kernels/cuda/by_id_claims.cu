@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (; left; left &= left - 1) {
             int next = __ffs((int)left) - 1;
             uint32_t source = __shfl_sync(ALL_LANES, owner, next);
-            for (uint32_t q = lane; q < quads; q += 32) write_quad(out, first + next, q, read_quad(out, source, q));
+            for (uint32_t q = lane; q < quads; q += 32) give_quad(out, first + next, q, take_quad(out, source, q));
         }
     }
 }
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int i = 0; i < 2; i++) {
             uint32_t at = first + i, id = at < v.count ? v.ids[at] : DRAW_NONE;
             bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
-            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+            pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
         }
         store_pair(pair, first, quads, from);
     }

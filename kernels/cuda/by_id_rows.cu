@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int i = 0; i < 2; i++) {
             uint32_t at = (uint32_t)first + i, id = first + i < ids.count ? read_id(ids, at) : DRAW_NONE;
             bool moves = id != DRAW_NONE && (!owners || owners[at] == at);
-            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+            pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
         }
         fetch_pair(pair, (uint32_t)first, quads, out);
     }
@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(THREADS)
             bool again = false;
             for (uint32_t later = at + 1 + lane; later < ids.count; later += 32) again |= all[later] == id;
             bool moves = !__any_sync(ALL_LANES, again) && id != DRAW_NONE;
-            pair.row[i] = moves ? (float4 *)row_at(part, id, 0, 0) : NULL;
+            pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
         }
         store_pair(pair, first, quads, from);
     }
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(THREADS)
     fetch_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     for (uint64_t pair = (uint64_t)warp * 2; pair < v.list.count; pair += (uint64_t)warps * 2) {
-        const float4 *row[2];
+        const char *row[2];
         uint32_t end[2];
         for (int i = 0; i < 2; i++) {
             uint32_t at = (uint32_t)pair + i, key = at < v.list.count ? v.keys[at] : DRAW_NONE;
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
             end[i] = at;
             row[i] = NULL;
             if (!head) continue;
-            row[i] = (const float4 *)sorted_row(v, part, at);
+            row[i] = sorted_row(v, part, at);
             do end[i]++;
             while (end[i] < v.list.count && end[i] % RUN != 0 && v.keys[end[i]] == key);
         }
@@ -85,12 +85,12 @@ static __global__ void __launch_bounds__(THREADS)
             float4 value[2];
 #pragma unroll
             for (int i = 0; i < 2; i++)
-                if (row[i]) value[i] = row[i][q];
+                if (row[i]) value[i] = read_quad(row[i], q);
 #pragma unroll
             for (int i = 0; i < 2; i++)
                 if (row[i])
                     for (uint32_t at = (uint32_t)pair + i; at < end[i]; at++)
-                        write_quad(out, v.list.rows.order[at], q, value[i]);
+                        give_quad(out, v.list.rows.order[at], q, value[i]);
         }
     }
 }
@@ -102,8 +102,8 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key))
             continue; /* the last of a row's places */
-        float4 *row = (float4 *)sorted_row(v, part, at);
-        for (uint32_t q = lane; q < quads; q += 32) row[q] = read_quad(from, v.list.rows.order[at], q);
+        char *row = sorted_row(v, part, at);
+        for (uint32_t q = lane; q < quads; q += 32) write_quad(row, q, take_quad(from, v.list.rows.order[at], q));
     }
 }
 

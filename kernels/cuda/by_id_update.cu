@@ -1,5 +1,5 @@
-/* by_id_update: gradients by id summed by row, and the rule on each row: a group of threads a row, so that records cross the link
- * both ways at once.
+/* by_id_update: gradients by id summed by row, and the rule on each row: a warp a row, so that records cross the link both ways at
+ * once.
  */
 #include "by_id.cuh"
 #include "rule.cuh"
@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <string.h>
 
-static __global__ void pad_values(struct value_view from, uint32_t quads, uint64_t count, float4 *to) {
+static __global__ void pad_values(struct value_view from, uint32_t quads, uint64_t count, float *to) {
     uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step)
-        to[i] = read_quad(from, (uint32_t)(i / quads), (uint32_t)(i % quads));
+        write_quad(to + i / quads * 4 * quads, (uint32_t)(i % quads), take_quad(from, (uint32_t)(i / quads), (uint32_t)(i % quads)));
 }
+
+enum { VISITS_SPAN = 512 }; /* columns of rows that may come to shared memory */
 
 struct update {
     struct list_view ids;
@@ -21,100 +23,90 @@ struct update {
     const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
     const uint32_t *places; /* OF_PLACES: the order of the gradients; partial sums lie as they are */
     float *partials;
-    uint32_t quads[2];   /* of a record's parts: weights, with their state where that lies beside them, and state */
+    uint32_t chunks[2];  /* of a record's parts: weights, with their state where that lies beside them, and state */
     uint64_t state_here; /* bytes from a record's beginning in shared memory */
 };
 
 /* Of a table in host memory, a record comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time
  * from where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
  * pieces, whose headers take its room. Copies past registers (copy_quad) come in smaller ones still: half as fast. */
-static __device__ __forceinline__ void bring_part(float4 *here, const char *home, uint32_t quads) {
+static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
     constexpr uint32_t U = 8;
-    for (uint32_t first = threadIdx.x & 31; first < quads; first += 32 * U) {
-        float4 x[U];
+    for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
+        uint4 x[U];
 #pragma unroll
         for (uint32_t u = 0; u < U; u++)
-            if (first + 32 * u < quads) x[u] = ((const float4 *)home)[first + 32 * u];
+            if (first + 32 * u < chunks) x[u] = ((const uint4 *)home)[first + 32 * u];
 #pragma unroll
         for (uint32_t u = 0; u < U; u++)
-            if (first + 32 * u < quads) here[first + 32 * u] = x[u];
+            if (first + 32 * u < chunks) ((uint4 *)here)[first + 32 * u] = x[u];
     }
 }
 
-static __device__ __forceinline__ void send_part(const float4 *here, char *home, uint32_t quads) {
-    for (uint32_t q = threadIdx.x & 31; q < quads; q += 32) ((float4 *)home)[q] = here[q];
+static __device__ __forceinline__ void send_part(const char *here, char *home, uint32_t chunks) {
+    for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
 /* What an update's pieces are: places of a row's gradients, in the order of the ids; or the partial sums of a row of several. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* A piece's gradients summed; the rule, where the piece is all of its row. The same sums in the same order as those of a step
- * (sums.cuh). VISITS: the record comes to shared memory for it. */
-template <int G, int VEC, int NS, bool VISITS, enum update_of OF>
+/* B quads of a thread of a piece: the same sums in the same order as those of a step (sums.cuh). */
+template <int B, enum update_of OF>
+static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
+                                                    const struct item &item, uint32_t quad) {
+    float4 more[B];
+    clear_row<B>(sum);
+    for (uint32_t i = 0; OF == OF_PLACES && i < item.count; i++) {
+        read_row<32, B>(more, u.summands + u.places[item.first + i] * v.span, quad, v.quads);
+        add_row<B>(sum, 1, more);
+    }
+    for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
+        add_share<32, B>(more, u.summands + item.first * v.span, share, item.count, quad, v);
+        add_row<B>(sum, 1, more);
+    }
+}
+
+/* A warp a piece: its gradients summed; the rule, where the piece is all of its row. VISITS: the record comes to shared memory for
+ * it. */
+template <bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
-    constexpr uint32_t GROUPS = CTA / G;
-    extern __shared__ float4 visited[];
-    uint32_t tid = threadIdx.x % G, count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
-    float4 *here = visited + threadIdx.x / G * (u.quads[0] + u.quads[1]);
-    for (uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G; at < count; at += gridDim.x * GROUPS) {
+    constexpr uint32_t WARPS_HERE = CTA / 32;
+    constexpr int B = VISITS ? 1 : 4; /* what lies in shared memory is near */
+    extern __shared__ uint4 visited[];
+    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
+    char *here = (char *)(visited + threadIdx.x / 32 * (u.chunks[0] + u.chunks[1]));
+    for (uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32; at < count; at += gridDim.x * WARPS_HERE) {
         struct item item = u.items[at];
         uint32_t id = u.ids.rows.distinct_ids[item.row];
         char *home[2] = {row_at(u.weights, id, item.row, cold_first), row_at(u.state, id, item.row, cold_first)};
-        char *weights = VISITS ? (char *)here : home[0], *state = VISITS ? (char *)here + u.state_here : home[1];
-        bool last = item.partial == DRAW_NONE;
-        if (VISITS && last) {
+        char *weights = VISITS ? here : home[0], *state = VISITS ? here + u.state_here : home[1];
+        bool visits = VISITS && item.partial == DRAW_NONE;
+        if (visits) {
             __syncwarp(); /* the record before has gone home */
-            bring_part(here, home[0], u.quads[0]);
-            bring_part(here + u.quads[0], home[1], u.quads[1]);
+            bring_part(here, home[0], u.chunks[0]);
+            bring_part(here + u.chunks[0] * CHUNK, home[1], u.chunks[1]);
             __syncwarp();
         }
-        struct held_row<VEC, NS> held;
-        float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(last, w, held, weights, state, tid, v);
-        clear_row<VEC>(sum);
-        for (uint32_t i = 0; OF == OF_PLACES && i < item.count; i++) {
-            float4 row[VEC];
-            read_row<G, VEC>(row, (const char *)(u.summands + u.places[item.first + i] * v.span), tid, v.quads);
-            add_row<VEC>(sum, 1, row);
-        }
-        for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
-            float4 part[VEC];
-            add_share<G, VEC>(part, u.summands + item.first * v.span, share, item.count, v);
-            add_row<VEC>(sum, 1, part);
-        }
-        group_wait<G>();
-        float squares = sum_squares<G, VEC>(sum, v);
-        end_piece<G, VEC, NS>(item, u.ids.rows.distinct_starts, sum, squares, w, held, weights, state, u.partials, tid, v);
-        if (VISITS && last) {
+        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_piece<32, B>(true, item, weights, state, to, v,
+                         [&](uint32_t quad, float4(&sum)[B]) { sum_of_piece<B, OF>(sum, v, u, item, quad); });
+        if (visits) {
             __syncwarp();
-            send_part(here, home[0], u.quads[0]);
-            send_part(here + u.quads[0], home[1], u.quads[1]);
+            send_part(here, home[0], u.chunks[0]);
+            send_part(here + u.chunks[0] * CHUNK, home[1], u.chunks[1]);
         }
     }
 }
 
 typedef void update_kernel(const struct step_view, const struct update);
-struct updates {
-    update_kernel *rows[2], *visits[2]; /* by update_of. visits: for tables in host memory; NULL: rows too wide for a warp */
-    uint32_t group;
-};
-template <int G, int VEC, int NS> struct update_family {
-    template <enum update_of OF> static update_kernel *visits(void) {
-        if constexpr (G > 32) return NULL;
-        else return update_rows<G, VEC, NS, true, OF>;
-    }
-    static struct updates get(void) {
-        return {{update_rows<G, VEC, NS, false, OF_PLACES>, update_rows<G, VEC, NS, false, OF_PARTIALS>},
-                {visits<OF_PLACES>(), visits<OF_PARTIALS>()},
-                G};
-    }
-};
+static update_kernel *const in_place[] = {update_rows<false, OF_PLACES>, update_rows<false, OF_PARTIALS>};
+static update_kernel *const visiting[] = {update_rows<true, OF_PLACES>, update_rows<true, OF_PARTIALS>};
 
 /* How the kernels of an update are launched. */
 struct launch {
     update_kernel *const *kernels; /* by update_of */
-    uint32_t groups, most, bytes; /* rows that a thread block works on; thread blocks at most; its shared memory */
+    uint32_t most, bytes;          /* thread blocks at most; shared memory of each */
     cudaStream_t stream;
 };
 
@@ -123,17 +115,17 @@ static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) <= table->spec.rows / 2;
 }
 
-/* Over the link a few rows a multiprocessor carry as much as it can. */
-static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct updates *k,
-                               const struct update *u, cudaStream_t stream) {
-    uint32_t groups = CTA / k->group, processors = (uint32_t)b->processors;
-    if (!k->visits[0] || !is_mostly_cold(table)) return {k->rows, groups, 16 * processors, 0, stream};
-    return {k->visits, groups, 4 * processors, groups * (u->quads[0] + u->quads[1]) * (uint32_t)sizeof(float4), stream};
+/* Over the link a few rows a multiprocessor carry as much as it can. Records of wider rows would not fit in shared memory. */
+static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
+                               cudaStream_t stream) {
+    uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK;
+    if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table)) return {in_place, 16 * processors, 0, stream};
+    return {visiting, 4 * processors, bytes, stream};
 }
 
 static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v,
                          const struct update *u) {
-    l->kernels[of]<<<std::min(blocks_for(pieces, l->groups), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
+    l->kernels[of]<<<std::min(blocks_for(pieces, CTA / 32), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
 }
@@ -142,24 +134,23 @@ static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pie
 static void set_parts(const struct backend_table *table, struct update *u) {
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
     uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;
-    u->quads[0] = blocks_for(first, sizeof(float4));
-    u->quads[1] = blocks_for(second, sizeof(float4));
-    u->state_here = table->shared ? table->state_offset : u->quads[0] * sizeof(float4);
+    u->chunks[0] = blocks_for(first, CHUNK);
+    u->chunks[1] = blocks_for(second, CHUNK);
+    u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK;
 }
 
 static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients,
                           cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
-    struct updates k = kernels_for<update_family>(layout->span / 4, layout->slots);
     uint64_t count = r->count, pieces = most_partials(count);
     struct step_view v;
     struct update u;
     memset(&v, 0, sizeof v);
-    v.quads = layout->span / 4;
+    v.quads = record_quads(layout);
     v.dim = layout->dim;
     v.span = layout->span;
-    if (gpu_grow(b, &own->partials, pieces * layout->span * 4, "a call's partial sums") ||
-        cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout->counted, stream, &v.rule))
+    if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
+        cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
         return -1;
     u.ids = list_view(&own->set);
     u.weights = by_id_weights(&own->set);
@@ -170,7 +161,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     u.places = u.ids.rows.order;
     u.partials = (float *)own->partials.data;
     set_parts(r->table, &u);
-    struct launch l = launch_of(b, r->table, &k, &u, stream);
+    struct launch l = launch_of(b, r->table, &u, stream);
     if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
     if (count <= UPDATE_PIECE) return 0;
     u.items = u.ids.rows.longs;
@@ -183,9 +174,9 @@ int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_re
                       cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
     if (given.whole) return launch_updates(b, own, r, given.data, stream);
-    if (gpu_grow(b, &own->padded, r->count * layout->span * 4, "a call's values")) return -1;
-    float4 *padded = (float4 *)own->padded.data;
-    pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, layout->span / 4, r->count, padded);
+    if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;
+    float *padded = (float *)own->padded.data;
+    pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, record_quads(layout), r->count, padded);
     CK_LAUNCH("pad_values");
-    return launch_updates(b, own, r, (const float *)padded, stream);
+    return launch_updates(b, own, r, padded, stream);
 }

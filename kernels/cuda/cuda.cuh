@@ -70,22 +70,23 @@ struct part_view {
     uint64_t hot_rows, stride;
 };
 
-/* A table, by value to kernels. State of a row: `slots` arrays of `span` floats, then (counted) a uint32 of updates. */
+/* A table, by value to kernels. */
 struct table_view {
     struct part_view weights, state; /* state: all zeros where slots == 0 */
     uint64_t rows;
-    uint32_t dim, span, slots, counted;
+    uint32_t dim, quads, slots, counted;
+    uint32_t slot_at, count_at; /* bytes from where a row's state begins: its first slot; where counted, its updates */
 };
 
 static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
     return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
 }
-/* A row's state at its own home, host rows over the link: for work that goes without stages. */
-static __device__ __forceinline__ float *table_state(const struct table_view &table, uint64_t row) {
-    return (float *)part_at(table.state, row);
+/* A row's first slot and its count at their own home, host rows over the link: for work that goes without stages. */
+static __device__ __forceinline__ char *table_slot(const struct table_view &table, uint64_t row) {
+    return part_at(table.state, row) + table.slot_at;
 }
 static __device__ __forceinline__ uint32_t *table_updates(const struct table_view &table, uint64_t row) {
-    return (uint32_t *)(table_state(table, row) + (uint64_t)table.slots * table.span);
+    return (uint32_t *)(part_at(table.state, row) + table.count_at);
 }
 
 /* Memory of one store. */

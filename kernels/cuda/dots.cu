@@ -28,8 +28,8 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 /* ---- with other ranks ---- */
 
 /* Parts, then what their sums lead to. */
-static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, slots);
+static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, v->rule.roles);
     if (launch(b, stage, *v, &post)) return -1;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
     return launch(b, stage, *v, &collect);
@@ -41,8 +41,8 @@ static uint32_t held_bytes(const struct backend *b) {
 }
 
 /* Rows that a warp holds: as many as its share of a block has, or where they do not fit, in rounds of as many each. */
-static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint32_t parts, uint32_t quads) {
-    uint32_t share = blocks_for(contexts, parts), fit = held_bytes(b) / (HELD_WARPS * quads * (uint32_t)sizeof(float4));
+static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint32_t parts, uint32_t bytes) {
+    uint32_t share = blocks_for(contexts, parts), fit = held_bytes(b) / (HELD_WARPS * bytes);
     if (fit > HELD_MOST) fit = HELD_MOST;
     return blocks_for(share, blocks_for(share, fit));
 }
@@ -50,7 +50,7 @@ static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint3
 /* Thread blocks with runs of blocks: some begin while others end, as long as there are many. */
 static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
     uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
-    uint32_t bytes = HELD_WARPS * v.held * v.quads * (uint32_t)sizeof(float4);
+    uint32_t bytes = HELD_WARPS * v.held * v.weights_bytes;
     v.run = turns < 1 ? 1 : turns > LONGEST_RUN ? (uint32_t)LONGEST_RUN : turns;
     CK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)held_bytes(b)));
     kernel<<<blocks_for(wanted, v.run), HELD_THREADS, bytes, b->compute>>>(v);
@@ -64,23 +64,23 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */
     if (!contexts) contexts = 1;
     v.parts = contexts >= HELD_SHARED_FROM ? HELD_WARPS : 1;
-    v.held = rows_of_a_warp(b, contexts, v.parts, v.quads);
+    v.held = rows_of_a_warp(b, contexts, v.parts, v.weights_bytes);
     uint32_t wanted = blocks_for(sizes->blocks, HELD_WARPS / v.parts);
     if (exchange_is_near(b->exchange)) return launch_runs(b, k->near, wanted, v);
     if (launch_runs(b, k->post, wanted, v) || exchange_sum(b, 0, sizes->terms)) return -1;
     return launch_runs(b, k->collect, wanted, v);
 }
 
-static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    struct held_kernels held = dot_kernels_held(v->quads, slots);
+static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    struct held_kernels held = dot_kernels_held(v->quads, v->rule.roles);
     struct dot_kernels near = dot_kernels_near(v->quads);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
-    return launch_passes(b, stage, v, slots);
+    return launch_passes(b, stage, v);
 }
 
-int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v, uint32_t slots) {
-    if (has_parts(v)) return launch_with_ranks(b, stage, v, slots);
-    struct dot_kernels k = dot_kernels_alone(v->quads, slots);
+int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    if (has_parts(v)) return launch_with_ranks(b, stage, v);
+    struct dot_kernels k = dot_kernels_alone(v->quads, v->rule.roles);
     return launch(b, stage, *v, &k);
 }

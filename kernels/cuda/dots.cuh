@@ -20,7 +20,8 @@ enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
     WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
-    WIDE_BLOCKS = 256 /* up to so many */
+    WIDE_BLOCKS = 256, /* up to so many */
+    HELD_QUADS = 64    /* of a row: of wider ones too few fit into shared memory (dots_held.cuh) */
 };
 
 /* Thread blocks are numbered as they begin, so that every rank works on the earliest block that is not finished. All threads of a
@@ -52,42 +53,41 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers. weights NULL: a slot left
- * out, or none; single: stands once in the batch, its state is in `held`. In one struct these arrays took up to 3
- * registers more. */
-template <int G, int VEC, int NS, bool ONE, int U>
-static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_row<VEC, ONE ? NS : 0> (&held)[U],
-                                                     char *(&weights)[U], char *(&state)[U], bool (&single)[U],
-                                                     const struct found_row &found, uint32_t i, uint32_t here,
-                                                     uint32_t tid, const struct step_view &v) {
+/* A context: where it lies, NULL of a slot left out or of none; and, where it stands once in the batch, its state. */
+struct context_row {
+    char *weights, *state;
+    bool single;
+};
+
+/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
+ * once, where records have any. */
+template <int G, int VEC, int ROLES, int U>
+static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_state<VEC, ROLES> (&held)[U],
+                                                     struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
+                                                     uint32_t here, uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
         uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
-        weights[u] = (char *)__shfl_sync(ALL_LANES, found.weights, from);
-        single[u] = ONE && __shfl_sync(ALL_LANES, found.single, from);
-        state[u] = ONE && NS ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        if (own >= here) weights[u] = NULL, single[u] = false;
-        if (weights[u]) read_row<G, VEC>(w[u], weights[u], tid, v.quads);
+        struct context_row &row = rows[u];
+        row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
+        row.single = __shfl_sync(ALL_LANES, found.single, from);
+        row.state = ROLES ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+        if (own >= here) row.weights = NULL, row.single = false;
+        if (row.weights) read_row<G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_row<VEC>(w[u]);
     }
-    if constexpr (ONE && NS > 0) {
+    if constexpr (ROLES) {
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (single[u]) read_state<G, VEC, NS>(held[u], state[u], tid, v);
+            if (rows[u].single) read_state<G, VEC, ROLES>(held[u], rows[u].state, tid, v);
     }
 }
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, int NS, bool ONE>
-static __device__ __forceinline__ void update_single(struct held_row<VEC, ONE ? NS : 0> &held, float4 (&w)[VEC],
-                                                     char *weights, char *state, float coefficient,
-                                                     const float4 (&target)[VEC], uint32_t tid,
-                                                     const struct step_view &v) {
-    float4 g[VEC];
-    clear_row<VEC>(g);
-    add_row<VEC>(g, coefficient, target);
-    if constexpr (NS == 0 || !ONE) held.updates = 0;
-    if constexpr (ONE) update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
+template <int G, int VEC, int ROLES>
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held, float4 (&w)[VEC],
+                                                     const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
+    update_held<G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v);
 }
 
 /* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
@@ -123,9 +123,9 @@ struct meeting {
     uint64_t terms;
 };
 
-/* Rows in flight, of so many floats a thread each. */
-static constexpr __host__ __device__ int contexts_at_once(int group, int floats, bool one) {
-    return rows_at_once(floats, one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+/* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
+static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
+    return rows_at_once(4 * vec * (1 + roles), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -141,26 +141,29 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Rows in registers against the target: its gradient grows; a row that stands once is updated. */
-template <int G, int VEC, int NS, bool ONE, int U>
+/* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
+template <int G, int VEC, int ROLES, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], float4 (&w)[U][VEC],
-                                                   struct held_row<VEC, ONE ? NS : 0> (&held)[U], char *(&weights)[U],
-                                                   char *(&state)[U], const bool (&single)[U], uint32_t tid,
-                                                   const struct step_view &v) {
+                                                   struct held_state<VEC, ROLES> (&held)[U], const struct context_row (&rows)[U],
+                                                   uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        float by = weights[u] ? coefficient[u] : 0;
+        float by = rows[u].weights ? coefficient[u] : 0;
         add_row<VEC>(gradient, by, w[u]);
-        if (single[u]) update_single<G, VEC, NS, ONE>(held[u], w[u], weights[u], state[u], by, target, tid, v);
+        if (!ONE || !rows[u].single) continue;
+        float4 g[VEC];
+        clear_row<VEC>(g);
+        add_row<VEC>(g, by, target);
+        update_single<G, VEC, ROLES>(rows[u], held[u], w[u], g, tid, v);
     }
 }
 
 /* Of a rank alone: adds to the target's gradient and the loss, updates rows that stand once. */
-template <int G, int VEC, int NS, bool ONE>
+template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC * (ONE ? 1 + NS : 1), ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -171,11 +174,10 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, ONE ? NS : 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC, ROLES> held[U];
+            struct context_row rows[U];
             float logit[U];
-            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) logit[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(logit);
@@ -184,7 +186,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 #pragma unroll
             for (int u = 0; u < U; u++)
                 logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
-            change_rows<G, VEC, NS, ONE, U>(gradient, target, logit, w, held, weights, state, single, tid, v);
+            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
         float my_coefficient = real ? coefficient_of(my_logit, base + lane - m.start < m.positives, scale) : 0;
@@ -200,7 +202,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 template <int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, false, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = m.first; base < m.end; base += 32) {
         uint32_t here = m.end - base < 32 ? m.end - base : 32;
@@ -208,11 +210,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
         float my_part = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC, 0> none[U];
+            struct context_row rows[U];
             float part[U];
-            read_contexts<G, VEC, 0, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) part[u] = dot_rows<VEC>(target, w[u]);
             group_sum<G, U>(part);
@@ -226,10 +227,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
 }
 
 /* What meet_contexts() does, from the sums of what was posted. */
-template <int G, int VEC, int NS, bool ONE>
+template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, 4 * VEC * (ONE ? 1 + NS : 1), ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -244,34 +245,36 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, ONE ? NS : 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC, ROLES> held[U];
+            struct context_row rows[U];
             float coefficient[U];
-            read_contexts<G, VEC, NS, ONE, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            change_rows<G, VEC, NS, ONE, U>(gradient, target, coefficient, w, held, weights, state, single, tid, v);
+            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
+            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
     sum_beside<G, VEC>(gradient);
     return loss;
 }
 
+static __device__ __forceinline__ const char *target_at(const struct step_view &v, uint32_t occurrence) {
+    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
+    return live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]);
+}
 template <int G, int VEC>
 static __device__ __forceinline__ void read_target(const struct step_view &v, uint32_t occurrence, float4 (&target)[VEC]) {
-    uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
-    read_row<G, VEC>(target, live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]),
-                     threadIdx.x % G, v.quads);
+    read_row<G, VEC>(target, target_at(v, occurrence), threadIdx.x % G, v.quads);
 }
 
 /* ---- blocks of one target ---- */
 
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
-static constexpr int resident_blocks(int group, int slots, int threads) {
-    return group > 32 || threads > CTA ? 1 : slots > 1 ? 3 : 4;
+static constexpr int resident_blocks(int group, int roles, int threads) {
+    return group > 32 || threads > CTA ? 1 : roles ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
@@ -289,7 +292,7 @@ struct group_rows {
 
 /* The groups' gradients, added in the groups' order by all threads. */
 template <int THREADS, uint32_t GROUPS>
-static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float4 *out, uint32_t quads) {
+static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
         float4 sum = sums.rows[q];
 #pragma unroll
@@ -297,7 +300,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
             float4 more = sums.rows[p * sums.stride + q];
             sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
         }
-        out[q] = sum;
+        write_quad(out, q, sum);
     }
 }
 
@@ -308,14 +311,14 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     constexpr uint32_t WIDTH = THREADS / GROUPS;
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH;
-    if (tid < G) write_row<G, VEC>(gradient, (char *)(sums.rows + group * sums.stride), tid, v.quads);
+    if (tid < G) write_row<G, VEC>(gradient, (float *)(sums.rows + group * sums.stride), tid, v.quads);
     if (tid == 0) losses[group] = loss;
     __syncthreads();
     if (threadIdx.x == 0) {
         for (uint32_t p = 1; p < GROUPS; p++) loss += losses[p];
         v.losses[block] = loss;
     }
-    if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, (float4 *)(v.target_gradients + block * v.span), v.quads);
+    if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, v.target_gradients + block * v.span, v.quads);
 }
 
 /* The groups' loss and gradient of a block, which one group has alone or all share. */
@@ -327,15 +330,15 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     loss = warp_sum(loss);
     if (v.parts == 1) {
         if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, (char *)(v.target_gradients + block * v.span), tid, v.quads);
+        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, v.target_gradients + block * v.span, tid, v.quads);
         return;
     }
     if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, int NS, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS))
+template <int G, int VEC, int ROLES, int THREADS, int MODE>
+static __global__ void __launch_bounds__(THREADS, resident_blocks(G, ROLES, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
@@ -351,8 +354,8 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, NS, THREADS
     }
     clear_row<VEC>(gradient);
     double loss;
-    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, NS, true>(v, target, gradient, m);
-    else loss = collect_contexts<G, VEC, NS, true>(v, target, gradient, m);
+    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
+    else loss = collect_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
     end_block<G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 
@@ -369,7 +372,7 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
         uint32_t here = t1 - base < 32 ? t1 - base : 32;
         struct found_row found = find_row(v.target, cold_first, base + lane, lane < here);
         float factor = lane < here ? coefficients[(uint64_t)(base + lane - t0) * stride] : 0;
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U>(sum, found.weights, factor, i, here, tid, v.quads);
+        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U, char>(sum, found.weights, factor, i, here, tid, v.quads);
     }
 }
 
@@ -398,13 +401,13 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
         else loss = collect_contexts<G, VEC, 0, false>(v, x, sum, m);
         loss = warp_sum(loss);
         if (tid == 0) v.losses[t] = loss;
-        if (!v.loss_only) write_row<G, VEC>(sum, (char *)(v.target_gradients + t * v.span), tid, v.quads);
+        if (!v.loss_only) write_row<G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
     }
     if (v.loss_only || MODE == DOTS_POST) return;
     __syncthreads(); /* all coefficients are there */
     for (uint32_t c = group; c < contexts; c += GROUPS) {
         sum_targets<G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
-        write_row<G, VEC>(sum, (char *)(v.context_gradients + (c0 + c) * v.span), tid, v.quads);
+        write_row<G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);
     }
 }
 

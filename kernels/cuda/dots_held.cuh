@@ -19,7 +19,6 @@ enum {
     HELD_THREADS = 32 * HELD_WARPS,
     HELD_MOST = 32,        /* rows of a warp, a lane each */
     HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
-    HELD_QUADS = 64,       /* of a row: of wider ones too few fit */
     HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
     HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
 };
@@ -63,9 +62,9 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 
 /* Rows that a warp holds of a block's contexts. */
 struct warp_rows {
-    float4 *rows;           /* [here x quads], in shared memory */
+    char *rows;             /* [here x v.weights_bytes], in shared memory */
     struct found_row found; /* the lane's */
-    unsigned real, single;  /* a bit a row */
+    unsigned real;          /* a bit a row */
     uint32_t here;
 };
 
@@ -78,18 +77,20 @@ template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i
     return i + own_beside<G>();
 }
 
+static __device__ __forceinline__ const char *held_row(const struct warp_rows &held, uint32_t row, const struct step_view &v) {
+    return held.rows + row * v.weights_bytes;
+}
+
 template <int G, int VEC>
 static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
 #pragma unroll 4
     for (uint32_t i = 0; i < held.here; i += rows_beside<G>()) {
         uint32_t row = group_row<G>(i);
-        const float4 *from = (const float4 *)__shfl_sync(ALL_LANES, held.found.weights, row & 31);
+        const char *from = (const char *)__shfl_sync(ALL_LANES, held.found.weights, row & 31);
         if (!has_row(held.real, row)) continue;
+        char *to = held.rows + row * v.weights_bytes;
 #pragma unroll
-        for (int k = 0; k < VEC; k++) {
-            uint32_t q = k * G + threadIdx.x % G;
-            if (q < v.quads) copy_quad(held.rows + row * v.quads + q, from + q);
-        }
+        for (int k = 0; k < VEC; k++) bring_quad(to, from, k * G + threadIdx.x % G, v.quads);
     }
 }
 
@@ -106,7 +107,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
         for (uint32_t u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             float4 w[VEC];
-            if (has_row(held.real, row)) read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), threadIdx.x % G, v.quads);
+            if (has_row(held.real, row)) read_row<G, VEC>(w, held_row(held, row, v), threadIdx.x % G, v.quads);
             else clear_row<VEC>(w);
             part[u] = dot_rows<VEC>(target, w);
         }
@@ -119,33 +120,37 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
 }
 
 /* Rows add to the target's gradient; those that stand once change. */
-template <int G, int VEC, int NS>
+template <int G, int VEC, int ROLES>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
-    constexpr uint32_t U = 2, R = rows_beside<G>();
+    constexpr int U = ROLES && VEC > 2 ? 1 : 2;
+    constexpr uint32_t R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G;
     for (uint32_t i = 0; i < held.here; i += U * R) {
-        struct held_row<VEC, NS> state[U];
-        char *weights[U], *state_at[U];
+        struct held_state<VEC, ROLES> state[U];
+        struct context_row rows[U];
         float by[U];
 #pragma unroll
-        for (uint32_t u = 0; u < U; u++) {
+        for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R), from = row & 31;
-            weights[u] = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
-            state_at[u] = NS ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].weights = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
+            rows[u].state = ROLES ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].single = __shfl_sync(ALL_LANES, held.found.single, from) && has_row(held.real, row);
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
-            if (NS && has_row(held.single, row)) read_state<G, VEC, NS>(state[u], state_at[u], tid, v);
+            if (ROLES && rows[u].single) read_state<G, VEC, ROLES>(state[u], rows[u].state, tid, v);
         }
-        if (NS) __syncwarp(); /* all have read the rows' update counts */
+        if (ROLES) __syncwarp(); /* all have read the rows' counts */
 #pragma unroll
-        for (uint32_t u = 0; u < U; u++) {
+        for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             if (!has_row(held.real, row)) continue;
-            float4 w[VEC];
-            read_row<G, VEC>(w, (const char *)(held.rows + row * v.quads), tid, v.quads);
+            float4 w[VEC], g[VEC];
+            read_row<G, VEC>(w, held_row(held, row, v), tid, v.quads);
             add_row<VEC>(gradient, by[u], w);
-            if (has_row(held.single, row))
-                update_single<G, VEC, NS, true>(state[u], w, weights[u], state_at[u], by[u], target, tid, v);
+            if (!rows[u].single) continue;
+            clear_row<VEC>(g);
+            add_row<VEC>(g, by[u], target);
+            update_single<G, VEC, ROLES>(rows[u], state[u], w, g, tid, v);
         }
     }
 }
@@ -153,16 +158,15 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 /* ---- a block ---- */
 
 /* Contexts `first` and on, of which a lane has one; the lane's loss. */
-template <int G, int VEC, int NS, int MODE>
+template <int G, int VEC, int ROLES, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
-                                                       uint32_t cold_first, float scale, float4 *rows) {
+                                                       uint32_t cold_first, float scale, char *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
-    struct warp_rows held = {rows, {0, 0, 0}, 0, 0, min(a.end - first, v.held)};
+    struct warp_rows held = {rows, {0, 0, 0}, 0, min(a.end - first, v.held)};
     if (real) held.found = place_row(v.context, cold_first, a.context, a.context_id);
     held.real = __ballot_sync(ALL_LANES, real);
-    held.single = __ballot_sync(ALL_LANES, real && held.found.single);
     bring_rows<G, VEC>(held, v);
     wait_for_copies();
     float own = 0; /* where it is only collected the sum has it */
@@ -180,19 +184,19 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     bool positive = context - a.start < a.positives;
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
-    if (!v.loss_only) change_held<G, VEC, NS>(gradient, target, held, coefficient, v);
+    if (!v.loss_only) change_held<G, VEC, ROLES>(gradient, target, held, coefficient, v);
     __syncwarp(); /* the rows are read */
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
 /* Thread blocks on a multiprocessor as far as registers go; rows in shared memory may leave fewer. */
-static constexpr int held_resident(int vec, int slots) {
-    return slots ? 3 : vec < 4 ? 6 : 5;
+static constexpr int held_resident(int vec, int roles) {
+    return roles ? 3 : vec < 4 ? 6 : 5;
 }
 
 /* v.parts: warps that share a block's contexts; 1, or all of the thread block. */
-template <int G, int VEC, int NS, int MODE>
-static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
+template <int G, int VEC, int ROLES, int MODE>
+static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES))
     dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
@@ -200,7 +204,8 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
-    struct group_rows rows = {all_rows, v.held * v.quads};
+    uint32_t bytes = v.held * v.weights_bytes; /* of a warp's rows, where it puts its gradient when it is done with them */
+    struct group_rows rows = {all_rows, bytes / (uint32_t)sizeof(float4)};
     float scale = scale_of(v);
     struct ahead next, later;
     find_bounds(next, v, block, blocks);
@@ -218,8 +223,8 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, NS))
         clear_row<VEC>(gradient);
         for (uint32_t first = first_of(now, part, v.held); first < now.end; first += v.parts * v.held) {
             if (first != first_of(now, part, v.held)) find_context(now, v, first);
-            loss += hold_contexts<G, VEC, NS, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
-                                                    rows.rows + warp * rows.stride);
+            loss += hold_contexts<G, VEC, ROLES, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
+                                                    (char *)all_rows + warp * bytes);
         }
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);

@@ -2,31 +2,18 @@
 #include "dots_held.cuh"
 #include "dots_windows.cuh"
 
-template <int G, int VEC, int NS> static struct held_kernels held(void) {
-    return {dot_held<G, VEC, NS, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, NS, DOTS_COLLECT>};
-}
-
-/* Without state, rows side by side in a warp. */
-template <int G, int VEC, int NS> struct held_plain {
+template <int G, int VEC, int ROLES> struct held {
     static struct held_kernels get(void) {
-        if constexpr (G == 32 || G * VEC > HELD_QUADS) return {};
-        else return held<G, VEC, 0>();
-    }
-};
-/* With state, which would not fit into so few threads' registers. */
-template <int G, int VEC, int NS> struct held_with_state {
-    static struct held_kernels get(void) {
-        if constexpr (NS == 0 || G * VEC > HELD_QUADS) return {};
-        else return held<G, VEC, NS>();
+        if constexpr (G * VEC > HELD_QUADS) return {};
+        else return {dot_held<G, VEC, ROLES, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, ROLES, DOTS_COLLECT>};
     }
 };
 
-struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots) {
-    if (slots) return kernels_for_short<held_with_state>(quads, slots);
-    return kernels_for_narrow<held_plain>(quads, 0);
+struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles) {
+    return kernels_for_narrow<held>(quads, roles);
 }
 
-template <int G, int VEC, int NS> struct near_windows {
+template <int G, int VEC, int ROLES> struct near_windows {
     static struct dot_kernels get(void) {
         if constexpr (G > 32) return {};
         else return {NULL, NULL, 0, dot_windows<G, VEC, DOTS_NEAR>, G};
@@ -50,6 +37,6 @@ struct dot_kernels dot_kernels_near(uint32_t quads) {
 struct dot_kernels dot_kernels_post(uint32_t quads) {
     return dot_kernels_of<DOTS_POST>(quads, 0);
 }
-struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots) {
-    return dot_kernels_of<DOTS_COLLECT>(quads, slots);
+struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles) {
+    return dot_kernels_of<DOTS_COLLECT>(quads, roles);
 }

@@ -49,7 +49,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
 #pragma unroll
     for (int j = 0; j < TT; j++) {
         if (j >= most) continue;
-        char *gradient = (char *)(gradients + (uint64_t)j * v.span);
+        float *gradient = gradients + (uint64_t)j * v.span;
         float4 sum[VEC];
         if (begin || j >= count) clear_row<VEC>(sum);
         else read_row<G, VEC>(sum, gradient, tid, v.quads);
@@ -168,7 +168,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
 #pragma unroll
         for (int k = 0; k < CC && !v.loss_only && MODE != DOTS_POST; k++)
             if (first + k < own.contexts)
-                write_row<G, VEC>(gained[k], (char *)(v.context_gradients + (own.context + first + k) * v.span), lane, v.quads);
+                write_row<G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);
@@ -208,16 +208,17 @@ struct held_kernels {
 
 /* For blocks of one target; of several. */
 template <int MODE> struct of_mode {
-    template <int G, int VEC, int NS> struct one {
-        static constexpr int STATE = MODE == DOTS_POST ? 0 : NS; /* slots that are read */
+    template <int G, int VEC, int ROLES> struct one {
+        static constexpr int READS = MODE == DOTS_POST ? 0 : ROLES;
         static struct dot_kernels get(void) {
-            if constexpr (G > 32) return {dot_one<G, VEC, STATE, CTA, MODE>, NULL, G, NULL, 0};
+            if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* dots_held.cuh has them */
+            else if constexpr (G > 32) return {dot_one<G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
             else if constexpr (MODE == DOTS_ALONE)
-                return {dot_one<G, VEC, STATE, CTA, MODE>, dot_one<G, VEC, STATE, WIDE_CTA, MODE>, 32, NULL, 0};
-            else return {dot_one<G, VEC, STATE, CTA, MODE>, NULL, 32, NULL, 0};
+                return {dot_one<G, VEC, READS, CTA, MODE>, dot_one<G, VEC, READS, WIDE_CTA, MODE>, 32, NULL, 0};
+            else return {dot_one<G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
         }
     };
-    template <int G, int VEC, int NS> struct many {
+    template <int G, int VEC, int ROLES> struct many {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
             else return {NULL, NULL, 0, dot_windows<G, VEC, MODE>, G};
@@ -225,20 +226,20 @@ template <int MODE> struct of_mode {
     };
 };
 
-/* slots: of the records; where no state is read, 0. */
-template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t slots) {
-    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, slots);
+/* roles: of the records' slots; where no state is read, 0. */
+template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t roles) {
+    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, roles);
     struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
     k.many = many.many;
     k.many_threads = many.many_threads;
     return k;
 }
 
-struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t slots); /* dots_alone.cu */
+struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t roles); /* dots_alone.cu */
 /* dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);
-struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t slots);
+struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles);
 struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where they take two passes */
-struct held_kernels dot_kernels_held(uint32_t quads, uint32_t slots);
+struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles);
 
 #endif

@@ -2,19 +2,6 @@
  * the batch, whose whole gradient is known, are updated while they are in registers. */
 #include "learn.cuh"
 
-/* A context's record in registers: its gradient is the vector by its coefficient, and its own row by its factor for itself. */
-template <int G, int VEC, int NS>
-static __device__ __forceinline__ void update_gained(struct held_row<VEC, NS> &held, float4 (&w)[VEC], char *weights, char *state,
-                                                     float coefficient, float own, const float4 (&x)[VEC], uint32_t tid,
-                                                     const struct step_view &v) {
-    float4 g[VEC];
-    clear_row<VEC>(g);
-    add_row<VEC>(g, coefficient, x);
-    add_row<VEC>(g, own, w);
-    if constexpr (NS == 0) held.updates = 0;
-    update_row<G, VEC, NS>(held, g, w, weights, state, tid, v);
-}
-
 /* Contexts base + lane of the group's `here`, and what is to be done with them, a lane each. */
 struct gained {
     struct found_row found;
@@ -31,11 +18,11 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
 }
 
 /* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
-template <int G, int VEC, int NS>
+template <int G, int VEC, int ROLES>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
                                                      const struct block_share &s, const float4 (&x)[VEC],
                                                      float4 (&gradient)[VEC]) {
-    constexpr int U = rows_at_once(4 * VEC * (1 + NS), G <= 32 ? REGISTERS / 2 : REGISTERS), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, ROLES, true), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     uint64_t terms = v.term_starts[s.block];
     for (uint32_t base = s.first; base < s.last; base += 32) {
@@ -43,23 +30,26 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
         struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, NS> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC, ROLES> held[U];
+            struct context_row rows[U];
             float coefficient[U], own[U];
-            read_contexts<G, VEC, NS, true, U>(w, held, weights, state, single, g.found, i, here, tid, v);
+            read_contexts<G, VEC, ROLES, U>(w, held, rows, g.found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 uint32_t from = (i + u * R + own_beside<G>()) & 31;
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
-            if constexpr (G > 32 && NS > 0) __syncthreads(); /* all have read the rows' update counts */
+            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
 #pragma unroll
             for (int u = 0; u < U; u++) {
-                if (weights[u]) add_row<VEC>(gradient, coefficient[u], w[u]);
-                if (single[u])
-                    update_gained<G, VEC, NS>(held[u], w[u], weights[u], state[u], coefficient[u], own[u], x, tid, v);
+                if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w[u]);
+                if (!rows[u].single) continue;
+                float4 own_gradient[VEC]; /* the vector by its coefficient, and its own row by its factor for itself */
+                clear_row<VEC>(own_gradient);
+                add_row<VEC>(own_gradient, coefficient[u], x);
+                add_row<VEC>(own_gradient, own[u], w[u]);
+                update_single<G, VEC, ROLES>(rows[u], held[u], w[u], own_gradient, tid, v);
             }
         }
     }
@@ -67,12 +57,12 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
 }
 
 /* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide records. */
-static constexpr int gain_resident(int group, int vec, int slots) {
-    return group <= 32 && vec * (1 + slots) <= 8 ? 2 : 1;
+static constexpr int gain_resident(int group, int vec, int roles) {
+    return group <= 32 && vec * (1 + roles) <= 8 ? 2 : 1;
 }
 
-template <int G, int VEC, int NS>
-static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, NS))
+template <int G, int VEC, int ROLES>
+static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, ROLES))
     gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     constexpr int THREADS = learn_groups<G>::threads;
     constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
@@ -83,9 +73,9 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     uint32_t tid = threadIdx.x % WIDTH;
     read_vector<G, VEC>(v, l, s.block, s.target, x);
     clear_row<VEC>(gradient);
-    gain_contexts<G, VEC, NS>(v, l, s, x, gradient);
+    gain_contexts<G, VEC, ROLES>(v, l, s, x, gradient);
     if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
-    char *out = (char *)(v.target_gradients + (uint64_t)s.target * v.span);
+    float *out = v.target_gradients + (uint64_t)s.target * v.span;
     if (v.parts == 1) {
         if (s.targets && tid < G) write_row<G, VEC>(gradient, out, tid, v.quads);
         return;
@@ -95,15 +85,15 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
         for (int i = 0; i < VEC; i++)
             if (tid < G) sums[s.group][i * G + tid] = gradient[i];
         __syncthreads();
-        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, (float4 *)out, v.quads);
+        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, out, v.quads);
     }
 }
 
-template <int G, int VEC, int NS> struct gain_one_family {
+template <int G, int VEC, int ROLES> struct gain_one_family {
     static struct learn_launch_of get(void) {
-        return {gain_one<G, VEC, NS>, learn_groups<G>::threads, learn_groups<G>::count};
+        return {gain_one<G, VEC, ROLES>, learn_groups<G>::threads, learn_groups<G>::count};
     }
 };
-struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t slots) {
-    return learn_kernels_for<gain_one_family>(quads, slots);
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles) {
+    return learn_kernels_for<gain_one_family>(quads, roles);
 }

@@ -77,7 +77,7 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
     job->context = r->context->view;
     job->source = backend->source.view;
     if (job->source.shuffle) job->order = example_order(&job->source, r->epoch);
-    job->span = job->target.span;
+    job->quads = job->target.quads;
     job->epoch = r->epoch;
     job->first = r->first;
     job->count = r->count;
@@ -124,7 +124,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     result->sampled_examples = m->totals->sampled_examples;
     result->sampled_pairs = m->totals->sampled_pairs;
     result->sampled_terms = m->totals->sampled_terms;
-    result->link_bytes = m->totals->host_rows * job.span * sizeof(float);
+    result->link_bytes = m->totals->host_rows * record_weights_bytes(&request->target->spec.layout);
     return 0;
 }
 

@@ -91,7 +91,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             bool there = j0 + j < of.words;
-            read_row<VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.span, there, sums);
+            read_row<VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.quads, there, sums);
         }
 #pragma unroll
         for (int j = 0; j < TT; j++) {
@@ -116,7 +116,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
         for (int g = 0; g < GROUP; g++)
             if (in >> g & 1)
                 fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
-        add_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.span, sums);
+        add_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.quads, sums);
     }
 }
 
@@ -149,7 +149,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
                                             const own_logit &own, bool any, const uint32_t *drawn_ahead,
                                             hogwild_sums &sums) {
     constexpr int GROUP = tile<VEC>::group, NT = tile<VEC>::negatives, WIDTH = NT + 1, LOGITS = GROUP * WIDTH;
-    const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
+    const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> vector[GROUP], moved[GROUP];
 #pragma unroll
     for (int g = 0; g < GROUP; g++) vector[g] = moved[g] = zero_row<VEC>();
@@ -161,7 +161,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
 #pragma unroll
         for (int k = 0; k < LOGITS; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, ON_HOST>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
+            read_row<VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
         }
         if (n0 == 0) pool_words<VEC, GROUP, tile<VEC>::words, ON_HOST>(job, of, w, vector, sums);
 #pragma unroll
@@ -173,7 +173,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
             float f = __shfl_sync(ALL_LANES, factor, k);
             if (other[k] == DRAW_NONE) continue;
             fma_row(moved[k / WIDTH], f, c[k]);
-            add_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], span, sums);
+            add_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], quads, sums);
         }
         if (n0 + NT >= negatives) break;
         uint32_t slot = n0 + NT + own.slot - 1;
@@ -246,8 +246,8 @@ int hogwild_pooled_can(const struct hogwild_job *job) {
 }
 
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    window_function *kernel = job->span <= 128   ? kernel_of<1>(job->on_host)
-                              : job->span <= 256 ? kernel_of<2>(job->on_host)
+    window_function *kernel = job->quads <= 32   ? kernel_of<1>(job->on_host)
+                              : job->quads <= 64 ? kernel_of<2>(job->on_host)
                                                  : kernel_of<4>(job->on_host);
     return launch_windows(kernel, job, warps, processors, stream);
 }

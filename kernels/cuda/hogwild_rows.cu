@@ -78,27 +78,26 @@ __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
 
 /* ---- updates ---- */
 
-__device__ float move_of(const hogwild_job &job, float *state, float rate, float gradient) {
+__device__ float move_of(const hogwild_job &job, char *state, uint32_t column, float rate, float gradient) {
     if (!job.adagrad) return -rate * gradient;
-    float square = gradient * gradient, sum = atomicAdd(state, square) + square;
+    float square = gradient * gradient, sum = add_column(state, column, square) + square;
     return -rule_adagrad_move(rate, job.eps, gradient, sum);
 }
 
-/* One update of four columns of a row; adagrad's sums take part in the same exchange. */
-__device__ void move_columns(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t column, float rate,
+/* One update of a quad of a row; adagrad's sums take part in the same exchange. */
+__device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate,
                              float4 gradient) {
-    float *state = job.adagrad ? table_state(rows, id) + column : nullptr,
-          *weights = weights_of<true>(rows, id) + column;
-    if (job.decay != 0) gradient = fma4(job.decay, read4(weights, true), gradient);
+    char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
+    if (job.decay != 0) gradient = fma4(job.decay, read_quad_past_cache(weights, quad, true), gradient);
     float4 move;
-    move.x = move_of(job, state, rate, gradient.x);
-    move.y = move_of(job, state + 1, rate, gradient.y);
-    move.z = move_of(job, state + 2, rate, gradient.z);
-    move.w = move_of(job, state + 3, rate, gradient.w);
+    move.x = move_of(job, state, 4 * quad, rate, gradient.x);
+    move.y = move_of(job, state, 4 * quad + 1, rate, gradient.y);
+    move.z = move_of(job, state, 4 * quad + 2, rate, gradient.z);
+    move.w = move_of(job, state, 4 * quad + 3, rate, gradient.w);
     if (is_on_host(rows, id))
-        add_each(weights, move);
+        add_quad_over_link(weights, quad, move);
     else
-        add4(weights, move);
+        add_quad(weights, quad, move);
 }
 
 /* The learning rate of place i: contexts first, then targets. */
@@ -148,12 +147,12 @@ template <bool POOLED> __device__ void count_places(const hogwild_job &job, cons
 
 /* ---- training ---- */
 
-/* Four columns of the vector that pooled targets make. */
-__device__ float4 pool_columns(const hogwild_job &job, const block &b, uint32_t column) {
+/* A quad of the vector that pooled targets make. */
+__device__ float4 pool_quad(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 sum = make_float4(0, 0, 0, 0);
     for (uint32_t i = 0; i < b.t; i++) {
         float weight = example_pool_weight(&job.source.pool, b.t, i);
-        sum = fma4(weight, read4(weights_of<true>(job.target, b.targets[i]) + column, true), sum);
+        sum = fma4(weight, read_quad_past_cache(weights_of<true>(job.target, b.targets[i]), quad, true), sum);
     }
     return sum;
 }
@@ -162,21 +161,21 @@ __device__ float4 pool_columns(const hogwild_job &job, const block &b, uint32_t 
  * coefficients. */
 template <bool POOLED>
 __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
-    const float *row = weights_of<true>(job.target, b.targets[target]);
+    const char *row = weights_of<true>(job.target, b.targets[target]);
     float *factors = b.factors + (uint64_t)target * b.c;
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
-        const float *contexts[CONTEXTS];
+        const char *contexts[CONTEXTS];
         float dots[CONTEXTS];
 #pragma unroll
         for (int k = 0; k < CONTEXTS; k++) {
             contexts[k] = weights_of<true>(job.context, b.contexts[first + k < b.c ? first + k : first]);
             dots[k] = 0;
         }
-        for (uint32_t column = lane_number() * 4; column < job.span; column += 128) {
-            float4 own = POOLED ? pool_columns(job, b, column) : read4(row + column, true);
+        for (uint32_t quad = lane_number(); quad < job.quads; quad += 32) {
+            float4 own = POOLED ? pool_quad(job, b, quad) : read_quad_past_cache(row, quad, true);
 #pragma unroll
             for (int k = 0; k < CONTEXTS; k++)
-                dots[k] = dot4(own, read4(contexts[k] + column, first + k < b.c), dots[k]);
+                dots[k] = dot4(own, read_quad_past_cache(contexts[k], quad, first + k < b.c), dots[k]);
         }
         __syncwarp();
         float dot = sum_over_warp(dots);
@@ -188,14 +187,14 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
     }
 }
 
-/* Gradients of the targets in four columns, N targets at a time. */
-template <int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t column) {
+/* Gradients of the targets in a quad, N targets at a time. */
+template <int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.t; first += N) {
         float4 gradient[N];
 #pragma unroll
         for (int i = 0; i < N; i++) gradient[i] = make_float4(0, 0, 0, 0);
         for (uint32_t k = 0; k < b.c; k++) {
-            float4 row = read4(weights_of<true>(job.context, b.contexts[k]) + column, true);
+            float4 row = read_quad_past_cache(weights_of<true>(job.context, b.contexts[k]), quad, true);
 #pragma unroll
             for (int i = 0; i < N; i++)
                 if (first + i < b.t) gradient[i] = fma4(b.factors[(uint64_t)(first + i) * b.c + k], row, gradient[i]);
@@ -206,14 +205,14 @@ template <int N> __device__ void sum_targets(const hogwild_job &job, const block
     }
 }
 
-/* Gradients of the contexts in four columns and their updates. */
-__device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t column) {
+/* Gradients of the contexts in a quad, and their updates. */
+__device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
         float4 gradient[CONTEXTS];
 #pragma unroll
         for (int k = 0; k < CONTEXTS; k++) gradient[k] = make_float4(0, 0, 0, 0);
         for (uint32_t i = 0; i < b.t; i++) {
-            float4 row = read4(weights_of<true>(job.target, b.targets[i]) + column, true);
+            float4 row = read_quad_past_cache(weights_of<true>(job.target, b.targets[i]), quad, true);
 #pragma unroll
             for (int k = 0; k < CONTEXTS; k++)
                 if (first + k < b.c) gradient[k] = fma4(b.factors[(uint64_t)i * b.c + first + k], row, gradient[k]);
@@ -222,44 +221,44 @@ __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t c
         for (int k = 0; k < CONTEXTS; k++) b.gradients[(b.t + k) * 32 + lane_number()] = gradient[k];
 #pragma unroll 1
         for (uint32_t k = first; k < b.c && k < first + CONTEXTS; k++)
-            move_columns(job, job.context, b.contexts[k], column, rate_of(job, b, k),
+            move_quad(job, job.context, b.contexts[k], quad, rate_of(job, b, k),
                          b.gradients[(b.t + k - first) * 32 + lane_number()]);
     }
 }
 
-/* Four columns of all rows, where each target is one. */
-__device__ void move_targets(const hogwild_job &job, const block &b, uint32_t column) {
+/* A quad of all rows, where each target is one. */
+__device__ void move_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     if (b.t == 1)
-        sum_targets<1>(job, b, column);
+        sum_targets<1>(job, b, quad);
     else
-        sum_targets<TARGETS>(job, b, column);
-    move_contexts(job, b, column);
+        sum_targets<TARGETS>(job, b, quad);
+    move_contexts(job, b, quad);
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
-        move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
+        move_quad(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
                      b.gradients[i * 32 + lane_number()]);
 }
 
 /* The same where all are one vector. */
-__device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t column) {
-    float4 vector = pool_columns(job, b, column), gradient = make_float4(0, 0, 0, 0);
+__device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
+    float4 vector = pool_quad(job, b, quad), gradient = make_float4(0, 0, 0, 0);
     for (uint32_t k = 0; k < b.c; k++)
-        gradient = fma4(b.factors[k], read4(weights_of<true>(job.context, b.contexts[k]) + column, true), gradient);
+        gradient = fma4(b.factors[k], read_quad_past_cache(weights_of<true>(job.context, b.contexts[k]), quad, true), gradient);
 #pragma unroll 1
     for (uint32_t k = 0; k < b.c; k++)
-        move_columns(job, job.context, b.contexts[k], column, rate_of(job, b, k), scale4(b.factors[k], vector));
+        move_quad(job, job.context, b.contexts[k], quad, rate_of(job, b, k), scale4(b.factors[k], vector));
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
-        move_columns(job, job.target, b.targets[i], column, rate_of(job, b, b.c + i),
+        move_quad(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
                      scale4(example_pool_share(&job.source.pool, b.t, i), gradient));
 }
 
 template <bool POOLED> __device__ void move_rows(const hogwild_job &job, const block &b) {
-    for (uint32_t column = lane_number() * 4; column < job.span; column += 128)
+    for (uint32_t quad = lane_number(); quad < job.quads; quad += 32)
         if constexpr (POOLED)
-            move_pooled(job, b, column);
+            move_pooled(job, b, quad);
         else
-            move_targets(job, b, column);
+            move_targets(job, b, quad);
     __syncwarp();
 }
 

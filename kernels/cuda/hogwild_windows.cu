@@ -68,16 +68,16 @@ template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
-    const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
+    const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> middle, gained = zero_row<VEC>();
-    read_row<VEC, ON_HOST>(middle, job.context, at.middle, span, true, sums);
+    read_row<VEC, ON_HOST>(middle, job.context, at.middle, quads, true, sums);
     for (uint32_t j0 = 0; j0 < at.targets; j0 += TT) {
         row<VEC> t[TT], moved[TT];
         uint32_t id[TT];
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-            read_row<VEC, ON_HOST>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
+            read_row<VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
             moved[j] = zero_row<VEC>();
         }
         row<VEC> gain = zero_row<VEC>();
@@ -93,7 +93,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
 #pragma unroll
                 for (int k = 0; k < NT; k++) {
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
-                    read_row<VEC, ON_HOST>(n[j][k], job.context, other, span, other != DRAW_NONE, sums);
+                    read_row<VEC, ON_HOST>(n[j][k], job.context, other, quads, other != DRAW_NONE, sums);
                 }
 #pragma unroll
             for (int j = 0; j < TT; j++) {
@@ -118,18 +118,18 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, span, sums);
+                    add_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, quads, sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE) add_row<VEC, ON_HOST>(moved[j], job.target, id[j], span, sums);
+            if (id[j] != DRAW_NONE) add_row<VEC, ON_HOST>(moved[j], job.target, id[j], quads, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
-    add_row<VEC, ON_HOST>(gained, job.context, at.middle, span, sums);
+    add_row<VEC, ON_HOST>(gained, job.context, at.middle, quads, sums);
 }
 
 /* One position whose pairs share their negatives. */
@@ -137,7 +137,7 @@ template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
-    const unsigned lane = lane_number(), span = job.span, negatives = job.source.negatives;
+    const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     uint32_t n0 = 0;
     do {
         uint32_t drawn = draw_slot(job, at.number, at.middle, n0 + lane - 1,
@@ -148,7 +148,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, ON_HOST>(c[k], job.context, other[k], span, other[k] != DRAW_NONE, sums);
+            read_row<VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
             gained[k] = zero_row<VEC>();
         }
         unsigned my_target = lane / WIDTH, my_slot = lane % WIDTH;
@@ -160,7 +160,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
             for (int j = 0; j < TT; j++) {
                 id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-                read_row<VEC, ON_HOST>(t[j], job.target, id[j], span, id[j] != DRAW_NONE, sums);
+                read_row<VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
             }
 #pragma unroll
             for (int j = 0; j < TT; j++)
@@ -179,12 +179,12 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                     fma_row(moved, f, c[k]);
                     fma_row(gained[k], f, t[j]);
                 }
-                add_row<VEC, ON_HOST>(moved, job.target, id[j], span, sums);
+                add_row<VEC, ON_HOST>(moved, job.target, id[j], quads, sums);
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE) add_row<VEC, ON_HOST>(gained[k], job.context, other[k], span, sums);
+            if (other[k] != DRAW_NONE) add_row<VEC, ON_HOST>(gained[k], job.context, other[k], quads, sums);
         n0 += NT;
     } while (n0 < negatives);
 }
@@ -233,18 +233,18 @@ template <int VEC> window_function *kernel_of(bool pairs, bool on_host) {
     if (pairs) return on_host ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
     return on_host ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;
 }
-window_function *kernel_for(uint32_t span, bool pairs, bool on_host) {
-    if (span <= 128) return kernel_of<1>(pairs, on_host);
-    if (span <= 256) return kernel_of<2>(pairs, on_host);
+window_function *kernel_for(uint32_t quads, bool pairs, bool on_host) {
+    if (quads <= 32) return kernel_of<1>(pairs, on_host);
+    if (quads <= 64) return kernel_of<2>(pairs, on_host);
     return kernel_of<4>(pairs, on_host);
 }
 
 } // namespace
 
 int hogwild_windows_can(const struct hogwild_job *job) {
-    return hogwild_in_registers(&job->source, job->span, job->linear);
+    return hogwild_in_registers(&job->source, 4 * job->quads, job->linear);
 }
 
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    return launch_windows(kernel_for(job->span, job->source.per_pair, job->on_host), job, warps, processors, stream);
+    return launch_windows(kernel_for(job->quads, job->source.per_pair, job->on_host), job, warps, processors, stream);
 }

@@ -53,7 +53,7 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
 template <int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
-    if (l.pooled) read_row<G, VEC>(x, (const char *)(l.pooled + (uint64_t)block * v.span), threadIdx.x % G, v.quads);
+    if (l.pooled) read_row<G, VEC>(x, l.pooled + (uint64_t)block * v.span, threadIdx.x % G, v.quads);
     else read_target<G, VEC>(v, occurrence, x);
 }
 
@@ -93,21 +93,21 @@ struct learn_launch_of {
 };
 
 /* Few forms for all widths of rows: these kernels wait for rows out of the GPU's cache. */
-template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
-    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
-    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
-    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
-    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
-    return kernels_by_slots<Family, 128, 8>(slots);
+template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
+    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
+    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
+    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
+    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
+    return kernels_by_roles<Family, 128, 8>(roles);
 }
 
 /* score.cu, gain.cu */
 struct learn_launch_of learn_score(uint32_t quads);
 struct learn_launch_of learn_gain_many(uint32_t quads);
-struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t slots);
+struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles);
 /* pool.cu: enqueued for so many blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);

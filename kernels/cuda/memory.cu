@@ -382,9 +382,11 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     }
     table->view.rows = spec->rows;
     table->view.dim = layout->dim;
-    table->view.span = layout->span;
+    table->view.quads = record_quads(layout);
     table->view.slots = layout->slots;
     table->view.counted = layout->counted;
+    table->view.slot_at = layout->slots ? (uint32_t)record_slot(layout, 0)->offset : 0;
+    table->view.count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
     table->view.weights = part_of(&table->stores[0], spec->rows, 0);
     if (shape.state)
         table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights)

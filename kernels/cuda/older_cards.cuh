@@ -15,8 +15,8 @@
 
 constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
-/* Copies 16 bytes of a row into shared memory. They are there for the whole warp after wait_for_copies(). */
-static __device__ __forceinline__ void copy_quad(float4 *to, const float4 *from) {
+/* Copies 16 bytes into shared memory. They are there for the whole warp after wait_for_copies(). */
+static __device__ __forceinline__ void copy_to_shared(uint4 *to, const uint4 *from) {
     NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                                                       (uint32_t)__cvta_generic_to_shared(to)),
                                                   "l"(from)
@@ -42,8 +42,8 @@ static __device__ __forceinline__ void add_each(float *p, float4 v) {
     atomicAdd(p + 3, v.w);
 }
 
-/* Adds to four columns of a row on this GPU, losing nothing to other warps. Rows on the host take add_each(). */
-static __device__ __forceinline__ void add4(float *p, float4 v) {
+/* Adds to four numbers on this GPU and loses nothing of what other warps add. Memory of the host takes add_each(). */
+static __device__ __forceinline__ void add_four(float *p, float4 v) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
                  (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
                                "f"(v.z), "f"(v.w)

@@ -100,30 +100,30 @@ static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t
 template <int VEC> struct row { float4 v[VEC]; };
 
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span, bool on,
+__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads, bool on,
                                          hogwild_sums &sums) {
-    const float *base = weights_of<ON_HOST>(rows, on ? id : 0);
+    const char *weights = weights_of<ON_HOST>(rows, on ? id : 0);
     if (ON_HOST) sums.host_rows += on && is_on_host(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
-        uint32_t column = (i * 32 + lane_number()) * 4;
-        r.v[i] = read4(base + column, on && column < span);
+        uint32_t quad = i * 32 + lane_number();
+        r.v[i] = read_quad_past_cache(weights, quad, on && quad < quads);
     }
 }
 
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t span,
+__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
                                         hogwild_sums &sums) {
-    float *base = weights_of<ON_HOST>(rows, id);
+    char *weights = weights_of<ON_HOST>(rows, id);
     if (ON_HOST) sums.host_rows += is_on_host(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
-        uint32_t column = (i * 32 + lane_number()) * 4;
-        if (column >= span) continue;
+        uint32_t quad = i * 32 + lane_number();
+        if (quad >= quads) continue;
         if (ON_HOST && is_on_host(rows, id))
-            add_each(base + column, r.v[i]);
+            add_quad_over_link(weights, quad, r.v[i]);
         else
-            add4(base + column, r.v[i]);
+            add_quad(weights, quad, r.v[i]);
     }
 }
 

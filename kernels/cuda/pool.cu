@@ -10,9 +10,9 @@ static __global__ void __launch_bounds__(CTA)
     if (block >= v.counts->blocks) return;
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
-    float4 *out = (float4 *)(l.pooled + (uint64_t)block * v.span);
+    float *out = l.pooled + (uint64_t)block * v.span;
     for (uint32_t q = lane; q - lane < v.quads; q += 32) {
-        uint32_t column = q < v.quads ? q : 0; /* all lanes stay, for what they hand to one another */
+        uint32_t quad = q < v.quads ? q : 0; /* all lanes stay, for what they hand to one another */
         float4 sum[1] = {make_float4(0, 0, 0, 0)};
         for (uint32_t base = 0; base < targets; base += 32) {
             uint32_t count = targets - base < 32 ? targets - base : 32, at = first + base + (lane < count ? lane : 0);
@@ -22,15 +22,15 @@ static __global__ void __launch_bounds__(CTA)
                 float4 row[AT_ONCE][1];
 #pragma unroll
                 for (uint32_t u = 0; u < AT_ONCE; u++) {
-                    auto weights = (const float4 *)(uintptr_t)__shfl_sync(ALL_LANES, found, (int)(t + u < count ? t + u : t));
-                    row[u][0] = weights[column];
+                    auto weights = (const char *)(uintptr_t)__shfl_sync(ALL_LANES, found, (int)(t + u < count ? t + u : t));
+                    row[u][0] = read_quad(weights, quad);
                 }
 #pragma unroll
                 for (uint32_t u = 0; u < AT_ONCE; u++)
                     if (t + u < count) add_row<1>(sum, base + t + u ? other : own, row[u]);
             }
         }
-        if (q < v.quads) out[q] = sum[0];
+        if (q < v.quads) write_quad(out, q, sum[0]);
     }
 }
 
@@ -42,11 +42,12 @@ static __global__ void __launch_bounds__(CTA)
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first;
     if (!targets) return;
     for (uint32_t q = threadIdx.x & 31; q < v.quads; q += 32) {
-        float4 *gradient = (float4 *)(v.target_gradients + (uint64_t)first * v.span) + q, whole = *gradient;
+        float *gradient = v.target_gradients + (uint64_t)first * v.span;
+        float4 whole = read_quad(gradient, q);
         for (uint32_t t = 0; t < targets; t++) {
             float4 part[1] = {whole};
             if (!l.pool.whole) scale_row<1>(part, example_pool_weight(&l.pool, targets, t));
-            gradient[(uint64_t)t * v.quads] = part[0];
+            write_quad(gradient + t * v.span, q, part[0]);
         }
     }
 }

@@ -20,7 +20,7 @@ enum {
     ROW_THREADS = 256,
     MOVE_THREADS = 128, /* small thread blocks find room beside a step's sooner */
     MOVED_ROWS = 8,     /* that a warp moves at a time, */
-    MOVED_QUADS = 8,    /* with so many quads of a lane on their way at once */
+    MOVED_CHUNKS = 8,   /* with so many chunks of a lane on their way at once */
     GATHER_BLOCKS = 16,
     GATHER_WIDE_BLOCKS = 8, /* of records of more than WIDE_RECORD bytes: two GPUs trained 0 to 3% faster */
     WIDE_RECORD = 1024,
@@ -94,40 +94,40 @@ static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m,
     return m.distinct_ids[first + row];
 }
 
-/* A warp moves some neighbours at a time, as if they were one record: each lane has several quads of them on their way at once,
+/* A warp moves some neighbours at a time, as if they were one record: each lane has several chunks of them on their way at once,
  * and the ids of the next ones, so that the link always has requests waiting, however short the records are. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
-    uint32_t quads = (uint32_t)(m.stride / 16), next = DRAW_NONE;
+    uint32_t chunks = (uint32_t)(m.stride / CHUNK), next = DRAW_NONE;
     uint64_t step = (uint64_t)warps * MOVED_ROWS, row = (uint64_t)warp * MOVED_ROWS;
     if (lane < MOVED_ROWS) next = moved_id<OUT>(m, first, row + lane, rows);
     for (; row < rows; row += step) {
         uint32_t ids = next;
         if (lane < MOVED_ROWS) next = moved_id<OUT>(m, first, row + step + lane, rows);
-        for (uint32_t begin = 0; begin < MOVED_ROWS * quads; begin += 32 * MOVED_QUADS) {
-            float4 value[MOVED_QUADS], *to[MOVED_QUADS];
+        for (uint32_t begin = 0; begin < MOVED_ROWS * chunks; begin += 32 * MOVED_CHUNKS) {
+            uint4 value[MOVED_CHUNKS], *to[MOVED_CHUNKS];
 #pragma unroll
-            for (int i = 0; i < MOVED_QUADS; i++) {
-                uint32_t at = begin + i * 32 + lane, of = at / quads, q = at - of * quads;
+            for (int i = 0; i < MOVED_CHUNKS; i++) {
+                uint32_t at = begin + i * 32 + lane, of = at / chunks, chunk = at - of * chunks;
                 uint32_t id = __shfl_sync(ALL_LANES, ids, of % MOVED_ROWS);
                 to[i] = NULL;
                 if (of >= MOVED_ROWS || id == DRAW_NONE) continue;
-                float4 *slot = (float4 *)(m.slots + (row + of) * m.stride) + q, *home = (float4 *)(m.home + id * m.stride) + q;
+                uint4 *slot = (uint4 *)(m.slots + (row + of) * m.stride) + chunk, *home = (uint4 *)(m.home + id * m.stride) + chunk;
                 value[i] = OUT ? *slot : *home;
                 to[i] = OUT ? home : slot;
             }
 #pragma unroll
-            for (int i = 0; i < MOVED_QUADS; i++)
+            for (int i = 0; i < MOVED_CHUNKS; i++)
                 if (to[i]) *to[i] = value[i];
         }
     }
 }
 
 /* All records of the slots, end to end: staging is pinned memory of the same layout. */
-static __global__ void copy_slots(float4 *to, const float4 *from, uint64_t quads, const struct batch_counts *counts, int side) {
-    uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * quads, step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t q = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; q < all; q += step) to[q] = from[q];
+static __global__ void copy_slots(uint4 *to, const uint4 *from, uint64_t chunks, const struct batch_counts *counts, int side) {
+    uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * chunks, step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) to[i] = from[i];
 }
 
 struct all_slots {
@@ -137,13 +137,12 @@ struct all_slots {
 static __global__ void forward_records(char *slots, struct all_slots from, uint64_t stride, const uint32_t *forward,
                                        const struct batch_counts *counts, int side) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
-    uint32_t rows = counts->distinct[side] - counts->cold_first[side], quads = (uint32_t)(stride / 16);
+    uint32_t rows = counts->distinct[side] - counts->cold_first[side], chunks = (uint32_t)(stride / CHUNK);
     for (uint32_t row = warp; row < rows; row += warps) {
         uint32_t code = forward[row];
         if (code == DRAW_NONE) continue;
-        const float4 *source = (const float4 *)(from.slots[code >> SLOT_BITS] + (code & SLOT_MASK) * stride);
-        float4 *slot = (float4 *)(slots + row * stride);
-        for (uint32_t q = lane; q < quads; q += 32) slot[q] = source[q];
+        const char *source = from.slots[code >> SLOT_BITS] + (code & SLOT_MASK) * stride;
+        for (uint32_t i = lane; i < chunks; i += 32) copy_chunk(slots + row * stride, source, i);
     }
 }
 
@@ -290,8 +289,8 @@ static int copy_to_staging(struct backend *b, const struct stage *stage, struct 
         CK(cudaMemcpyAsync(set->staging[part], slots, most, cudaMemcpyDeviceToHost, b->out));
         return 0;
     }
-    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((float4 *)set->staging[part], (const float4 *)slots,
-                                                           stride / 16, set->counts, set->side);
+    copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((uint4 *)set->staging[part], (const uint4 *)slots,
+                                                           stride / CHUNK, set->counts, set->side);
     CK_LAUNCH("copy_slots");
     return 0;
 }

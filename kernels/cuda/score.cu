@@ -21,11 +21,10 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
             float4 w[U][VEC];
-            struct held_row<VEC, 0> held[U];
-            char *weights[U], *state[U];
-            bool single[U];
+            struct held_state<VEC, 0> none[U];
+            struct context_row rows[U];
             float value[U];
-            read_contexts<G, VEC, 0, false, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
             if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums */
@@ -62,7 +61,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     }
 }
 
-template <int G, int VEC, int NS> struct score_family {
+template <int G, int VEC, int ROLES> struct score_family {
     static struct learn_launch_of get(void) {
         return {score_blocks<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
     }
@@ -85,16 +84,15 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
         uint32_t here = s.end - base < 32 ? s.end - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float4 w[U][VEC];
-        struct held_row<VEC, 0> held[U];
-        char *weights[U], *state[U];
-        bool single[U];
+        struct held_state<VEC, 0> none[U];
+        struct context_row rows[U];
         float factor = lane < here ? coefficients[base + lane - s.start] : 0;
         for (uint32_t i = 0; i < here; i += U) {
-            read_contexts<G, VEC, 0, false, U>(w, held, weights, state, single, found, i, here, tid, v);
+            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
-                if (weights[u]) add_row<VEC>(sum, by, w[u]);
+                if (rows[u].weights) add_row<VEC>(sum, by, w[u]);
             }
         }
     }
@@ -103,7 +101,7 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
         read_target<G, VEC>(v, place, x);
         add_row<VEC>(sum, l.lengths[SIDE_TARGET][place], x);
     }
-    write_row<G, VEC>(sum, (char *)(v.target_gradients + (uint64_t)place * v.span), tid, v.quads);
+    write_row<G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
 /* The gradient of a context's place: the block's targets by their coefficients, and its own row. */
@@ -120,7 +118,7 @@ static __device__ __forceinline__ void gain_context(const struct step_view &v, c
                                      v.counts->cold_first[SIDE_CONTEXT]), tid, v.quads);
         add_row<VEC>(sum, l.lengths[SIDE_CONTEXT][place], w);
     }
-    write_row<G, VEC>(sum, (char *)(v.context_gradients + (uint64_t)place * v.span), tid, v.quads);
+    write_row<G, VEC>(sum, v.context_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
 template <int G, int VEC>
@@ -134,7 +132,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     for (uint32_t place = s.start + s.part; place < s.end; place += v.parts) gain_context<G, VEC>(v, l, s, place, coefficients);
 }
 
-template <int G, int VEC, int NS> struct gain_many_family {
+template <int G, int VEC, int ROLES> struct gain_many_family {
     static struct learn_launch_of get(void) {
         return {gain_many<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
     }

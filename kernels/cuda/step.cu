@@ -14,10 +14,11 @@
 #include "learn.cuh"
 #include "sums.cuh"
 
+#include <algorithm>
 #include <string.h>
 
-/* Rows whose sums were kept: shortened by the squares of all columns, and updated. */
-template <int G, int VEC, int NS>
+/* Rows whose sums were kept: shortened by the squares of all columns, and updated. Of one rule or another: rows are read once. */
+template <int G>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
@@ -31,18 +32,21 @@ static __global__ void __launch_bounds__(CTA)
         bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* of others nobody has posted squares */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
-        struct held_row<VEC, NS> held;
-        float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(real, w, held, weights, state, tid, v);
-        if (real) read_row<G, VEC>(sum, (const char *)(work.row_sums + row * v.span), tid, v.quads);
-        else clear_row<VEC>(sum);
-        group_wait<G>(); /* all have read the row's update count */
-        float own = sum_squares<G, VEC>(sum, v);
-        float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), own) : 0;
+        const float *sum = work.row_sums + row * v.span;
+        uint32_t updates = real ? read_updates(v, state) : 0;
+        __syncwarp(); /* all have read the row's update count */
+        float squares[1] = {0};
+        for (uint32_t quad = tid; real && quad < v.quads; quad += G) squares[0] = dot4(read_quad(sum, quad), read_quad(sum, quad), squares[0]);
+        __syncwarp();
+        group_sum<G, 1>(squares);
+        float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), squares[0]) : 0;
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
         if (!real) continue;
-        scale_row<VEC>(sum, rule_share(v.rule.constants.clip, places, all));
-        update_row<G, VEC, NS>(held, sum, w, weights, state, tid, v);
+        float share = rule_share(v.rule.constants.clip, places, all);
+        update_state<G, 1>(weights, state, updates, tid, v, [&](uint32_t quad, float4(&g)[1]) {
+            read_row<G, 1>(g, sum, quad, v.quads);
+            scale_row<1>(g, share);
+        });
     }
 }
 
@@ -88,27 +92,25 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 
 struct sums {
     struct sum_kernels of;
-    sum_kernel *finish; /* where squares are summed over ranks */
-    uint32_t group;     /* threads that work on a row */
-};
-template <int G, int VEC, int NS> struct sum_family {
-    static struct sums get(void) {
-        return {sums_of<false>::family<G, VEC, NS>::get(), finish_rows<G, VEC, NS>, G};
-    }
+    uint32_t group; /* threads that work on a row */
 };
 
-/* Without state a row leaves registers for others beside it. */
-template <int G, int VEC, int NS> struct plain_family {
-    static struct sums get(void) {
-        return sum_family<G, VEC, 0>::get();
-    }
+template <bool LEARNED> struct plain_sums {
+    template <int G, int VEC, int ROLES> struct family {
+        static struct sums get(void) {
+            return {sum_kernels_plain<G, VEC, LEARNED>(), G};
+        }
+    };
 };
 
-static struct sums sums_for(const struct record_layout *layout, int learned) {
-    uint32_t quads = layout->span / 4, slots = layout->slots;
-    struct sums k = slots || learned ? kernels_for_short<sum_family>(quads, slots) : kernels_for_narrow<plain_family>(quads, 0);
-    if (learned) k.of = sum_kernels_learned(layout->span / 4, layout->slots);
-    return k;
+template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
+    uint32_t quads = record_quads(layout);
+    if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
+    if (quads <= 8) return {sum_kernels_state<8, 1, LEARNED>(), 8};
+    if (quads <= 16) return {sum_kernels_state<16, 1, LEARNED>(), 16};
+    if (quads <= 32) return {sum_kernels_state<32, 1, LEARNED>(), 32};
+    if (quads <= 64) return {sum_kernels_state<32, 2, LEARNED>(), 32};
+    return {sum_kernels_state<32, 4, LEARNED>(), 32};
 }
 
 static struct live_part live_part_of(const struct row_set *set, int part, uint64_t offset) {
@@ -168,12 +170,21 @@ static int prepare_corrections(struct backend *b, const struct rule_options *rul
     return 0;
 }
 
-int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t updates, int counted,
-                      cudaStream_t stream, struct rule_view *view) {
+int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double lr, uint64_t updates,
+                      const struct record_layout *layout, cudaStream_t stream, struct rule_view *view) {
+    struct rule_slot slots[RULE_SLOTS];
     view->constants = rule_prepare(rule, lr, updates);
     view->rule = rule->rule;
+    view->slots = (uint32_t)rule_slots(rule, slots);
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
+    for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
+    view->roles = 0;
+    for (uint32_t i = 0; i < view->slots; i++) {
+        view->slot_at[slots[i].role] = (uint32_t)record_slot(layout, i)->offset;
+        view->roles = std::max(view->roles, (uint32_t)slots[i].role + 1);
+    }
     view->corrections = NULL;
-    if (!counted) return 0;
+    if (!layout->counted) return 0;
     if (prepare_corrections(b, rule, lr, stream)) return -1;
     view->corrections = (const struct corrections *)b->corrections.data;
     return 0;
@@ -199,7 +210,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->target = live_side_of(stage, SIDE_TARGET);
     v->context = live_side_of(stage, SIDE_CONTEXT);
     if (!request->loss_only &&
-        cuda_prepare_rule(b, request->rule, request->lr, request->global_step, layout->counted, b->compute, &v->rule))
+        cuda_prepare_rule(b, request->rule, request->lr, request->global_step, layout, b->compute, &v->rule))
         return -1;
     v->counts = stage->counts;
     v->target_starts = (const uint32_t *)stage->target_starts.data;
@@ -210,7 +221,9 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->target_gradients = (float *)b->gradients.data;
     v->context_gradients = (float *)b->context_gradients.data;
     v->losses = (double *)stage->losses.data;
-    v->quads = layout->span / 4;
+    v->quads = record_quads(layout);
+    v->weights_bytes = (uint32_t)record_weights_bytes(layout);
+    v->state_bytes = (uint32_t)record_state_bytes(layout);
     v->dim = layout->dim;
     v->span = layout->span;
     v->mean = request->mean;
@@ -290,12 +303,12 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
 }
 
 /* The squares of all rows over all ranks, in one sum, and the updates that wait for them. */
-static int finish(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                  struct sides sides) {
+static int finish(struct backend *b, const struct stage *stage, const struct step_view *v, struct sides sides) {
     uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
     for (uint32_t i = 0; i < sides.count; i++) sides.works.of[i].count = &stage->counts->distinct[sides.works.of[i].side];
-    return launch_sides(b, k->finish, k->group, v, &sides);
+    return launch_sides(b, v->quads <= 8 ? finish_rows<8> : v->quads <= 16 ? finish_rows<16> : finish_rows<32>,
+                        v->quads <= 8 ? 8 : v->quads <= 16 ? 16 : 32, v, &sides);
 }
 
 /* The second half: each row's sum and its update. Contexts of blocks of one vector take the targets as they stood before, and
@@ -310,7 +323,7 @@ static int launch_rows(struct backend *b, const struct stage *stage, const struc
     } else {
         if (launch_sums(b, stage, k, v, &contexts, SUM_TARGETS) || launch_sums(b, stage, k, v, &targets, SUM_BUFFER)) return -1;
     }
-    return both.works.of[0].row_sums ? finish(b, stage, k, v, both) : 0;
+    return both.works.of[0].row_sums ? finish(b, stage, v, both) : 0;
 }
 
 static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request,
@@ -324,15 +337,14 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
 /* The first half, from old rows: in the fused kernels of dots.cu, or in the passes of learn.cuh. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
-    uint32_t slots = request->target->spec.layout.slots;
-    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v, slots);
+    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v);
 }
 
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *sizes = &stage->sizes;
     const struct record_layout *layout = &request->target->spec.layout;
     int learned = learn_is_wanted(stage, request);
-    struct sums k = sums_for(layout, learned);
+    struct sums k = learned ? sums_for<true>(layout) : sums_for<false>(layout);
     struct step_view v;
     struct learn_view l;
     memset(&l, 0, sizeof l);

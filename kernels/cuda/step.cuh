@@ -39,6 +39,10 @@ struct rule_view {
     struct rule_step constants;
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
+    uint32_t slots;               /* of a record */
+    uint32_t roles;               /* the highest role of a slot in the rule (rule_slots), and one: rarely more than there are slots */
+    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
+    uint32_t count_at;            /* likewise, of the row's own count of updates */
 };
 
 struct step_view {
@@ -48,10 +52,11 @@ struct step_view {
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
-    uint32_t quads, dim, parts; /* quads: span / 4; parts: groups that share a block's contexts */
+    uint32_t quads, dim, parts; /* quads: of a row; parts: groups that share a block's contexts */
     uint32_t run;               /* dots_held.cuh: blocks that a group works on, one after the other */
     uint32_t held;              /* the same: rows that a warp holds */
-    uint64_t span;
+    uint64_t span; /* 4 x quads: floats of a row of working memory */
+    uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
     int mean, loss_only;
     struct exchange_view exchange; /* with other ranks; of one alone all zeros */
 };
@@ -100,21 +105,22 @@ template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-template <int G, int VEC>
-static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+/* Row: char, a field of a record, or float, working memory (values.cuh). */
+template <int G, int VEC, typename Row>
+static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const Row *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
-        x[v] = q < quads ? ((const float4 *)row)[q] : make_float4(0, 0, 0, 0);
+        x[v] = q < quads ? read_quad(row, q) : make_float4(0, 0, 0, 0);
     }
 }
 
-template <int G, int VEC>
-static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads) {
+template <int G, int VEC, typename Row>
+static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], Row *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = v * G + tid;
-        if (q < quads) ((float4 *)row)[q] = x[v];
+        if (q < quads) write_quad(row, q, x[v]);
     }
 }
 
@@ -150,15 +156,16 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. */
-template <int G, int VEC, int U>
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. They are Row's
+ * (read_row). */
+template <int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
     constexpr int LANES = lanes_of<G>();
     float4 row[U][VEC];
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const char *from = (const char *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
+        const Row *from = (const Row *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
         if (i + u < here) read_row<G, VEC>(row[u], from, tid, quads);
         else clear_row<VEC>(row[u]);
     }
@@ -210,50 +217,49 @@ static constexpr __host__ __device__ int rows_at_once(int floats, int registers)
 
 /* ---- which kernel ---- */
 
-/* Family<G, VEC, NS>::get() for rows of so many quads and records of so many slots. */
-template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_slots(uint32_t slots) {
-    switch (slots) {
+/* Family<G, VEC, ROLES>::get() for rows of so many quads, and slots in so many roles of the rule (rule_view). */
+template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_roles(uint32_t roles) {
+    switch (roles) {
     case 0: return Family<G, VEC, 0>::get();
     case 1: return Family<G, VEC, 1>::get();
     case 2: return Family<G, VEC, 2>::get();
     default: return Family<G, VEC, 3>::get();
     }
 }
-template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t slots) {
-    if (quads <= 32) return kernels_by_slots<Family, 32, 1>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 32, 2>(slots);
-    if (quads <= 96) return kernels_by_slots<Family, 32, 3>(slots);
-    if (quads <= 128) return kernels_by_slots<Family, 32, 4>(slots);
-    if (quads <= 256) return kernels_by_slots<Family, 128, 2>(slots);
-    if (quads <= 512) return kernels_by_slots<Family, 128, 4>(slots);
-    return kernels_by_slots<Family, 128, 8>(slots);
+template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t roles) {
+    if (quads <= 32) return kernels_by_roles<Family, 32, 1>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 32, 2>(roles);
+    if (quads <= 96) return kernels_by_roles<Family, 32, 3>(roles);
+    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
+    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
+    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
+    return kernels_by_roles<Family, 128, 8>(roles);
 }
 /* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
-template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 16, 1>(slots);
-    return kernels_for<Family>(quads, slots);
+template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 16, 1>(roles);
+    return kernels_for<Family>(quads, roles);
 }
 /* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
  * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
-template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t slots) {
-    if (quads <= 8) return kernels_by_slots<Family, 8, 1>(slots);
-    if (quads <= 16) return kernels_by_slots<Family, 8, 2>(slots);
-    if (quads <= 24) return kernels_by_slots<Family, 8, 3>(slots);
-    if (quads <= 32) return kernels_by_slots<Family, 8, 4>(slots);
-    if (quads <= 48) return kernels_by_slots<Family, 16, 3>(slots);
-    if (quads <= 64) return kernels_by_slots<Family, 16, 4>(slots);
-    return kernels_for<Family>(quads, slots);
+template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t roles) {
+    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
+    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
+    if (quads <= 24) return kernels_by_roles<Family, 8, 3>(roles);
+    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
+    if (quads <= 48) return kernels_by_roles<Family, 16, 3>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
+    return kernels_for<Family>(quads, roles);
 }
 
-/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`; counted: rows keep counts of
- * their own. */
+/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
-                      int counted, cudaStream_t stream, struct rule_view *view);
+                      const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
 /* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
  * the compute stream. */
-int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view, uint32_t slots);
+int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
 /* Whether parts come from other ranks in this step. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;

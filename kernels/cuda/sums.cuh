@@ -2,6 +2,9 @@
  * are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
  * ones, which add_partials adds up. step.cu launches both.
  *
+ *   accumulate         records without state: a row's sum lies in registers, several rows side by side in a warp
+ *   accumulate_state   records with state, of any rule and width: B quads of a thread at a time (rule.cuh: end_piece)
+ *
  * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
  * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
  */
@@ -84,35 +87,29 @@ static __device__ __forceinline__ void take_targets(struct coming &c, const stru
 template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
-    const char *row = (const char *)(work.buffer + c.occurrence * v.span);
-    if (LEARNED && OF == SUM_TARGETS && work.pooled) row = (const char *)(work.pooled + c.block * v.span);
-    else if (OF == SUM_TARGETS) row = live_row(v.target.weights, c.target_id, c.target, cold_first);
-    return (unsigned long long)(uintptr_t)row;
+    if (OF == SUM_BUFFER) return (unsigned long long)(uintptr_t)(work.buffer + c.occurrence * v.span);
+    if (LEARNED && work.pooled) return (unsigned long long)(uintptr_t)(work.pooled + c.block * v.span);
+    return (unsigned long long)(uintptr_t)live_row(v.target.weights, c.target_id, c.target, cold_first);
 }
 
 /* The piece's record on its way into the GPU's cache, where it will be worked on a piece or two later. */
-template <int G, int NS>
+template <int G>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {
-    constexpr uint32_t LINE = 128;
     if (!c.real || c.item.partial != DRAW_NONE) return;
-    const char *weights = live_row(side.weights, c.id, c.item.row, cold_first);
-    const char *state = live_row(side.state, c.id, c.item.row, cold_first);
-    for (uint32_t at = threadIdx.x % G * LINE; at < v.span * 4; at += G * LINE)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(weights + at));
-    for (uint32_t at = threadIdx.x % G * LINE; NS && at < NS * v.span * 4; at += G * LINE)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(state + at));
+    ask_for_lines<G>(live_row(side.weights, c.id, c.item.row, cold_first), v.weights_bytes);
+    ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.state_bytes);
 }
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
- * as the longest needs. */
-template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
+ * as the longest needs. The thread has quads tid, tid + G .. of the row. */
+template <int G, int VEC, bool STATE, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
-                                                 const struct work &work, struct coming &c) {
-    constexpr int MOST = (G < 32 || NS > 0) && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
+                                                 const struct work &work, struct coming &c, uint32_t tid) {
+    constexpr int MOST = STATE && VEC > 1 ? 2 : G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
-    uint32_t tid = threadIdx.x % G, lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
+    uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
     uint32_t cold_first = v.counts->cold_first[SIDE_TARGET];
     clear_row<VEC>(sum);
     for (uint32_t base = 0; base < most; base += LANES) {
@@ -123,19 +120,28 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        for (uint32_t i = 0; i < rounds; i += U) add_found<G, VEC, U>(sum, found, c.factor, i, here, tid, v.quads);
+        bool stored = OF == SUM_TARGETS && !(LEARNED && work.pooled);
+        for (uint32_t i = 0; i < rounds; i += U)
+            if (stored) add_found<G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
+            else add_found<G, VEC, U, float>(sum, found, c.factor, i, here, tid, v.quads);
     }
 }
 
-/* What a piece's places add along their own row, as it stood before the step. */
+/* What a piece's places add along their own row, as it stood before the step: so many times the row. */
+template <int G>
+static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
+    constexpr uint32_t LANES = lanes_of<G>();
+    float own = 0;
+    for (uint32_t i = threadIdx.x % LANES; i < item.count; i += LANES) own += work.own[side.rows.order[item.first + i]];
+    for (int width = LANES / 2; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
+    return own;
+}
+
 template <int G, int VEC>
 static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                const struct work &work, const struct item &item, const char *weights) {
-    constexpr uint32_t LANES = lanes_of<G>();
-    float own = 0;
+    float own = own_factor<G>(side, work, item);
     float4 row[VEC];
-    for (uint32_t i = threadIdx.x % LANES; i < item.count; i += LANES) own += work.own[side.rows.order[item.first + i]];
-    for (int width = LANES / 2; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
     if (!item.count) return; /* none, beside one */
     read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
@@ -153,55 +159,83 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
 }
 
-/* A row's whole gradient, kept until its squares over all ranks are known. */
-template <int G, int VEC>
-static __device__ __forceinline__ void keep_sum(const float4 (&sum)[VEC], float squares, uint32_t row, uint32_t tid,
-                                                const struct live_side &side, const struct work &work,
-                                                const struct step_view &v) {
-    write_row<G, VEC>(sum, (char *)(work.row_sums + row * v.span), tid, v.quads);
-    if (tid == 0) exchange_post(v.exchange, squares_of(side, work, row), squares);
-}
+/* ---- records without state ---- */
 
-/* What the sum of a piece leads to. By all threads of a warp; `real`: there is a piece. */
-template <int G, int VEC, int NS>
+/* What the sum of a piece leads to. By all threads of a warp; `real`: there is a piece. w: the row, where the piece ends it. */
+template <int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
-                                               struct held_row<VEC, NS> &held, char *weights, char *state,
-                                               const struct step_view &v, const struct live_side &side,
+                                               char *weights, const struct step_view &v, const struct live_side &side,
                                                const struct work &work) {
     uint32_t tid = threadIdx.x % G;
-    group_wait<G>(); /* all have read the row's update count */
     float squares = sum_squares<G, VEC>(sum, v);
     if (!real) return;
-    if (is_kept(side, work, item)) keep_sum<G, VEC>(sum, squares, item.row, tid, side, work, v);
-    else end_piece<G, VEC, NS>(item, side.rows.distinct_starts, sum, squares, w, held, weights, state, work.partials, tid, v);
+    if (is_kept(side, work, item)) {
+        write_row<G, VEC>(sum, work.row_sums + item.row * v.span, tid, v.quads);
+        if (tid == 0) exchange_post(v.exchange, squares_of(side, work, item.row), squares);
+    } else if (item.partial != DRAW_NONE) {
+        write_row<G, VEC>(sum, work.partials + item.partial * v.span, tid, v.quads);
+    } else {
+        scale_row<VEC>(sum, share_of_row(v, side.rows.distinct_starts, item.row, squares));
+        struct held_state<VEC, 0> none;
+        update_held<G, VEC, 0>(none, sum, w, weights, NULL, tid, v);
+    }
 }
 
 /* The piece's row: its sum, and the rule. */
-template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
+template <int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
     uint32_t tid = threadIdx.x % G;
     if (G >= 32 && !c.real) return;
     const struct item item = c.item;
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
-    char *state = live_row(side.state, c.id, item.row, cold_first);
-    struct held_row<VEC, NS> held;
     float4 w[VEC], sum[VEC];
-    begin_piece<G, VEC, NS>(c.real && item.partial == DRAW_NONE, w, held, weights, state, tid, v);
-    sum_piece<G, VEC, NS, LEARNED, OF>(sum, v, side, work, c);
+    if (c.real && item.partial == DRAW_NONE) read_row<G, VEC>(w, weights, tid, v.quads);
+    sum_piece<G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
     if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
-    end_sum<G, VEC, NS>(c.real, item, sum, w, held, weights, state, v, side, work);
+    end_sum<G, VEC>(c.real, item, sum, w, weights, v, side, work);
 }
 
-/* Thread blocks of accumulate on a multiprocessor at least: what is only looked up and added leaves registers for more. */
-static constexpr int resident_sums(int vec, int slots, enum sum_of of) {
-    int quads = vec * (1 + slots);
-    return quads > 6 ? 1 : quads <= 2 && of == SUM_BUFFER ? 6 : 4;
+/* ---- records with state ---- */
+
+/* The same from columns that gained(quad) sums. */
+template <int G, int B, typename Gained>
+static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state,
+                                                   const struct step_view &v, const struct live_side &side,
+                                                   const struct work &work, Gained gained) {
+    bool kept = real && is_kept(side, work, item);
+    struct piece_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
+    float squares = end_piece<G, B>(real, item, weights, state, to, v, gained);
+    if (kept && threadIdx.x % G == 0) exchange_post(v.exchange, squares_of(side, work, item.row), squares);
 }
 
-template <int G, int VEC, int NS, bool LEARNED, enum sum_of OF>
-static __global__ void __launch_bounds__(CTA, resident_sums(VEC, NS, OF))
-    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+template <int G, int B, bool LEARNED, enum sum_of OF>
+static __device__ __forceinline__ void work_off_state(struct coming &c, const struct step_view &v, const struct live_side &side,
+                                                      const struct work &work, uint32_t cold_first) {
+    if (G >= 32 && !c.real) return;
+    const struct item item = c.item;
+    char *weights = live_row(side.weights, c.id, item.row, cold_first);
+    char *state = live_row(side.state, c.id, item.row, cold_first);
+    float own = LEARNED && work.own ? own_factor<G>(side, work, item) : 0;
+    end_columns<G, B>(c.real, item, weights, state, v, side, work, [&](uint32_t quad, float4(&sum)[B]) {
+        sum_piece<G, B, true, LEARNED, OF>(sum, v, side, work, c, quad);
+        if (!LEARNED || !work.own || !item.count) return;
+        float4 row[B];
+        read_row<G, B>(row, weights, quad, v.quads);
+        add_row<B>(sum, own, row);
+    });
+}
+
+/* ---- pieces in their turn ---- */
+
+/* Thread blocks on a multiprocessor at least: what is only looked up and added leaves registers for more. */
+static constexpr int resident_sums(int vec, enum sum_of of) {
+    return vec > 6 ? 1 : vec <= 2 && of == SUM_BUFFER ? 6 : 4;
+}
+
+/* Pieces of the thread's group, one after the other, each looked up while those before it are worked on. */
+template <int G, bool LEARNED, enum sum_of OF, typename Work>
+static __device__ __forceinline__ void take_pieces(const struct step_view &v, const struct works &works, Work work_piece) {
     constexpr uint32_t GROUPS = CTA / G;
     constexpr int AHEAD = OF == SUM_TARGETS ? 4 : 3;
     const struct work &work = works.of[blockIdx.y];
@@ -225,22 +259,38 @@ static __global__ void __launch_bounds__(CTA, resident_sums(VEC, NS, OF))
         take_blocks<LEARNED, OF>(coming[2], v, side, work, lane);
         take_row_and_place(coming[1], side, lane);
         take_item(coming[0], work, at, count);
-        ask_for_row<G, NS>(coming[2], v, side, cold_first);
-        work_off<G, VEC, NS, LEARNED, OF>(now, v, side, work, cold_first);
+        ask_for_row<G>(coming[2], v, side, cold_first);
+        work_piece(now, side, work, cold_first);
     }
+}
+
+template <int G, int VEC, bool LEARNED, enum sum_of OF>
+static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
+    accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+        work_off<G, VEC, LEARNED, OF>(c, v, side, work, cold);
+    });
+}
+
+template <int G, int B, bool LEARNED, enum sum_of OF>
+static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
+    accumulate_state(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+        work_off_state<G, B, LEARNED, OF>(c, v, side, work, cold);
+    });
 }
 
 /* ---- rows of several pieces ---- */
 
 /* Every group of a row's threads has the sum; groups side by side in a warp have added up a share each. */
 template <int G, int VEC>
-static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count,
+static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count, uint32_t tid,
                                                   const struct step_view &v) {
     constexpr uint32_t BESIDE = 32 / lanes_of<G>();
     clear_row<VEC>(sum);
     for (uint32_t share = threadIdx.x % 32 / lanes_of<G>(); share < PARTIAL_SHARES; share += BESIDE) {
         float4 part[VEC];
-        add_share<G, VEC>(part, partials, share, count, v);
+        add_share<G, VEC>(part, partials, share, count, tid, v);
 #pragma unroll
         for (uint32_t i = 0; i < BESIDE; i++)
 #pragma unroll
@@ -252,26 +302,45 @@ static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const floa
     }
 }
 
-/* A warp a row, or more threads. */
-template <int G, int VEC, int NS, bool LEARNED>
-static __global__ void __launch_bounds__(CTA)
-    add_partials(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+/* Rows of several pieces, a warp each, or more threads; `first`: of the groups that have the row's sum, the one that uses it. */
+template <int G, typename Work>
+static __device__ __forceinline__ void take_longs(const struct step_view &v, const struct works &works, Work work_row) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, ROWS = CTA / WIDTH;
     const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t count = *work.count, cold_first = v.counts->cold_first[work.side];
-    bool first = threadIdx.x % WIDTH < G; /* of the groups that have the row's sum */
+    bool first = threadIdx.x % WIDTH < G;
     for (uint32_t at = blockIdx.x * ROWS + threadIdx.x / WIDTH; at < count; at += gridDim.x * ROWS) {
         const struct item item = work.items[at];
         uint32_t id = side.rows.distinct_ids[item.row];
-        if (LEARNED && row_has_bit(work.frozen, id)) continue;
-        char *weights = live_row(side.weights, id, item.row, cold_first), *state = live_row(side.state, id, item.row, cold_first);
-        struct held_row<VEC, NS> held;
-        float4 w[VEC], sum[VEC];
-        begin_piece<G, VEC, NS>(first, w, held, weights, state, threadIdx.x % G, v);
-        add_shares<G, VEC>(sum, work.partials + item.first * v.span, item.count, v);
-        end_sum<G, VEC, NS>(first, item, sum, w, held, weights, state, v, side, work);
+        if (row_has_bit(work.frozen, id)) continue;
+        work_row(item, live_row(side.weights, id, item.row, cold_first), live_row(side.state, id, item.row, cold_first), first,
+                 side, work);
     }
+}
+
+template <int G, int VEC>
+static __global__ void __launch_bounds__(CTA)
+    add_partials(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    take_longs<G>(v, works, [&](const struct item &item, char *weights, char *, bool first, const struct live_side &side,
+                                const struct work &work) {
+        uint32_t tid = threadIdx.x % G;
+        float4 w[VEC], sum[VEC];
+        if (first) read_row<G, VEC>(w, weights, tid, v.quads);
+        add_shares<G, VEC>(sum, work.partials + item.first * v.span, item.count, tid, v);
+        end_sum<G, VEC>(first, item, sum, w, weights, v, side, work);
+    });
+}
+
+template <int G, int B>
+static __global__ void __launch_bounds__(CTA)
+    add_partials_state(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    take_longs<G>(v, works, [&](const struct item &item, char *weights, char *state, bool first, const struct live_side &side,
+                                const struct work &work) {
+        end_columns<G, B>(first, item, weights, state, v, side, work, [&](uint32_t quad, float4(&sum)[B]) {
+            add_shares<G, B>(sum, work.partials + item.first * v.span, item.count, quad, v);
+        });
+    });
 }
 
 /* ---- which kernels ---- */
@@ -280,15 +349,11 @@ typedef void sum_kernel(const struct step_view, const struct works);
 struct sum_kernels {
     sum_kernel *accumulate[2], *add_partials; /* accumulate: by sum_of */
 };
-template <bool LEARNED> struct sums_of {
-    template <int G, int VEC, int NS> struct family {
-        static struct sum_kernels get(void) {
-            return {{accumulate<G, VEC, NS, LEARNED, SUM_TARGETS>, accumulate<G, VEC, NS, LEARNED, SUM_BUFFER>},
-                    add_partials<G, VEC, NS, LEARNED>};
-        }
-    };
-};
-
-struct sum_kernels sum_kernels_learned(uint32_t quads, uint32_t slots); /* sums_learned.cu */
+template <int G, int VEC, bool LEARNED> static struct sum_kernels sum_kernels_plain(void) {
+    return {{accumulate<G, VEC, LEARNED, SUM_TARGETS>, accumulate<G, VEC, LEARNED, SUM_BUFFER>}, add_partials<G, VEC>};
+}
+template <int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_state(void) {
+    return {{accumulate_state<G, B, LEARNED, SUM_TARGETS>, accumulate_state<G, B, LEARNED, SUM_BUFFER>}, add_partials_state<G, B>};
+}
 
 #endif

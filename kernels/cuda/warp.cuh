@@ -3,7 +3,7 @@
 #define SPTX_CUDA_WARP_CUH
 
 #include "cuda.cuh"
-#include "older_cards.cuh"
+#include "values.cuh"
 
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
@@ -74,6 +74,18 @@ template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(fl
         for (int i = 0; i < N - whole * G; i++) rest[i] = v[whole * G + i];
         sums[whole] = sum_over_group<G>(rest);
     }
+}
+
+/* ---- four columns ---- */
+
+static __device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {
+    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
+}
+static __device__ __forceinline__ float4 scale4(float k, float4 a) {
+    return make_float4(k * a.x, k * a.y, k * a.z, k * a.w);
+}
+static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
+    return make_float4(fmaf(k, a.x, sum.x), fmaf(k, a.y, sum.y), fmaf(k, a.z, sum.z), fmaf(k, a.w, sum.w));
 }
 
 /* ---- the corpus ---- */

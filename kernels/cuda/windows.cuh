@@ -1,7 +1,7 @@
 /* windows: what the lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
  * warp.
  *
- * A row is spread over a warp: lane l holds columns 4 l .. 4 l + 3 and, for wider rows, every 128 columns after them.
+ * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after it.
  * Rows are read past the first cache (another warp may just have moved them) and moved by adding differences, four
  * columns an instruction, so that no update is lost however many warps meet on a row.
  */
@@ -20,7 +20,7 @@ struct hogwild_job {
     struct table_view target, context;
     struct example_source source; /* its pointers are the device's */
     struct shuffle order;         /* of examples, where the source shuffles */
-    uint32_t span, epoch;
+    uint32_t quads, epoch;
     uint64_t first, count;
     uint64_t large_pieces; /* of windows: those before the last and small ones */
     float lr_first, lr_slope; /* for hogwild_rate() */
@@ -49,30 +49,9 @@ __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32
     return id >= rows.weights.hot_rows;
 }
 /* The weights of a row; where ON_HOST is false, all rows are known to lie on the GPU. */
-template <bool ON_HOST> __device__ __forceinline__ float *weights_of(const struct table_view &rows, uint32_t id) {
+template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
-    return (float *)(base + (uint64_t)id * (uint32_t)rows.weights.stride);
-}
-
-__device__ __forceinline__ float4 read4(const float *p, bool on) {
-    float4 v;
-    asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
-                 " mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n mov.b32 %3, 0;\n"
-                 " @on ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
-                 : "=&f"(v.x), "=&f"(v.y), "=&f"(v.z), "=&f"(v.w)
-                 : "l"(p), "r"((int)on)
-                 : "memory");
-    return v;
-}
-
-__device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {
-    return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
-}
-__device__ __forceinline__ float4 scale4(float k, float4 a) {
-    return make_float4(k * a.x, k * a.y, k * a.z, k * a.w);
-}
-__device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
-    return make_float4(fmaf(k, a.x, sum.x), fmaf(k, a.y, sum.y), fmaf(k, a.z, sum.z), fmaf(k, a.w, sum.w));
+    return base + (uint64_t)id * (uint32_t)rows.weights.stride;
 }
 
 /* ---- a warp ---- */
