@@ -4,8 +4,8 @@
 
 enum { GRAIN = 4 }; /* columns */
 
-/* Columns begin at a multiple of RECORD_ALIGN bytes, RECORD_SPARE of them behind each field stay unused. That a record is no longer
- * than it must be is known here alone: tests make this file anew with wider ones, and everything goes on as before. */
+/* Columns begin at a multiple of RECORD_ALIGN bytes, and RECORD_SPARE bytes behind each field stay unused. Only this file
+ * knows that records are as short as possible: tests compile it with wider ones, and everything must work on. */
 #ifndef RECORD_ALIGN
 #define RECORD_ALIGN 16
 #define RECORD_SPARE 0

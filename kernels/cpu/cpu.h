@@ -19,7 +19,7 @@
 
 struct cpu_store {
     char *base;      /* [rows x stride], page-aligned, a mapping of its own */
-    uint64_t stride; /* bytes, by store_stride() */
+    uint64_t stride; /* bytes of a record: store_stride() */
     uint64_t bytes;
     int in_file;
 };
