@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uin
             row[i] = part_at(part, ids[at]);
             variable[i] = dense + (places ? places[at] : at) * row_bytes;
         }
-        for (uint32_t at = lane * CHUNK; at < row_bytes; at += 32 * CHUNK) {
+        for (uint32_t at = lane * CHUNK_BYTES; at < row_bytes; at += 32 * CHUNK_BYTES) {
             uint4 v[ROWS_AT_ONCE];
 #pragma unroll
             for (int i = 0; i < ROWS_AT_ONCE; i++)

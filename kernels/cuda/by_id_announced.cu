@@ -11,7 +11,7 @@ static __global__ void fetch_slots(struct list_view v, struct row_part part, uin
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = v.counts->distinct[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
         const char *from = row_at(part, v.rows.distinct_ids[row], row, 0);
-        for (uint32_t i = lane; i < bytes / CHUNK; i += 32) copy_chunk(slots + (uint64_t)row * bytes, from, i);
+        for (uint32_t i = lane; i < bytes / CHUNK_BYTES; i += 32) copy_chunk(slots + (uint64_t)row * bytes, from, i);
     }
 }
 
@@ -46,7 +46,7 @@ static __global__ void renew_slots(struct list_view changed, struct list_view v,
         uint32_t id = changed.rows.distinct_ids[row], low = lower_bound(v.rows.distinct_ids, 0, known, id);
         if (low == known || v.rows.distinct_ids[low] != id) continue;
         const char *from = row_at(part, id, row, cold_first);
-        for (uint32_t i = lane; i < bytes / CHUNK; i += 32) copy_chunk(slots + (uint64_t)low * bytes, from, i);
+        for (uint32_t i = lane; i < bytes / CHUNK_BYTES; i += 32) copy_chunk(slots + (uint64_t)low * bytes, from, i);
     }
 }
 

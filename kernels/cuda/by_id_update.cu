@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(CTA)
         if (visits) {
             __syncwarp(); /* the record before has gone home */
             bring_part(here, home[0], u.chunks[0]);
-            bring_part(here + u.chunks[0] * CHUNK, home[1], u.chunks[1]);
+            bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
             __syncwarp();
         }
         struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(CTA)
         if (visits) {
             __syncwarp();
             send_part(here, home[0], u.chunks[0]);
-            send_part(here + u.chunks[0] * CHUNK, home[1], u.chunks[1]);
+            send_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
         }
     }
 }
@@ -118,7 +118,7 @@ static bool is_mostly_cold(const struct backend_table *table) {
 /* Over the link a few rows a multiprocessor carry as much as it can. Records of wider rows would not fit in shared memory. */
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
                                cudaStream_t stream) {
-    uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK;
+    uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
     if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table)) return {in_place, 16 * processors, 0, stream};
     return {visiting, 4 * processors, bytes, stream};
 }
@@ -134,9 +134,9 @@ static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pie
 static void set_parts(const struct backend_table *table, struct update *u) {
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
     uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;
-    u->chunks[0] = blocks_for(first, CHUNK);
-    u->chunks[1] = blocks_for(second, CHUNK);
-    u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK;
+    u->chunks[0] = blocks_for(first, CHUNK_BYTES);
+    u->chunks[1] = blocks_for(second, CHUNK_BYTES);
+    u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK_BYTES;
 }
 
 static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients,

@@ -125,7 +125,7 @@ struct meeting {
 
 /* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
 static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
-    return rows_at_once(4 * vec * (1 + roles), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+    return rows_at_once(4 * vec * (1 + held_roles(roles)), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {

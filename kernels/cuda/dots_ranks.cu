@@ -2,10 +2,12 @@
 #include "dots_held.cuh"
 #include "dots_windows.cuh"
 
+/* One kernel has every optimizer. */
 template <int G, int VEC, int ROLES> struct held {
+    static constexpr int READS = ROLES ? ANY_ROLES : 0;
     static struct held_kernels get(void) {
         if constexpr (G * VEC > HELD_QUADS) return {};
-        else return {dot_held<G, VEC, ROLES, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, ROLES, DOTS_COLLECT>};
+        else return {dot_held<G, VEC, READS, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, READS, DOTS_COLLECT>};
     }
 };
 

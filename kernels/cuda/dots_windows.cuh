@@ -209,12 +209,13 @@ struct held_kernels {
 /* For blocks of one target; of several. */
 template <int MODE> struct of_mode {
     template <int G, int VEC, int ROLES> struct one {
-        static constexpr int READS = MODE == DOTS_POST ? 0 : ROLES;
+        /* A rank among others waits for its words, whatever its kernels know of the rule: one has every optimizer. */
+        static constexpr int READS = MODE == DOTS_POST || !ROLES ? 0 : MODE == DOTS_ALONE ? ROLES : ANY_ROLES;
         static struct dot_kernels get(void) {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* dots_held.cuh has them */
             else if constexpr (G > 32) return {dot_one<G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
             else if constexpr (MODE == DOTS_ALONE)
-                return {dot_one<G, VEC, READS, CTA, MODE>, dot_one<G, VEC, READS, WIDE_CTA, MODE>, 32, NULL, 0};
+                return {dot_one<G, VEC, READS, CTA, MODE>, dot_one<G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32, NULL, 0};
             else return {dot_one<G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
         }
     };

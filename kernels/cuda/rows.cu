@@ -22,8 +22,6 @@ enum {
     MOVED_ROWS = 8,     /* that a warp moves at a time, */
     MOVED_CHUNKS = 8,   /* with so many chunks of a lane on their way at once */
     GATHER_BLOCKS = 16,
-    GATHER_WIDE_BLOCKS = 8, /* of records of more than WIDE_RECORD bytes: two GPUs trained 0 to 3% faster */
-    WIDE_RECORD = 1024,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
     SLOT_BITS = 28
@@ -99,7 +97,7 @@ static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m,
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
-    uint32_t chunks = (uint32_t)(m.stride / CHUNK), next = DRAW_NONE;
+    uint32_t chunks = (uint32_t)(m.stride / CHUNK_BYTES), next = DRAW_NONE;
     uint64_t step = (uint64_t)warps * MOVED_ROWS, row = (uint64_t)warp * MOVED_ROWS;
     if (lane < MOVED_ROWS) next = moved_id<OUT>(m, first, row + lane, rows);
     for (; row < rows; row += step) {
@@ -137,7 +135,7 @@ struct all_slots {
 static __global__ void forward_records(char *slots, struct all_slots from, uint64_t stride, const uint32_t *forward,
                                        const struct batch_counts *counts, int side) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
-    uint32_t rows = counts->distinct[side] - counts->cold_first[side], chunks = (uint32_t)(stride / CHUNK);
+    uint32_t rows = counts->distinct[side] - counts->cold_first[side], chunks = (uint32_t)(stride / CHUNK_BYTES);
     for (uint32_t row = warp; row < rows; row += warps) {
         uint32_t code = forward[row];
         if (code == DRAW_NONE) continue;
@@ -179,7 +177,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
     /* Each may be another builder's. The newest is not enough: without cold rows it has not waited for those before it. */
-    for (uint32_t i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
+    for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
         row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,
         (uint32_t *)set->forward.data);
@@ -248,8 +246,7 @@ int cuda_rows_fetch(struct backend *b, struct stage *stage, int side) {
             if (fetch_file(b, stage, set, part)) return -1;
             continue;
         }
-        unsigned blocks = store->stride > WIDE_RECORD ? GATHER_WIDE_BLOCKS : GATHER_BLOCKS;
-        move_records<false><<<blocks, MOVE_THREADS, 0, b->in>>>(move_of(set, part));
+        move_records<false><<<GATHER_BLOCKS, MOVE_THREADS, 0, b->in>>>(move_of(set, part));
         CK_LAUNCH("fetch");
     }
     CK(cudaEventRecord(set->ticket, b->in));
@@ -290,7 +287,7 @@ static int copy_to_staging(struct backend *b, const struct stage *stage, struct 
         return 0;
     }
     copy_slots<<<STAGING_BLOCKS, ROW_THREADS, 0, b->out>>>((uint4 *)set->staging[part], (const uint4 *)slots,
-                                                           stride / CHUNK, set->counts, set->side);
+                                                           stride / CHUNK_BYTES, set->counts, set->side);
     CK_LAUNCH("copy_slots");
     return 0;
 }

@@ -66,8 +66,8 @@ template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const s
     return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role; the record's count of updates, where it has
- * one and is in registers as a whole. */
+/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role; and the record's count of updates, where it has
+ * one. */
 template <int VEC, int ROLES> struct held_state {
     float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
     uint32_t updates;
@@ -90,8 +90,8 @@ static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> 
 #pragma unroll
     for (int role = 0; role < held_roles(ROLES); role++)
         read_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
-    if constexpr (ROLES != ANY_ROLES) held.updates = read_updates(v, state);
-    else
+    held.updates = read_updates(v, state);
+    if constexpr (ROLES == ANY_ROLES)
 #pragma unroll
         for (int i = 0; i < VEC; i++)
             if (i * G + tid < quads_of<ROLES>(v, THIRD))

@@ -3,10 +3,10 @@
  * ones, which add_partials adds up. step.cu launches both.
  *
  *   accumulate         records without state: a row's sum lies in registers, several rows side by side in a warp
- *   accumulate_state   records with state, of any rule and width: B quads of a thread at a time (rule.cuh: end_piece)
+ *   accumulate_any     records of any rule and width: B quads of a thread at a time (rule.cuh: end_piece)
  *
  * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
- * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
+ * where scores are cosines, and rows may be frozen. accumulate_any alone is compiled for it; accumulate has none of it.
  */
 #ifndef SPTX_CUDA_SUMS_CUH
 #define SPTX_CUDA_SUMS_CUH
@@ -103,10 +103,10 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
  * as the longest needs. The thread has quads tid, tid + G .. of the row. */
-template <int G, int VEC, bool STATE, bool LEARNED, enum sum_of OF>
+template <int G, int VEC, bool ANY, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = STATE && VEC > 1 ? 2 : G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
+    constexpr int MOST = ANY && VEC > 1 ? 2 : G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -135,16 +135,6 @@ static __device__ __forceinline__ float own_factor(const struct live_side &side,
     for (uint32_t i = threadIdx.x % LANES; i < item.count; i += LANES) own += work.own[side.rows.order[item.first + i]];
     for (int width = LANES / 2; width; width /= 2) own += __shfl_xor_sync(ALL_LANES, own, width);
     return own;
-}
-
-template <int G, int VEC>
-static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
-                                               const struct work &work, const struct item &item, const char *weights) {
-    float own = own_factor<G>(side, work, item);
-    float4 row[VEC];
-    if (!item.count) return; /* none, beside one */
-    read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
-    add_row<VEC>(sum, own, row);
 }
 
 /* Where ranks exchange a row's squares: by the first of its places. Its number may be another on each rank: one whose contexts
@@ -182,7 +172,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
 }
 
 /* The piece's row: its sum, and the rule. */
-template <int G, int VEC, bool LEARNED, enum sum_of OF>
+template <int G, int VEC, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
     uint32_t tid = threadIdx.x % G;
@@ -191,12 +181,11 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     float4 w[VEC], sum[VEC];
     if (c.real && item.partial == DRAW_NONE) read_row<G, VEC>(w, weights, tid, v.quads);
-    sum_piece<G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
-    if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
+    sum_piece<G, VEC, false, false, OF>(sum, v, side, work, c, tid);
     end_sum<G, VEC>(c.real, item, sum, w, weights, v, side, work);
 }
 
-/* ---- records with state ---- */
+/* ---- any record ---- */
 
 /* The same from columns that gained(quad) sums. */
 template <int G, int B, typename Gained>
@@ -210,7 +199,7 @@ static __device__ __forceinline__ void end_columns(bool real, const struct item 
 }
 
 template <int G, int B, bool LEARNED, enum sum_of OF>
-static __device__ __forceinline__ void work_off_state(struct coming &c, const struct step_view &v, const struct live_side &side,
+static __device__ __forceinline__ void work_off_any(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                       const struct work &work, uint32_t cold_first) {
     if (G >= 32 && !c.real) return;
     const struct item item = c.item;
@@ -264,19 +253,19 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     }
 }
 
-template <int G, int VEC, bool LEARNED, enum sum_of OF>
+template <int G, int VEC, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
-        work_off<G, VEC, LEARNED, OF>(c, v, side, work, cold);
+    take_pieces<G, false, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+        work_off<G, VEC, OF>(c, v, side, work, cold);
     });
 }
 
 template <int G, int B, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
-    accumulate_state(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    accumulate_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
-        work_off_state<G, B, LEARNED, OF>(c, v, side, work, cold);
+        work_off_any<G, B, LEARNED, OF>(c, v, side, work, cold);
     });
 }
 
@@ -334,7 +323,7 @@ static __global__ void __launch_bounds__(CTA)
 
 template <int G, int B>
 static __global__ void __launch_bounds__(CTA)
-    add_partials_state(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+    add_partials_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     take_longs<G>(v, works, [&](const struct item &item, char *weights, char *state, bool first, const struct live_side &side,
                                 const struct work &work) {
         end_columns<G, B>(first, item, weights, state, v, side, work, [&](uint32_t quad, float4(&sum)[B]) {
@@ -349,11 +338,11 @@ typedef void sum_kernel(const struct step_view, const struct works);
 struct sum_kernels {
     sum_kernel *accumulate[2], *add_partials; /* accumulate: by sum_of */
 };
-template <int G, int VEC, bool LEARNED> static struct sum_kernels sum_kernels_plain(void) {
-    return {{accumulate<G, VEC, LEARNED, SUM_TARGETS>, accumulate<G, VEC, LEARNED, SUM_BUFFER>}, add_partials<G, VEC>};
+template <int G, int VEC> static struct sum_kernels sum_kernels_plain(void) {
+    return {{accumulate<G, VEC, SUM_TARGETS>, accumulate<G, VEC, SUM_BUFFER>}, add_partials<G, VEC>};
 }
-template <int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_state(void) {
-    return {{accumulate_state<G, B, LEARNED, SUM_TARGETS>, accumulate_state<G, B, LEARNED, SUM_BUFFER>}, add_partials_state<G, B>};
+template <int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
+    return {{accumulate_any<G, B, LEARNED, SUM_TARGETS>, accumulate_any<G, B, LEARNED, SUM_BUFFER>}, add_partials_any<G, B>};
 }
 
 #endif

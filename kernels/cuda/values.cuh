@@ -13,7 +13,7 @@
 
 #include "older_cards.cuh"
 
-enum { CHUNK = 16 }; /* bytes that a thread moves at once; every field of a record is a whole number of them */
+enum { CHUNK_BYTES = 16 }; /* bytes that a thread moves at once; every field of a record is a whole number of them */
 
 /* ---- stored columns ---- */
 
