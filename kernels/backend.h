@@ -3,10 +3,10 @@
  *   example  a block: T target rows against C context rows, the first P of them positive; all T x C pairs are trained
  *   batch    the blocks of consecutive examples; each distinct row in it gets exactly one optimizer update
  *
- * Calls work on batches. A batch passes make_batch -> gather -> step -> scatter in a stage (one of `depth`), and result() waits
- * for it. A call may return before its work is done. A backend that has nothing to do for a call has an empty function, so
- * callers never ask which backend they hold. Batches of the same tables follow one another: the next is gathered when the one
- * before has been scattered. Every function returns 0, or -1 after fail().
+ * Calls work on batches. A batch passes make_batch -> step in a stage (one of `depth`), and result() waits for it. A call may
+ * return before its work is done. A backend that has nothing to do for a call has an empty function, so callers never ask which
+ * backend they hold. Batches of the same tables are stepped one after the other: a later one sees the rows as those before it
+ * leave them. Every function returns 0, or -1 after fail().
  *
  * Pointers given to a backend are the caller's and outlive it unless said otherwise. C headers: .cu files include this inside
  * extern "C".
@@ -113,7 +113,7 @@ struct batch_view {
     struct example_pool pool;
 };
 
-/* How gather, step and scatter treat a batch; all three get the same request. */
+/* How a step treats a batch. */
 struct step_request {
     struct backend_table *target, *context; /* two different tables */
     const struct rule_options *rule;
@@ -247,9 +247,8 @@ struct backend_ops {
     int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
     int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
     int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* valid until the stage's next batch */
-    int (*gather)(struct backend *backend, unsigned stage, const struct step_request *request);
+    /* Brings the batch's rows to where they are computed, trains them, and brings them home. */
     int (*step)(struct backend *backend, unsigned stage, const struct step_request *request);
-    int (*scatter)(struct backend *backend, unsigned stage, const struct step_request *request);
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
     int (*drain)(struct backend *backend); /* waits until all stages are done and host rows are current */
 

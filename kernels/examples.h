@@ -191,6 +191,10 @@ FN uint32_t example_kept_id(const struct example_source *s, const struct example
 FN uint32_t example_window(const struct example_source *s, uint32_t drawn) {
     return s->shrink ? draw_window(drawn, s->window) : s->window;
 }
+/* Returns the words each side of the one at this position, by the position's own draw. */
+FN uint32_t example_window_width(const struct example_source *s, uint64_t position, uint32_t epoch) {
+    return example_window(s, s->shrink ? draw_word(s->seed, DRAW_WINDOW, position, epoch) : 0);
+}
 
 /* ---- lists and lines ----
  *

@@ -172,10 +172,6 @@ static int source(struct backend *backend, const struct example_source *from) {
     return 0;
 }
 
-static int nothing(struct backend *backend, unsigned stage, const struct step_request *request) {
-    return 0;
-}
-
 static int result(struct backend *backend, unsigned stage, struct step_result *out) {
     *out = backend->stage[stage].result;
     return 0;
@@ -209,9 +205,7 @@ const struct backend_ops backend_cpu = {
     .make_batch = cpu_make_batch,
     .set_batch = cpu_set_batch,
     .batch_view = cpu_batch_view,
-    .gather = nothing,
     .step = cpu_step,
-    .scatter = nothing,
     .result = result,
     .drain = drain,
     .rows_fetch = cpu_rows_fetch,

@@ -1,5 +1,5 @@
-/* cpu: what the parts of the CPU backend share. Pinned and gpu are plain memory here, so gather and scatter have nothing
- * to do: the step works on the tables themselves.
+/* cpu: what the parts of the CPU backend share. Pinned and gpu are plain memory here, so no row has to move: the step works on
+ * the tables themselves.
  *
  *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free

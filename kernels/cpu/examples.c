@@ -173,7 +173,7 @@ static void add_split(const struct build *build, const struct example_row *row, 
     for (uint64_t j = 0; j < row->wanted; j++) contexts[j] = example_split_positive(s, row, &order, j);
 }
 
-static int add_row(const struct build *build, uint64_t example) {
+static int add_list(const struct build *build, uint64_t example) {
     const struct example_source *s = build->source;
     struct cpu_blocks *b = build->blocks;
     if (s->known && row_has_bit(s->known, s->ids[example])) return 0;
@@ -210,7 +210,7 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
         return 0;
     }
     for (uint64_t e = first; e < first + count; e++)
-        if (example_held_out(s, e) == build->held_out && add_row(build, e)) return -1;
+        if (example_held_out(s, e) == build->held_out && add_list(build, e)) return -1;
     return 0;
 }
 

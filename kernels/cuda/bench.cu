@@ -1,5 +1,5 @@
-/* bench: rows swapped between a table and a dense variable, timed; see bench.h. The kernel is what a gather or
- * scatter comes down to: a warp takes ROWS_AT_ONCE rows, a lane 16 bytes of each at a time.
+/* bench: rows swapped between a table and a dense variable, timed; see bench.h. The kernel is what bringing rows to a step and
+ * home comes down to: a warp takes ROWS_AT_ONCE rows, a lane 16 bytes of each at a time.
  */
 #include <algorithm>
 #include <chrono>

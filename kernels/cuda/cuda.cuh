@@ -176,8 +176,7 @@ struct batch_builder {
 enum stage_state {
     STAGE_EMPTY,      /* no batch */
     STAGE_BUILT,      /* a batch; none of its rows has been asked for */
-    STAGE_FETCHING,   /* its cold rows are on their way into the slots */
-    STAGE_STEPPING,   /* its step is enqueued: the slots will hold new values */
+    STAGE_STEPPING,   /* its step is being enqueued, or that has failed */
     STAGE_GOING_HOME, /* its cold rows are on their way to their places */
     STAGE_HOME        /* they have landed; the result and the batch can be looked at */
 };
@@ -185,7 +184,7 @@ enum stage_state {
 struct stage {
     enum stage_state state;
     int loss_only;     /* the batch is for its loss, and changes nothing */
-    uint64_t sequence; /* order of gather() */
+    uint64_t sequence; /* order of step() */
     struct batch_sizes sizes, capacity; /* capacity: what arrays are grown to, so that later batches fit in them */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
@@ -333,7 +332,7 @@ int cuda_stage_built(struct stage *stage);
 void cuda_stage_use(struct stage *stage, int copy); /* of its distinct ids and counts */
 /* The batch's rows may not be home: whoever wants them takes them from its slots. */
 static inline int cuda_in_flight(const struct stage *stage) {
-    return stage->state >= STAGE_FETCHING && stage->state <= STAGE_GOING_HOME;
+    return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }
 
 /* rows.cu: the cold rows of one side of a batch. Only enqueued, but that a file's rows are read at once. Last, when all

@@ -156,10 +156,6 @@ static __device__ bool is_wanted(const struct example_request &b, uint64_t examp
     return example_held_out(&b.source, example) == b.held_out;
 }
 
-static __device__ uint32_t window_width(const struct example_source &s, uint64_t position, uint32_t epoch) {
-    return example_window(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
-}
-
 static __device__ struct example_row row_at(const struct example_source &s, uint64_t example, uint32_t epoch) {
     return example_row(&s, example_is_position(&s) ? example_sentence_of(&s, example) : example, example, epoch);
 }
@@ -173,7 +169,7 @@ static __device__ struct need count_window(const struct example_request *request
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
     if (middle.word() == DRAW_NONE) return need;
-    uint32_t width = window_width(s, position, request->epoch);
+    uint32_t width = example_window_width(&s, position, request->epoch);
     need.targets = middle.kept(-1, width) + middle.kept(1, width);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
@@ -251,7 +247,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     const struct example_source &s = request->source;
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
-    uint32_t own = middle.word(), width = window_width(s, position, request->epoch), left = middle.kept(-1, width);
+    uint32_t own = middle.word(), width = example_window_width(&s, position, request->epoch), left = middle.kept(-1, width);
     uint32_t *ids = to.target_ids + at.targets;
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });

@@ -116,7 +116,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
         for (int g = 0; g < GROUP; g++)
             if (in >> g & 1)
                 fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
-        add_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.quads, sums);
+        add_to_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.quads, sums);
     }
 }
 
@@ -136,10 +136,10 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
     float y = positive ? 1.0f : 0.0f;
     if (any) {
         bool taken = alive && own.sampled;
-        sums.loss += taken ? loss_of(logit, y) : 0.0f;
+        sums.loss += taken ? logit_loss(logit, y) : 0.0f;
         sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, taken));
     }
-    return alive ? own.rate * coefficient_of(logit, y) : 0.0f;
+    return alive ? own.rate * gain_of(logit, y) : 0.0f;
 }
 
 /* A group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn: what
@@ -173,7 +173,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
             float f = __shfl_sync(ALL_LANES, factor, k);
             if (other[k] == DRAW_NONE) continue;
             fma_row(moved[k / WIDTH], f, c[k]);
-            add_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], quads, sums);
+            add_to_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], quads, sums);
         }
         if (n0 + NT >= negatives) break;
         uint32_t slot = n0 + NT + own.slot - 1;

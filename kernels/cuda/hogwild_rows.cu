@@ -182,8 +182,8 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
         uint32_t mine = first + lane_number();
         if (lane_number() >= CONTEXTS || mine >= b.c) continue;
         float y = mine < b.positives ? 1.0f : 0.0f;
-        factors[mine] = -coefficient_of(dot, y);
-        if (b.sampled) sums.loss += loss_of(dot, y);
+        factors[mine] = -gain_of(dot, y);
+        if (b.sampled) sums.loss += logit_loss(dot, y);
     }
 }
 
@@ -323,7 +323,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     uint64_t sentence = sentence_of(s, b.example), start = s.starts[sentence], stop = s.starts[sentence + 1];
     uint32_t middle = kept_id(s, job.epoch, sentence, b.example);
     if (middle == DRAW_NONE) return 0;
-    uint32_t window = window_at(s, job.epoch, b.example);
+    uint32_t window = example_window_width(&s, b.example, job.epoch);
     uint32_t before = words_before(job, b.targets, sentence, b.example, start, window);
     uint32_t after = words_after(job, b.targets + window, sentence, b.example + 1, stop, window);
     uint32_t count = before + after;

@@ -57,10 +57,10 @@ __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &s
                                              bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (at.sampled) {
-        sums.loss += alive ? loss_of(logit, y) : 0.0f;
+        sums.loss += alive ? logit_loss(logit, y) : 0.0f;
         sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, alive));
     }
-    return alive ? at.rate * coefficient_of(logit, y) : 0.0f;
+    return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
 /* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
@@ -119,18 +119,18 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, quads, sums);
+                    add_to_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, quads, sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE) add_row<VEC, ON_HOST>(moved[j], job.target, id[j], quads, sums);
+            if (id[j] != DRAW_NONE) add_to_row<VEC, ON_HOST>(moved[j], job.target, id[j], quads, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
-    add_row<VEC, ON_HOST>(gained, job.context, at.middle, quads, sums);
+    add_to_row<VEC, ON_HOST>(gained, job.context, at.middle, quads, sums);
 }
 
 /* Trains one position whose pairs share their negatives. */
@@ -180,12 +180,12 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                     fma_row(moved, f, c[k]);
                     fma_row(gained[k], f, t[j]);
                 }
-                add_row<VEC, ON_HOST>(moved, job.target, id[j], quads, sums);
+                add_to_row<VEC, ON_HOST>(moved, job.target, id[j], quads, sums);
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE) add_row<VEC, ON_HOST>(gained[k], job.context, other[k], quads, sums);
+            if (other[k] != DRAW_NONE) add_to_row<VEC, ON_HOST>(gained[k], job.context, other[k], quads, sums);
         n0 += NT;
     } while (n0 < negatives);
 }

@@ -31,9 +31,7 @@ int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_v
 int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 
 /* stage.cu: the calls that move a batch on */
-int cuda_gather(struct backend *backend, unsigned stage, const struct step_request *request);
 int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
-int cuda_scatter(struct backend *backend, unsigned stage, const struct step_request *request);
 int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
 int cuda_drain(struct backend *backend);
 

@@ -54,7 +54,7 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
         p.id[slot] = id;
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
-            uint32_t window = example_held_out(&job.source, position) ? 0 : window_at(job.source, job.epoch, position);
+            uint32_t window = example_held_out(&job.source, position) ? 0 : example_window_width(&job.source, position, job.epoch);
             p.own[*own + lanes_below(kept)] = (uint32_t)(position - own_first) << 8 | window;
         }
     }
@@ -112,7 +112,7 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
 }
 
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void add_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
+__device__ __forceinline__ void add_to_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
                                         hogwild_sums &sums) {
     char *weights = weights_of<ON_HOST>(rows, id);
     if (ON_HOST) sums.host_rows += is_on_host(rows, id);

@@ -10,8 +10,8 @@
  * A store's rows go home one way, in the order of their batches: on one stream, or as their batches are finished. The
  * kernels that move rows are small on purpose: more of their blocks only take the step's memory bandwidth.
  *
- * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have
- * landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
+ * A row that the host may not have yet is never read from it: a batch in flight, from its step's beginning until its rows
+ * have landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
  * another.
  */
 #include "warp.cuh"

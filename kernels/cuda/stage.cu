@@ -2,11 +2,11 @@
  *
  * A batch lives in a stage, one of `depth`. Each call moves it one state on, enqueues work and returns:
  *
- *           make_batch        gather            step             scatter              result, drain, or the
- *           set_batch                                                                 stage's next make_batch
- *   EMPTY -----------> BUILT --------> FETCHING -------> STEPPING -------> GOING_HOME -----------------------> HOME
- *                        ^                                                                                      |
- *                        +------------------------------ make_batch, set_batch ---------------------------------+
+ *           make_batch                step                  result, drain, or the
+ *           set_batch                                       stage's next make_batch
+ *   EMPTY -----------> BUILT --> STEPPING --> GOING_HOME -----------------------> HOME
+ *                        ^                                                         |
+ *                        +------------------- make_batch, set_batch ---------------+
  *
  * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
  *
@@ -19,9 +19,8 @@
  * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 and later ones are
  * made, each by a builder, and k-1 goes home. What keeps that exact:
  *
- *   - Batches of one table are gathered, stepped and scattered one after the other. Only the work of these calls
- * overlaps.
- *   - From FETCHING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
+ *   - Batches of one table are stepped one after the other. Only the work that the calls enqueue overlaps.
+ *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
  * table takes them from its slots (rows.cu: plan, forward).
  *   - Rows of one store come home in the order of their batches. Those of a file go by way of staging and the host's
  * threads: they land for the oldest batch first.
@@ -53,11 +52,10 @@ static int land(struct backend *b, struct stage *stage);
 int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
     struct stage *stage = &b->stages[number];
     if (number >= b->depth) return fail("stage %u of a backend with %u", number, b->depth);
-    if (stage->state == STAGE_FETCHING || stage->state == STAGE_STEPPING)
-        return fail("stage %u has a batch that was gathered and is not scattered yet", number);
+    if (stage->state == STAGE_STEPPING) return fail("stage %u has a batch whose step failed", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
-    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never gathered */
+    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never stepped */
     take_turn(b, stage, number);
     stage->state = STAGE_EMPTY;
     *out = stage;
@@ -70,29 +68,20 @@ int cuda_stage_built(struct stage *stage) {
     return 0;
 }
 
-/* ---- gather, step, scatter ---- */
-
-static int find_stage(struct backend *b, unsigned number, enum stage_state state, const char *what,
-                      struct stage **stage) {
-    *stage = &b->stages[number];
-    if (number >= b->depth || (*stage)->state != state) return fail("stage %u has no batch that %s", number, what);
-    CK(cudaSetDevice(b->device));
-    return 0;
-}
+/* ---- step ---- */
 
 static int holds(const struct stage *stage, const struct backend_table *table) {
     return stage->side[SIDE_TARGET].table == table || stage->side[SIDE_CONTEXT].table == table;
 }
 
-/* Older batches of these tables must be scattered. Those that have one of them on the other side are landed first: rows are
- * forwarded, and their order home is kept, between the same sides only. */
+/* Batches that have one of these tables on the other side are landed first: rows are forwarded, and their order home is kept,
+ * between the same sides only. */
 static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
     if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
     for (unsigned i = 0; i < b->depth; i++) {
         struct stage *s = &b->stages[i];
         if (s == stage || !cuda_in_flight(s) || (!holds(s, request->target) && !holds(s, request->context))) continue;
-        if (s->state != STAGE_GOING_HOME)
-            return fail("rows of a table are to be gathered while its batch in stage %u is not scattered yet", i);
+        if (s->state != STAGE_GOING_HOME) return fail("stage %u has a batch of the same tables whose step failed", i);
         int crossed = s->side[SIDE_CONTEXT].table == request->target || s->side[SIDE_TARGET].table == request->context;
         if (crossed && land(b, s)) return -1;
     }
@@ -113,21 +102,12 @@ static int fetch(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-int cuda_gather(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage;
-    if (find_stage(b, number, STAGE_BUILT, "can be gathered", &stage) || wait_turn(b, stage, request)) return -1;
-    if (stage->repeats_alone && cuda_has_cold(request->context))
-        return fail("stage %u was made for a context table that lies on the GPU", number);
-    stage->side[SIDE_TARGET].table = request->target;
-    stage->side[SIDE_CONTEXT].table = request->context;
-    stage->loss_only = request->loss_only;
-    stage->sequence = ++b->sequence;
+/* The batch's cold rows are found and brought into the stage's slots. */
+static int gather(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_plan(b, stage, side)) return -1;
     CK(cudaEventRecord(stage->prepared, stage->builder->stream));
-    if (fetch(b, stage)) return -1;
-    stage->state = STAGE_FETCHING;
-    return 0;
+    return fetch(b, stage);
 }
 
 static int forward(struct backend *b, struct stage *stage) {
@@ -139,26 +119,40 @@ static int forward(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage;
-    if (find_stage(b, number, STAGE_FETCHING, "was gathered and can be stepped", &stage)) return -1;
-    if (stage->side[SIDE_TARGET].table != request->target || stage->side[SIDE_CONTEXT].table != request->context)
-        return fail("a step over other tables than its rows were gathered from");
-    if (!stage->loss_only != !request->loss_only) return fail("a step with another loss_only than its gather");
+/* The rows' new values, and what the batch came to. */
+static int train(struct backend *b, struct stage *stage, const struct step_request *request) {
     if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
     CK(cudaEventRecord(stage->stepped, b->compute));
     CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
-    if (cuda_launch_result(b, stage, request)) return -1;
-    stage->state = STAGE_STEPPING;
-    return 0;
+    return cuda_launch_result(b, stage, request);
 }
 
-int cuda_scatter(struct backend *b, unsigned number, const struct step_request *request) {
-    struct stage *stage;
-    if (find_stage(b, number, STAGE_STEPPING, "was stepped and can be scattered", &stage)) return -1;
+/* The new values leave the slots for where the rows lie. */
+static int scatter(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_home(b, stage, side)) return -1;
     CK(cudaEventRecord(stage->done, b->out));
+    return 0;
+}
+
+/* Notes in the stage which step its batch takes, before anything of it is enqueued. */
+static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
+    stage->side[SIDE_TARGET].table = request->target;
+    stage->side[SIDE_CONTEXT].table = request->context;
+    stage->loss_only = request->loss_only;
+    stage->sequence = ++b->sequence;
+    stage->state = STAGE_STEPPING;
+}
+
+int cuda_step(struct backend *b, unsigned number, const struct step_request *request) {
+    struct stage *stage = &b->stages[number];
+    if (number >= b->depth || stage->state != STAGE_BUILT) return fail("stage %u has no batch that can be stepped", number);
+    CK(cudaSetDevice(b->device));
+    if (wait_turn(b, stage, request)) return -1;
+    if (stage->repeats_alone && cuda_has_cold(request->context))
+        return fail("stage %u was made for a context table that lies on the GPU", number);
+    begin(b, stage, request);
+    if (gather(b, stage) || train(b, stage, request) || scatter(b, stage)) return -1;
     stage->state = STAGE_GOING_HOME;
     return 0;
 }
@@ -190,7 +184,7 @@ static int land(struct backend *b, struct stage *stage) {
 int cuda_result(struct backend *b, unsigned number, struct step_result *result) {
     struct stage *stage = &b->stages[number];
     if (number >= b->depth || (stage->state != STAGE_GOING_HOME && stage->state != STAGE_HOME))
-        return fail("stage %u has no batch whose step and scatter were called", number);
+        return fail("stage %u has no batch that was stepped", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
     *result = *stage->result;

@@ -28,8 +28,8 @@ namespace {
 typedef unsigned long long answer_key;
 
 enum {
-    THREADS = 256,          /* threads of a block that selects */
-    CHUNK = 1024,           /* queries multiplied at once */
+    THREADS = 256,          /* of a block that selects */
+    QUERIES_AT_ONCE = 1024, /* queries multiplied at once */
     GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at once */
     BASE_BYTES = 256 << 20, /* bytes of one slice of base rows */
     SCORES = 64 << 20,      /* floats of one product */
@@ -416,7 +416,7 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);
     uint64_t scores = std::min<uint64_t>(SCORES, capacity / 8 / sizeof(float));
     uint64_t most = std::max<uint64_t>(std::min<uint64_t>(GROUP, kept / (g.k * sizeof(answer_key))), 1);
-    g.chunk = std::min<uint64_t>(std::min<uint64_t>(request->query_rows, CHUNK), most);
+    g.chunk = std::min<uint64_t>(std::min<uint64_t>(request->query_rows, QUERIES_AT_ONCE), most);
     g.slice = std::max<uint64_t>(std::min<uint64_t>(slice / (request->dim * sizeof(float)), scores / g.chunk), 1);
     g.slice = std::min(g.slice, request->base_rows);
     for (g.first = 0; g.first < request->query_rows; g.first += g.count) {

@@ -80,10 +80,11 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-__device__ __forceinline__ float coefficient_of(float s, float y) { /* y - sigmoid(s) */
+/* Returns how much of the other row a row gains for each unit of the rate: minus the coefficient of sgns.h. */
+__device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
-__device__ __forceinline__ float loss_of(float s, float y) {
+__device__ __forceinline__ float logit_loss(float s, float y) {
     return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
 }
 
@@ -93,19 +94,11 @@ __device__ __forceinline__ float loss_of(float s, float y) {
  * position. */
 __device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
                                             uint64_t position) {
-    uint64_t place = position;
-    if (s.shuffle_items) {
-        struct example_sentence own = example_sentence(&s, sentence, epoch);
-        place = example_place(&own, position);
-    }
-    uint32_t id = portable_load32(s.ids + place);
-    if (!s.keep) return id;
-    return example_keeps(portable_load32(s.keep + id), draw_word(s.seed, DRAW_SUBSAMPLE, position, epoch)) ? id
-                                                                                                           : DRAW_NONE;
-}
-
-__device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
-    return example_window(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
+    struct example_sentence own = {};
+    struct example_words words;
+    words.group = UINT64_MAX;
+    if (s.shuffle_items) own = example_sentence(&s, sentence, epoch);
+    return example_kept_id(&s, &own, position, epoch, &words);
 }
 
 /* ---- the kernels: launches of at most `warps`; 0, or -1 after fail() ---- */

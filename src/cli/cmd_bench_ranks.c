@@ -60,10 +60,8 @@ static void print_json(const struct bench_training *t, const struct share *share
                ", \"loading_seconds\": %.4g, \"seconds\": %.6g",
                r ? ", " : "", s->columns, s->gpu_bytes, s->host_bytes, s->link_bytes, s->loading, s->seconds);
         if (t->phase_steps)
-            printf(", \"make_batch_seconds\": %.6g, \"gather_seconds\": %.6g, \"step_seconds\": %.6g, "
-                   "\"step_apart_seconds\": %.6g, \"scatter_seconds\": %.6g",
-                   s->phase[PHASE_MAKE], s->phase[PHASE_GATHER], s->phase[PHASE_STEP], s->phase[PHASE_ALONE],
-                   s->phase[PHASE_SCATTER]);
+            printf(", \"make_batch_seconds\": %.6g, \"step_seconds\": %.6g, \"step_apart_seconds\": %.6g",
+                   s->phase[PHASE_MAKE], s->phase[PHASE_STEP], s->phase[PHASE_ALONE]);
         putchar('}');
     }
     printf("]}\n");
@@ -73,13 +71,12 @@ static void print_json(const struct bench_training *t, const struct share *share
 static void print_phases(const struct share *shares, unsigned count) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
     printf("\na step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
-    printf("rank  columns         GPU        host   loading  make_batch   gather     step  exchange  scatter  link GB/s\n");
+    printf("rank  columns         GPU        host   loading  make_batch     step  exchange  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
-        printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f %8.3f   %6.1f%% %8.3f  %9.1f\n", r, s->columns,
-               text_of_bytes(a, s->gpu_bytes), text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3,
-               s->phase[PHASE_GATHER] * 1e3, s->phase[PHASE_STEP] * 1e3, 100 * exchange_share(s),
-               s->phase[PHASE_SCATTER] * 1e3, (double)s->link_bytes / s->seconds / 1e9);
+        printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f   %6.1f%%  %9.1f\n", r, s->columns, text_of_bytes(a, s->gpu_bytes),
+               text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3, s->phase[PHASE_STEP] * 1e3,
+               100 * exchange_share(s), (double)s->link_bytes / s->seconds / 1e9);
     }
 }
 

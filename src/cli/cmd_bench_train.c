@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const phase_names[] = {"make_batch", "gather", "step", "scatter"};
+static const char *const phase_names[] = {"make_batch", "step"};
 
 static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;

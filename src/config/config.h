@@ -83,13 +83,13 @@ int config_is_window(const struct config *config);
 
 /* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
 int config_backend(const struct config *config, const struct backend_ops **ops);
-/* The same, whether or not it can be opened here; NULL for "auto". */
+/* Returns the backend that device.backend names, whether or not it can be opened here; NULL for "auto". */
 const struct backend_ops *config_named_backend(const struct config *config);
 
 /* Processes that share out the columns of this config's tables. */
 unsigned config_ranks(const struct config *config);
 
-/* What this config would ask of lock-free training; which device it runs on and where tables lie is known later. */
+/* Returns what this config would ask of lock-free training. The device and the places of tables are known later. */
 struct hogwild_asked config_hogwild(const struct config *config);
 /* 1 with the sentence in `why` where the config wants lock-free training, which does not do what the config asks for: `gpu` says
  * whether it is to run on a GPU. */

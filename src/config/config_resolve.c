@@ -88,7 +88,8 @@ static void resolve_optimizer(struct config *c) {
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a bound. */
+/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a
+ * bound. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
     int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);

@@ -71,7 +71,8 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) 
     tally->link_bytes += r->link_bytes;
 }
 
-static struct loss loss_of(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
+/* Returns a sum's means over examples, pairs and terms. */
+static struct loss mean_losses(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
@@ -224,7 +225,7 @@ static void show_line(const struct metrics *metrics, const struct standing *at, 
 
 void metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
     struct loss *first = &metrics->first;
-    *first = loss_of(r->loss, r->examples, r->pairs, r->terms);
+    *first = mean_losses(r->loss, r->examples, r->pairs, r->terms);
     char terms[64] = "";
     double untrained = untrained_loss(metrics, first);
     if (begins_at_ln2(metrics->config))
@@ -246,7 +247,7 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics->words_per_second = words_rate;
     metrics->pairs_per_second = pairs_rate;
     metrics->reports++;
-    metrics->last = loss_of(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
+    metrics->last = mean_losses(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);
     watch_plateau(metrics, at->done);
     add_count(&rates, "words", at->state->words);
@@ -260,7 +261,7 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
 }
 
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
-    struct loss loss = loss_of(sum->loss, sum->examples, sum->pairs, sum->terms);
+    struct loss loss = mean_losses(sum->loss, sum->examples, sum->pairs, sum->terms);
     struct json line = {.used = 0};
     begin_line(&line, at);
     add_number(&line, "held_out_loss", loss.example);

@@ -1,7 +1,6 @@
 #include "bench.h"
 
 #include "base/memory.h"
-#include "pipeline.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "kernels/ranks.h"
@@ -18,12 +17,11 @@ enum {
     RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for */
     SAMPLE_ROWS = 4096, /* of a table that is checked */
 };
-static const double warm_share = 0.1;     /* of the asked time */
-static const double piece_seconds = 0.25; /* of one lock-free call */
+static const double warm_share = 0.1; /* of the asked time */
 
 /* ---- the machine ---- */
 
-/* What plans then know, too. */
+/* Plans know what is measured here, too. */
 static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
                           struct bench_limits *limits) {
     if (!ops->bench_limits) return 0;
@@ -109,12 +107,11 @@ out:
 struct training {
     struct config *config;
     struct session session;
-    const struct backend_ops *ops; /* the session's */
-    struct backend *backend;
+    struct steps steps;
     struct bench_training *out;
     struct ranks *ranks;
-    uint64_t per_epoch, batch, total; /* examples */
-    uint64_t epoch, position, step;
+    double began, most_seconds; /* of what is measured now */
+    uint64_t most_steps;        /* where not 0, these and no time bound it */
 };
 
 static int prepare(struct training *t) {
@@ -128,79 +125,29 @@ static int prepare(struct training *t) {
     planner_set_floor(&t->out->plan, &t->out->limits);
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
-    t->ops = s->ops;
-    t->backend = s->backend;
-    t->batch = s->plan.batch;
-    t->per_epoch = example_count(&s->examples.source);
-    t->total = t->per_epoch * (c->train_epochs ? c->train_epochs : 1);
-    return 0;
-}
-
-static double rate_at(const struct training *t) {
-    double done = (double)(t->epoch * t->per_epoch + t->position) / (double)t->total;
-    return schedule_rate(t->config, done > 1 ? 1 : done);
-}
-
-/* The next `count` examples at most; short at an epoch's end. */
-static struct batch_request next_batch(struct training *t, uint64_t count) {
-    uint64_t left = t->per_epoch - t->position;
-    struct batch_request batch = {(uint32_t)t->epoch, t->position, count < left ? count : left, 0, t->session.context.store};
-    t->position += batch.count;
-    if (t->position == t->per_epoch) t->position = 0, t->epoch++;
-    t->step++;
-    return batch;
-}
-
-static struct step_request step_of(const struct training *t) {
-    return (struct step_request){.target = t->session.target.store,
-                                 .context = t->session.context.store,
-                                 .rule = &t->session.target.rule,
-                                 .loss = config_loss(t->config),
-                                 .lr = rate_at(t),
-                                 .global_step = t->step,
-                                 .mean = t->config->train_reduction == REDUCTION_MEAN};
+    t->steps = session_steps(s);
+    t->steps.end = UINT64_MAX; /* it begins one more epoch as long as there is time */
+    return schedule_examples(c, t->steps.per_epoch, t->steps.batch, &t->steps.run);
 }
 
 /* Ranks do the same number of steps: as many as the slowest has the time for. */
 static uint64_t steps_for(const struct training *t, double seconds) {
-    double own = t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
+    double own = (double)t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
     ranks_exchange(t->ranks, &own, all, sizeof own);
     for (unsigned r = 0; r < ranks_count(t->ranks); r++)
         if (all[r] < own) own = all[r];
     return own > 1 ? (uint64_t)own : 1;
 }
 
-static void count_step(struct bench_training *out, const struct step_result *r) {
+/* ---- the trainer's own loop, counted ---- */
+
+static int count_batch(void *user, const struct step_result *r) {
+    struct bench_training *out = ((struct training *)user)->out;
     out->words += r->words;
     out->examples += r->examples;
     out->pairs += r->pairs;
     out->link_bytes += r->link_bytes;
     if (r->pairs) out->loss_pair = r->loss / (double)r->pairs;
-}
-
-static void clear_counts(struct bench_training *out) {
-    out->words = out->examples = out->pairs = out->link_bytes = out->row_bytes = 0;
-    out->calling = 0;
-}
-
-/* Until `seconds` are over, or `steps` steps are done where not 0. */
-static int run_batches(struct training *t, double seconds, uint64_t steps) {
-    struct bench_training *out = t->out;
-    struct pipeline pipeline;
-    struct step_result result;
-    int came, more;
-    double began = progress_now();
-    clear_counts(out);
-    pipeline_init(&pipeline, t->ops, t->backend, (unsigned)t->config->memory_depth);
-    for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
-        struct step_request step = step_of(t);
-        struct batch_request batch = next_batch(t, t->batch);
-        if (pipeline_submit(&pipeline, &batch, &step, &result, &came)) return -1;
-        if (came) count_step(out, &result);
-    }
-    while ((more = pipeline_next(&pipeline, &result)) > 0) count_step(out, &result);
-    if (more || t->ops->drain(t->backend)) return -1;
-    out->seconds = progress_now() - began;
     return 0;
 }
 
@@ -212,82 +159,94 @@ static uint64_t rows_named(const struct example_source *s, const struct hogwild_
     return r->pairs * contexts + (s->mode == EXAMPLE_WINDOW ? r->pairs : r->examples);
 }
 
-static int run_hogwild(struct training *t, double seconds, uint64_t steps) {
+static int count_piece(void *user, const struct hogwild_result *r, double seconds) {
+    struct training *t = user;
     struct bench_training *out = t->out;
-    uint64_t piece = t->batch;
-    double began = progress_now();
-    clear_counts(out);
-    for (out->steps = 0; steps ? out->steps < steps : progress_now() - began < seconds; out->steps++) {
-        struct hogwild_request request = {
-            .target = t->session.target.store,
-            .context = t->session.context.store,
-            .rule = &t->session.target.rule,
-            .lr_first = rate_at(t)};
-        struct batch_request batch = next_batch(t, piece);
-        struct hogwild_result r;
-        double started = progress_now();
-        request.epoch = batch.epoch, request.first = batch.first, request.count = batch.count,
-        request.lr_last = rate_at(t);
-        if (t->ops->hogwild(t->backend, &request, &r)) return -1;
-        double took = progress_now() - started;
-        if (took < piece_seconds && batch.count == piece) piece *= 2;
-        count_step(out, &(struct step_result){
-                            .examples = r.examples, .pairs = r.pairs, .words = r.words, .link_bytes = r.link_bytes});
-        out->calling += took;
-        out->row_bytes += 2 * rows_named(&t->session.examples.source, &r) * t->out->plan.layout.span * sizeof(float);
-        if (r.sampled_pairs) out->loss_pair = r.loss / (double)r.sampled_pairs;
-    }
-    out->seconds = progress_now() - began;
+    out->words += r->words;
+    out->examples += r->examples;
+    out->pairs += r->pairs;
+    out->link_bytes += r->link_bytes;
+    out->calling += seconds;
+    out->row_bytes += 2 * rows_named(&t->session.examples.source, r) * out->plan.layout.span * sizeof(float);
+    if (r->sampled_pairs) out->loss_pair = r->loss / (double)r->sampled_pairs;
     return 0;
 }
 
-/* Waits, and adds what has passed since *began to a phase. */
-static int end_phase(struct training *t, enum bench_phase phase, double *began) {
-    if (t->ops->drain(t->backend)) return -1;
+/* 1 when as much as was asked has been measured. */
+static unsigned is_over(void *user, int epoch_ended) {
+    struct training *t = user;
+    t->out->steps++;
+    return t->most_steps ? t->out->steps >= t->most_steps : progress_now() - t->began >= t->most_seconds;
+}
+
+static int stop_if_over(void *user, int epoch_ended, unsigned over) {
+    return (int)over;
+}
+
+static void say_nothing(void *user, double lr, int last) {
+}
+
+/* Until `seconds` are over, or `steps` steps are done where not 0. */
+static int run(struct training *t, double seconds, uint64_t steps) {
+    struct bench_training *out = t->out;
+    const struct steps_watch watch = {.user = t,
+                                      .took_batch = count_batch,
+                                      .took_piece = count_piece,
+                                      .wishes = is_over,
+                                      .between = stop_if_over,
+                                      .report = say_nothing};
+    out->steps = out->words = out->examples = out->pairs = out->link_bytes = out->row_bytes = 0;
+    out->calling = 0;
+    t->began = progress_now();
+    t->most_seconds = seconds;
+    t->most_steps = steps;
+    if (steps_train(&t->steps, &watch) < 0 || t->steps.ops->drain(t->steps.backend)) return -1;
+    out->seconds = progress_now() - t->began;
+    return 0;
+}
+
+/* ---- its calls, one by one ---- */
+
+/* Waits, and adds what has passed since *began. */
+static int end_phase(struct training *t, double *began, double *phase) {
+    if (t->steps.ops->drain(t->steps.backend)) return -1;
     double now = progress_now();
-    t->out->phase[phase] += now - *began;
+    *phase += now - *began;
     *began = now;
     return 0;
 }
 
-/* The step of a batch as if the own columns were all. Its new values are as good for measuring as any. */
-static int measure_alone(struct training *t, struct step_request *step) {
-    const struct backend_ops *ops = t->ops;
+/* A batch with nothing else in flight. `apart`: as if the own columns were all; its new values are as good for measuring as any. */
+static int measure_step(struct training *t, int apart, double *making, double *stepping) {
+    struct steps *s = &t->steps;
+    struct batch_request batch = steps_batch(s, s->batch);
+    struct step_request step = steps_request(s);
     struct step_result result;
-    struct batch_request batch = next_batch(t, t->batch);
-    step->apart = 1;
-    if (ops->make_batch(t->backend, 0, &batch) || ops->gather(t->backend, 0, step) || ops->drain(t->backend)) return -1;
     double began = progress_now();
-    if (ops->step(t->backend, 0, step) || end_phase(t, PHASE_ALONE, &began) || ops->scatter(t->backend, 0, step)) return -1;
-    return ops->result(t->backend, 0, &result);
+    step.apart = apart;
+    if (s->ops->make_batch(s->backend, 0, &batch) || end_phase(t, &began, making) || s->ops->step(s->backend, 0, &step) ||
+        end_phase(t, &began, stepping))
+        return -1;
+    steps_move(s, batch.count);
+    s->state.step++;
+    return s->ops->result(s->backend, 0, &result);
 }
 
 static int measure_phases(struct training *t) {
-    const struct backend_ops *ops = t->ops;
-    struct backend *backend = t->backend;
-    struct step_result result;
-    if (ranks_count(t->ranks) > 1) { /* a GPU loads a kernel when it first runs, and those of a rank alone have not */
-        struct step_request step = step_of(t);
-        if (measure_alone(t, &step)) return -1;
-        t->out->phase[PHASE_ALONE] = 0;
-    }
+    double *phase = t->out->phase, unused = 0;
+    int several = ranks_count(t->ranks) > 1;
+    /* A GPU loads a kernel when it first runs, and those of a rank alone have not. */
+    if (several && measure_step(t, 1, &unused, &unused)) return -1;
     for (int i = 0; i < PHASE_STEPS; i++) {
-        struct step_request step = step_of(t);
-        struct batch_request batch = next_batch(t, t->batch);
-        double began = progress_now();
-        if (ops->make_batch(backend, 0, &batch) || end_phase(t, PHASE_MAKE, &began) || ops->gather(backend, 0, &step) ||
-            end_phase(t, PHASE_GATHER, &began) || ops->step(backend, 0, &step) || end_phase(t, PHASE_STEP, &began) ||
-            ops->scatter(backend, 0, &step) || end_phase(t, PHASE_SCATTER, &began) || ops->result(backend, 0, &result))
-            return -1;
-        if (ranks_count(t->ranks) > 1 && measure_alone(t, &step)) return -1;
+        if (measure_step(t, 0, &phase[PHASE_MAKE], &phase[PHASE_STEP])) return -1;
+        if (several && measure_step(t, 1, &unused, &phase[PHASE_ALONE])) return -1;
     }
-    for (int i = 0; i < PHASES; i++) t->out->phase[i] /= PHASE_STEPS;
+    for (int i = 0; i < PHASES; i++) phase[i] /= PHASE_STEPS;
     t->out->phase_steps = PHASE_STEPS;
     return 0;
 }
 
 static int measure(struct training *t, double seconds, uint64_t steps) {
-    int (*run)(struct training *, double, uint64_t) = t->out->hogwild ? run_hogwild : run_batches;
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
         if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* the first ones make room, too */
@@ -305,7 +264,7 @@ int bench_train(struct bench_training *out, struct config *config, double second
     int result = prepare(&t);
     out->loading = progress_now() - began;
     if (!result) result = measure(&t, seconds, steps);
-    if (!result) result = t.ops->info(t.backend, &out->machine); /* stages have grown meanwhile */
+    if (!result) result = t.steps.ops->info(t.steps.backend, &out->machine); /* stages have grown meanwhile */
     session_close(&t.session);
     return result;
 }

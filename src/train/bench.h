@@ -27,8 +27,8 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
 
 /* ---- train: a run's steps, without a run directory's checkpoints ---- */
 
-/* PHASE_ALONE: a step's work with no other rank waited for; of several ranks alone. */
-enum bench_phase { PHASE_MAKE, PHASE_GATHER, PHASE_STEP, PHASE_SCATTER, PHASE_ALONE, PHASES };
+/* The step moves its rows, too. PHASE_ALONE: the same with no other rank waited for; of several ranks alone. */
+enum bench_phase { PHASE_MAKE, PHASE_STEP, PHASE_ALONE, PHASES };
 
 struct bench_training {
     struct plan plan;

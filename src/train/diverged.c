@@ -14,9 +14,10 @@ static const char *other_ways(const struct config *c) {
     struct hogwild_asked asked = config_hogwild(c);
     if (!summed) return "";
     if (c->optimizer_clip > 0) return " or train.batch, whose gradients are summed, or optimizer.clip";
-    return !hogwild_refuses(&asked, why) ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
-                           "train.update = hogwild, which adds them one by one"
-                         : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)";
+    return hogwild_refuses(&asked, why)
+               ? " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try)"
+               : " or train.batch, whose gradients are summed, or set optimizer.clip (10 is a good first try), or "
+                 "train.update = hogwild, which adds them one by one";
 }
 
 /* What is wrong, as all ranks have found. */

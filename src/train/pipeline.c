@@ -23,9 +23,7 @@ int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch
         *came = 1;
     }
     if (ops->make_batch(backend, stage, batch)) return -1;
-    if (ops->gather(backend, stage, step)) return -1;
     if (ops->step(backend, stage, step)) return -1;
-    if (ops->scatter(backend, stage, step)) return -1;
     pipeline->next = (stage + 1) % pipeline->depth;
     pipeline->in_flight++;
     return 0;

@@ -243,6 +243,16 @@ int session_fill(struct session *s) {
     return ranks_do(s->ranks, fill, s);
 }
 
+struct steps session_steps(struct session *s) {
+    return (struct steps){.config = s->config,
+                          .ops = s->ops,
+                          .backend = s->backend,
+                          .target = &s->target,
+                          .context = &s->context,
+                          .per_epoch = example_count(&s->examples.source),
+                          .batch = s->plan.batch};
+}
+
 void session_close(struct session *s) {
     table_release(&s->target);
     table_release(&s->context);

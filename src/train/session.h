@@ -7,6 +7,7 @@
 
 #include "warm_start.h"
 #include "planner.h"
+#include "steps.h"
 
 struct session {
     struct config *config;
@@ -46,6 +47,9 @@ int session_tables(struct session *session);
 
 /* What the rows of a run that begins have: first values, or those of train.from. */
 int session_fill(struct session *session);
+
+/* The steps over its tables, from their beginning; how many there are is the caller's to say. */
+struct steps session_steps(struct session *session);
 
 void session_close(struct session *session); /* harmless on a zeroed one */
 

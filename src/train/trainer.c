@@ -2,8 +2,8 @@
  * done, and an older run goes when the new one has a checkpoint.
  *
  *   trainer.c          the whole: from a claim on the directory to the last line
- *   trainer_steps.c    the steps
- *   trainer_between.c  what is done between them
+ *   steps.c            the steps
+ *   trainer_between.c  what is done with their results, and between them
  */
 #include "trainer_inner.h"
 
@@ -29,21 +29,18 @@ static int prepare(struct trainer *t) {
     if (session_open(s, t->config, t->ranks, t->claim.checkpoint)) return -1;
     session_print(s);
     if (session_tables(s)) return -1;
-    t->ops = s->ops;
-    t->backend = s->backend;
-    t->target = &s->target;
-    t->context = &s->context;
-    t->batch = s->plan.batch;
+    t->steps = session_steps(s);
     t->corpus = (struct corpus_identity){vocab_fingerprint(&s->vocab), s->stream.checksum};
-    t->examples_per_epoch = example_count(&s->examples.source);
-    return schedule_examples(t->config, t->examples_per_epoch, t->batch, &t->total);
+    if (schedule_examples(t->config, t->steps.per_epoch, t->steps.batch, &t->steps.run)) return -1;
+    t->steps.end = t->steps.run;
+    return 0;
 }
 
 /* ---- a run that goes on ---- */
 
 static int load_tables(struct trainer *t, const char *checkpoint) {
     char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
-    int result = !target || !context || table_load(t->target, target) || table_load(t->context, context) ? -1 : 0;
+    int result = !target || !context || table_load(t->steps.target, target) || table_load(t->steps.context, context) ? -1 : 0;
     free(target);
     free(context);
     return result;
@@ -53,18 +50,19 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 static int train(struct trainer *t) {
     struct interrupt watch;
+    struct steps_watch watching = trainer_watch(t);
     t->began_training = progress_now();
-    t->seconds_before = t->state.seconds;
+    t->seconds_before = t->steps.state.seconds;
     if (trainer_start_due(t)) return -1;
     ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
-    int stopped = t->config->train_update == UPDATE_HOGWILD ? trainer_hogwild(t) : trainer_batches(t);
+    int stopped = steps_train(&t->steps, &watching);
     report_live("");
-    if (!stopped) metrics_judge(&t->metrics, t->state.step);
+    if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (stopped >= 0) {
-        t->state.finished = !stopped;
+        t->steps.state.finished = !stopped;
         if (trainer_write_checkpoint(t)) stopped = -1;
     }
     if (!t->options->keep_signals) interrupt_end(&watch);
@@ -72,21 +70,21 @@ static int train(struct trainer *t) {
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
                     " is written in '%s', and --resume goes on from it",
-                    t->state.step, 100 * trainer_share(t), t->state.step, t->run->path);
+                    t->steps.state.step, 100 * steps_share(&t->steps), t->steps.state.step, t->run->path);
     return stopped;
 }
 
 static void note_end(const struct trainer *t) {
     char words[TEXT_BYTES], pairs[TEXT_BYTES], spent[TEXT_BYTES], rate[TEXT_BYTES], peak[TEXT_BYTES];
-    double seconds = t->state.seconds > 0 ? t->state.seconds : 1e-9;
+    double seconds = t->steps.state.seconds > 0 ? t->steps.state.seconds : 1e-9;
     text_of_time(spent, seconds);
     metrics_note_loss(&t->metrics);
-    if (t->state.words)
-        note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->state.words), spent,
-             text_of_rate(rate, (double)t->state.words / seconds), text_of_count(pairs, t->state.pairs));
+    if (t->steps.state.words)
+        note("trained    %s words in %s (%s words/s), %s pairs", text_of_count(words, t->steps.state.words), spent,
+             text_of_rate(rate, (double)t->steps.state.words / seconds), text_of_count(pairs, t->steps.state.pairs));
     else
-        note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->state.pairs), spent,
-             text_of_rate(rate, (double)t->state.pairs / seconds));
+        note("trained    %s pairs in %s (%s pairs/s)", text_of_count(pairs, t->steps.state.pairs), spent,
+             text_of_rate(rate, (double)t->steps.state.pairs / seconds));
     note("memory     %s at most", text_of_bytes(peak, mem_resident_peak()));
     note("written    '%s'", t->run->path);
 }
@@ -95,15 +93,15 @@ static void note_end(const struct trainer *t) {
 
 /* 1 where there is nothing left to do. */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
-    t->state = older->progress;
-    if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->examples_per_epoch)) return -1;
-    if (t->state.finished && trainer_done(t) >= t->total) {
-        note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->state.step);
+    t->steps.state = older->progress;
+    if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
+    if (t->steps.state.finished && steps_done(&t->steps) >= t->steps.run) {
+        note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->steps.state.step);
         return 1;
     }
-    if (load_tables(t, checkpoint) || (trainer_writes(t) && metrics_cut(&t->metrics, &t->state))) return -1;
+    if (load_tables(t, checkpoint) || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;
     resume_rates(t->config, checkpoint, older);
-    note("resumed    from '%s', %.1f%% done", checkpoint, 100 * trainer_share(t));
+    note("resumed    from '%s', %.1f%% done", checkpoint, 100 * steps_share(&t->steps));
     return 0;
 }
 
@@ -136,7 +134,7 @@ static int train_to_end(struct trainer *t) {
     int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
     note_end(t);
-    if (!t->state.pairs)
+    if (!t->steps.state.pairs)
         warn("nothing was trained: no example had a target and a positive; the sentences or lists may be too short, or "
              "examples.subsample too strong for a small corpus");
     return metrics_complete(&t->metrics);
@@ -145,7 +143,8 @@ static int train_to_end(struct trainer *t) {
 /* 1 where there is nothing left to do. */
 static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
-    if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->examples_per_epoch, t->batch, t->ranks)) return -1;
+    if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))
+        return -1;
     int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }

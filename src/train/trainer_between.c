@@ -1,4 +1,4 @@
-/* trainer_between: what a run does between its steps: reports, checkpoints, the held-out loss. */
+/* trainer_between: what a run does with its steps' results and between its steps: reports, checkpoints, the held-out loss. */
 #include "trainer_inner.h"
 
 #include "run/checkpoint.h"
@@ -14,15 +14,7 @@ int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
 }
 
-/* ---- where the run stands ---- */
-
-uint64_t trainer_done(const struct trainer *t) {
-    return t->state.epoch * t->examples_per_epoch + t->state.position;
-}
-
-double trainer_share(const struct trainer *t) {
-    return t->total ? (double)trainer_done(t) / (double)t->total : 1;
-}
+/* ---- time ---- */
 
 static double seconds_trained(const struct trainer *t) {
     return t->seconds_before + (progress_now() - t->began_training) - t->beside;
@@ -41,7 +33,7 @@ static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
 /* ---- reports ---- */
 
 static struct standing standing(const struct trainer *t, double lr) {
-    return (struct standing){.state = &t->state, .done = trainer_share(t), .seconds = seconds_trained(t), .lr = lr};
+    return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
 /* A run directory that was moved is written to where it is now. One that is gone, or another's, ends the run. */
@@ -54,9 +46,9 @@ static int follow(struct trainer *t) {
 /* Tells the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
-    struct trainer_report told = {.step = t->state.step,
-                                  .epoch = t->state.epoch,
-                                  .done = trainer_share(t),
+    struct trainer_report told = {.step = t->steps.state.step,
+                                  .epoch = t->steps.state.epoch,
+                                  .done = steps_share(&t->steps),
                                   .loss = m->last.example,
                                   .lr = lr,
                                   .words_per_second = m->words_per_second,
@@ -65,7 +57,7 @@ static void tell(struct trainer *t, double lr) {
     if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
 }
 
-void trainer_report_now(struct trainer *t, double lr) {
+static void report_now(struct trainer *t, double lr) {
     struct standing now = standing(t, lr);
     uint64_t before = t->metrics.reports;
     if (follow(t)) {
@@ -76,30 +68,51 @@ void trainer_report_now(struct trainer *t, double lr) {
     if (t->metrics.reports != before) tell(t, lr);
 }
 
-void trainer_report_when_due(struct trainer *t, double lr) {
-    if (metrics_due(&t->metrics)) trainer_report_now(t, lr);
+static void report(void *user, double lr, int last) {
+    struct trainer *t = user;
+    if (last || metrics_due(&t->metrics)) report_now(t, lr);
 }
 
-void trainer_report_untrained(struct trainer *t, const struct step_result *first) {
+/* Tells the loss of an untrained model: that of the first batch, before any update. */
+static void report_untrained(struct trainer *t, const struct step_result *first) {
     struct progress_state none = {0};
     struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
     metrics_untrained(&t->metrics, first, &start);
 }
 
 static int say_diverged(const struct trainer *t, const char *what) {
-    return diverged_say(t->config, t->ranks, t->run->place, t->state.step, what);
+    return diverged_say(t->config, t->ranks, t->run->place, t->steps.state.step, what);
 }
 
-int trainer_check_loss(struct trainer *t, double loss, uint64_t terms) {
+static int check_loss(struct trainer *t, double loss, uint64_t terms) {
     char text[METRICS_BYTES];
     const char *wrong = metrics_diverged(&t->metrics, loss, terms, text);
     return wrong ? say_diverged(t, wrong) : 0;
 }
 
+/* ---- what a step came to ---- */
+
+static int take_batch(void *user, const struct step_result *r) {
+    struct trainer *t = user;
+    metrics_add_step(&t->metrics, r);
+    if (!t->steps.state.pairs && r->pairs) report_untrained(t, r);
+    t->steps.state.words += r->words;
+    t->steps.state.pairs += r->pairs;
+    return check_loss(t, r->loss, r->terms);
+}
+
+static int take_piece(void *user, const struct hogwild_result *r, double seconds) {
+    struct trainer *t = user;
+    metrics_add_piece(&t->metrics, r);
+    t->steps.state.words += r->words;
+    t->steps.state.pairs += r->pairs;
+    return check_loss(t, r->loss, r->sampled_terms);
+}
+
 /* ---- checkpoints ---- */
 
 uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
-    return table_file_bytes(t->target) + table_file_bytes(t->context) + frozen_bytes(&t->session.frozen);
+    return table_file_bytes(t->steps.target) + table_file_bytes(t->steps.context) + frozen_bytes(&t->session.frozen);
 }
 
 static int follow_run(void *user) {
@@ -113,11 +126,11 @@ static int settle_run(void *user) {
 }
 
 static int write_tables(struct trainer *t) {
-    struct checkpoint what = {t->target, t->context, t->state, t->corpus, &t->session.frozen};
+    struct checkpoint what = {t->steps.target, t->steps.context, t->steps.state, t->corpus, &t->session.frozen};
     return checkpoint_write(t->run->place, &what, t->config->run_keep);
 }
 
-/* By all ranks; what is only done to directories, by the first one. */
+/* All ranks write the tables; the first one alone works on directories. */
 static int write_files(struct trainer *t) {
     if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
     int result = write_tables(t);
@@ -127,14 +140,14 @@ static int write_files(struct trainer *t) {
 
 int trainer_write_checkpoint(struct trainer *t) {
     double began = progress_now();
-    t->state.seconds = seconds_trained(t);
-    if (t->ops->drain(t->backend) || write_files(t)) return -1;
-    checkpoint_due_written(&t->due, t->state.step, progress_now() - began, progress_now());
+    t->steps.state.seconds = seconds_trained(t);
+    if (t->steps.ops->drain(t->steps.backend) || write_files(t)) return -1;
+    checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
     return 0;
 }
 
 int trainer_start_due(struct trainer *t) {
-    checkpoint_due_start(&t->due, t->config, t->run->path, t->state.step, t->began_training);
+    checkpoint_due_start(&t->due, t->config, t->run->path, t->steps.state.step, t->began_training);
     t->due.bytes = trainer_checkpoint_bytes(t);
     return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
 }
@@ -145,29 +158,32 @@ static int is_to_stop(struct trainer *t) {
     return t->heard_stop || asked;
 }
 
-unsigned trainer_wishes(struct trainer *t, int epoch_ended) {
+/* Wishes after a step. That of any rank holds for all, so that all ranks act after the same step. */
+enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
+
+static unsigned wishes(void *user, int epoch_ended) {
+    struct trainer *t = user;
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
     /* By one clock, that of the rank which writes. */
-    if (trainer_writes(t) && checkpoint_due_now(&t->due, t->state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 
 /* ---- held-out loss ---- */
 
 static int measure_held_out(struct trainer *t) {
-    uint64_t most = t->examples_per_epoch < HELD_OUT_EXAMPLES ? t->examples_per_epoch : HELD_OUT_EXAMPLES;
-    struct step_request request = {.target = t->target->store,
-                                   .context = t->context->store,
-                                   .rule = &t->target->rule,
+    uint64_t most = t->steps.per_epoch < HELD_OUT_EXAMPLES ? t->steps.per_epoch : HELD_OUT_EXAMPLES;
+    struct step_request request = {.target = t->steps.target->store,
+                                   .context = t->steps.context->store,
+                                   .rule = &t->steps.target->rule,
                                    .loss = config_loss(t->config),
                                    .loss_only = 1};
     struct step_result sum = {0}, got;
     if (!t->session.examples.source.held_out) return 0;
-    for (uint64_t first = 0; first < most; first += t->batch) {
-        struct batch_request batch = {0, first, most - first < t->batch ? most - first : t->batch, 1, NULL};
-        if (t->ops->make_batch(t->backend, 0, &batch) || t->ops->gather(t->backend, 0, &request) ||
-            t->ops->step(t->backend, 0, &request) || t->ops->scatter(t->backend, 0, &request) ||
-            t->ops->result(t->backend, 0, &got))
+    for (uint64_t first = 0; first < most; first += t->steps.batch) {
+        struct batch_request batch = {0, first, most - first < t->steps.batch ? most - first : t->steps.batch, 1, NULL};
+        if (t->steps.ops->make_batch(t->steps.backend, 0, &batch) || t->steps.ops->step(t->steps.backend, 0, &request) ||
+            t->steps.ops->result(t->steps.backend, 0, &got))
             return -1;
         sum.loss += got.loss;
         sum.examples += got.examples;
@@ -181,12 +197,19 @@ static int measure_held_out(struct trainer *t) {
     return 0;
 }
 
-int trainer_between(struct trainer *t, int epoch_ended, unsigned wished) {
-    int finished = trainer_done(t) >= t->total;
+/* The epoch's end, and what is wished. */
+static int between(void *user, int epoch_ended, unsigned wished) {
+    struct trainer *t = user;
+    int finished = steps_done(&t->steps) >= t->steps.run;
     if (epoch_ended || finished) {
-        if (t->ops->drain(t->backend) || do_beside(t, measure_held_out)) return -1;
+        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, measure_held_out)) return -1;
     }
     if (finished) return 0;
     if (wished & WISH_STOP) return 1;
     return wished & WISH_CHECKPOINT ? do_beside(t, trainer_write_checkpoint) : 0;
+}
+
+struct steps_watch trainer_watch(struct trainer *t) {
+    return (struct steps_watch){
+        .user = t, .took_batch = take_batch, .took_piece = take_piece, .wishes = wishes, .between = between, .report = report};
 }

@@ -31,7 +31,7 @@ def test_train_counts_what_it_trained(sptx):
     assert 3 * result["words"] < result["pairs"] < 4 * result["words"]
     assert result["pairs_per_second"] == pytest.approx(result["pairs"] / result["seconds"], rel=1e-4)
     assert result["words_per_second"] == pytest.approx(result["words"] / result["seconds"], rel=1e-4)
-    phases = [result[name + "_seconds"] for name in ("make_batch", "gather", "step", "scatter")]
+    phases = [result[name + "_seconds"] for name in ("make_batch", "step")]
     assert all(seconds >= 0 for seconds in phases) and sum(phases) > 0
     assert 0 < result["loss_pair"] < 6
     assert ("memory_share" in result) == CUDA and ("floor_pairs_per_second" in result) == CUDA

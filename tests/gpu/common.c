@@ -287,8 +287,7 @@ char *tables_records(const struct tables *t, int side, const char *name) {
 int one_step(struct tables *t, unsigned stage, const struct step_request *request) {
     struct step_request r = *request;
     r.target = t->side[0], r.context = t->side[1];
-    return t->ops->gather(t->backend, stage, &r) || t->ops->step(t->backend, stage, &r) ||
-           t->ops->scatter(t->backend, stage, &r);
+    return t->ops->step(t->backend, stage, &r);
 }
 
 const struct placing PLACES[PLACE_PAIRS][2] = {

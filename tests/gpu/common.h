@@ -100,7 +100,7 @@ char *first_records(const struct rule_options *rule, const struct record_layout 
 int tables_fill(struct tables *t, const char *const records[2]);
 /* Returns all records of a side; the caller frees them. Reading them is a check as well. */
 char *tables_records(const struct tables *t, int side, const char *name);
-int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* gather, step, scatter */
+int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* with the tables put into the request */
 
 enum { PLACE_PAIRS = 5 };
 extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; in the first pair all rows lie on the GPU */

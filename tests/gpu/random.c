@@ -63,9 +63,7 @@ static int step_apart(struct training *t, const struct batch_request *batch, con
     unsigned stage = t->pipeline.next;
     struct step_result result;
     if (empty_pipeline(t) || ops->make_batch(backend, stage, batch) || ops->drain(backend) ||
-        ops->gather(backend, stage, step) || ops->drain(backend) || ops->step(backend, stage, step) ||
-        ops->drain(backend) || ops->scatter(backend, stage, step) || ops->drain(backend) ||
-        ops->result(backend, stage, &result))
+        ops->step(backend, stage, step) || ops->drain(backend) || ops->result(backend, stage, &result))
         return -1;
     take_result(t->out, &result);
     return 0;

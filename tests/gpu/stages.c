@@ -18,27 +18,16 @@ static void check_order(struct tables *t, const struct step_request *step) {
     struct batch_request batch = {0, 0, BATCH, 0, NULL};
     struct step_request other = *step;
     struct step_result result;
-    REFUSED(ops->gather(gpu, 0, step), "a gather without a batch");
+    REFUSED(ops->step(gpu, 0, step), "a step without a batch");
+    REFUSED(ops->step(gpu, 3, step), "a step in a stage that is not there");
     CHECK(!ops->make_batch(gpu, 0, &batch) && !ops->make_batch(gpu, 0, &batch), "a batch made twice");
-    REFUSED(ops->step(gpu, 0, step), "a step before its gather");
-    REFUSED(ops->scatter(gpu, 0, step), "a scatter before its step");
     REFUSED(ops->result(gpu, 0, &result), "a result before its step");
     other.context = step->target;
-    REFUSED(ops->gather(gpu, 0, &other), "one table on both sides");
-    CHECK(!ops->gather(gpu, 0, step), "gather");
-    REFUSED(ops->make_batch(gpu, 0, &batch), "a batch in a stage that was gathered");
+    REFUSED(ops->step(gpu, 0, &other), "one table on both sides");
     CHECK(!ops->make_batch(gpu, 1, &batch), "the next batch");
-    REFUSED(ops->gather(gpu, 1, step), "a gather while the batch before is not scattered");
-    other = *step;
-    other.loss_only = 1;
-    REFUSED(ops->step(gpu, 0, &other), "a step for the loss only of what was gathered to be trained");
     CHECK(!ops->step(gpu, 0, step), "step");
-    REFUSED(ops->gather(gpu, 1, step), "a gather while the batch before is stepped");
-    REFUSED(ops->result(gpu, 0, &result), "a result before its scatter");
-    CHECK(!ops->scatter(gpu, 0, step), "scatter");
-    REFUSED(ops->scatter(gpu, 0, step), "a second scatter");
-    CHECK(!ops->gather(gpu, 1, step) && !ops->step(gpu, 1, step) && !ops->scatter(gpu, 1, step),
-          "the next batch's calls");
+    REFUSED(ops->step(gpu, 0, step), "a second step");
+    CHECK(!ops->step(gpu, 1, step), "the next batch's step");
     CHECK(!ops->result(gpu, 1, &result) && !ops->result(gpu, 0, &result) && !ops->result(gpu, 0, &result),
           "results, in any order");
 }

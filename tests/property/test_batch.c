@@ -264,9 +264,7 @@ static void train_model(struct model *m, const struct example_source *source, ui
         struct step_result result;
         unsigned stage = step % 3;
         assert_int_equal(backend_cpu.make_batch(m->backend, stage, &request), 0);
-        assert_int_equal(backend_cpu.gather(m->backend, stage, &go), 0);
         assert_int_equal(backend_cpu.step(m->backend, stage, &go), 0);
-        assert_int_equal(backend_cpu.scatter(m->backend, stage, &go), 0);
         assert_int_equal(backend_cpu.result(m->backend, stage, &result), 0);
         assert_true(result.loss > 0 && result.loss < 1e6);
     }

@@ -353,8 +353,7 @@ static int run_steps(struct run *run, const struct known *known) {
                                        .mean = known->mean};
         struct step_result got;
         unsigned stage = (unsigned)(s % 3);
-        if (run->ops->set_batch(run->backend, stage, &view) || run->ops->gather(run->backend, stage, &request) ||
-            run->ops->step(run->backend, stage, &request) || run->ops->scatter(run->backend, stage, &request) ||
+        if (run->ops->set_batch(run->backend, stage, &view) || run->ops->step(run->backend, stage, &request) ||
             run->ops->result(run->backend, stage, &got))
             goto out;
         losses[s] = (float)(known->mean ? got.loss / (double)examples : got.loss);

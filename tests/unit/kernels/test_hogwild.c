@@ -55,7 +55,8 @@ static void what_is_said_of_a_batch(void **state) {
 }
 
 static void one_loss_is_trained(void **state) {
-    struct hogwild_asked softmax = {.loss = {.kind = LOSS_SOFTMAX, .temperature = 0.5f}, .loss_name = "softmax", .score_name = "dot"};
+    struct hogwild_asked softmax = {
+        .loss = {.kind = LOSS_SOFTMAX, .temperature = 0.5f}, .loss_name = "softmax", .score_name = "dot"};
     struct hogwild_asked cosine = {.loss = {.score = SCORE_COSINE}, .loss_name = "logistic", .score_name = "cosine"};
     struct hogwild_asked warm = {.loss = {.temperature = 2}, .loss_name = "logistic", .score_name = "dot"};
     struct hogwild_asked plain = {.loss = {.temperature = 1}};
@@ -73,12 +74,14 @@ static void what_a_gpu_does_not_train(void **state) {
     REFUSES(frozen, "train.freeze", "set train.update = batch, or device.backend = cpu");
     REFUSES(files, "set memory.target = pinned, memory.context_state = pinned, or train.update = batch");
     struct hogwild_asked all = {.gpu = 1, .in_file = (1 << HOGWILD_PARTS) - 1};
-    REFUSES(all, "memory.target = pinned, memory.target_state = pinned, memory.context = pinned, memory.context_state = pinned, or");
+    REFUSES(all, "memory.target = pinned, memory.target_state = pinned, memory.context = pinned, "
+                 "memory.context_state = pinned, or");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_process_trains),      cmocka_unit_test(two_rules_train),     cmocka_unit_test(options_of_these_rules),
-        cmocka_unit_test(what_is_said_of_a_batch), cmocka_unit_test(one_loss_is_trained), cmocka_unit_test(what_a_gpu_does_not_train)};
+        cmocka_unit_test(what_is_said_of_a_batch), cmocka_unit_test(one_loss_is_trained),
+        cmocka_unit_test(what_a_gpu_does_not_train)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

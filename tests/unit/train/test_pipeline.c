@@ -10,8 +10,8 @@
 
 #include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
-/* A backend that only remembers which batch is in each stage, how far it is, and what was called. */
-enum progress { FREE, MADE, GATHERED, STEPPED, SCATTERED };
+/* A backend that only remembers: which batch stands in each stage, how far it is, what was called. */
+enum progress { FREE, MADE, STEPPED };
 struct backend {
     enum progress at[BACKEND_STAGES];
     uint64_t batch[BACKEND_STAGES];
@@ -32,26 +32,18 @@ static int fake_make(struct backend *b, unsigned stage, const struct batch_reque
     b->batch[stage] = request->first;
     return advance(b, stage, FREE, MADE, "make_batch");
 }
-static int fake_gather(struct backend *b, unsigned stage, const struct step_request *request) {
-    if (request->global_step != b->batch[stage]) b->wrong++;
-    return advance(b, stage, MADE, GATHERED, "gather");
-}
 static int fake_step(struct backend *b, unsigned stage, const struct step_request *request) {
     if (request->global_step != b->batch[stage]) b->wrong++;
-    return advance(b, stage, GATHERED, STEPPED, "step");
-}
-static int fake_scatter(struct backend *b, unsigned stage, const struct step_request *request) {
     if (++b->in_flight > b->most) b->most = b->in_flight;
-    return advance(b, stage, STEPPED, SCATTERED, "scatter");
+    return advance(b, stage, MADE, STEPPED, "step");
 }
 static int fake_result(struct backend *b, unsigned stage, struct step_result *result) {
     if (b->batch[stage] != b->waited++) b->wrong++;
     b->in_flight--;
     *result = (struct step_result){.loss = (double)b->batch[stage]};
-    return advance(b, stage, SCATTERED, FREE, "result");
+    return advance(b, stage, STEPPED, FREE, "result");
 }
-static const struct backend_ops ops = {.make_batch = fake_make, .gather = fake_gather, .step = fake_step,
-                                       .scatter = fake_scatter, .result = fake_result};
+static const struct backend_ops ops = {.make_batch = fake_make, .step = fake_step, .result = fake_result};
 
 static int submit(struct pipeline *pipeline, uint64_t number, struct step_result *oldest, int *came) {
     struct batch_request batch = {.first = number, .count = 1};
@@ -111,7 +103,7 @@ static void test_depth_is_bounded(void **state) {
 }
 
 static void test_failures_come_up(void **state) {
-    static const char *const calls[] = {"make_batch", "gather", "step", "scatter", "result"};
+    static const char *const calls[] = {"make_batch", "step", "result"};
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         struct backend backend = {.depth = 3, .fail_in = calls[c], .fail_batch = 4};
         struct pipeline pipeline;

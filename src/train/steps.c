@@ -1,0 +1,144 @@
+#include "steps.h"
+
+#include "base/progress.h"
+#include "pipeline.h"
+#include "run/schedule.h"
+
+/* A lock-free piece is as many examples as take so many seconds: signals and clocks are looked at between two of them. */
+enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
+static const double piece_seconds = 0.25;
+
+/* ---- where the run stands ---- */
+
+uint64_t steps_done(const struct steps *s) {
+    return s->state.epoch * s->per_epoch + s->state.position;
+}
+
+/* The share of the run that is done after so many examples. */
+static double share_at(const struct steps *s, uint64_t done) {
+    return done < s->run ? (double)done / (double)s->run : 1;
+}
+
+double steps_share(const struct steps *s) {
+    return share_at(s, steps_done(s));
+}
+
+struct batch_request steps_batch(const struct steps *s, uint64_t most) {
+    uint64_t of_epoch = s->per_epoch - s->state.position, left = s->end - steps_done(s);
+    if (of_epoch < left) left = of_epoch;
+    return (struct batch_request){.epoch = (uint32_t)s->state.epoch,
+                                  .first = s->state.position,
+                                  .count = most < left ? most : left,
+                                  .context = s->context->store};
+}
+
+struct step_request steps_request(const struct steps *s) {
+    return (struct step_request){.target = s->target->store,
+                                 .context = s->context->store,
+                                 .rule = &s->target->rule,
+                                 .loss = config_loss(s->config),
+                                 .lr = schedule_rate(s->config, steps_share(s)),
+                                 .global_step = s->state.step,
+                                 .mean = s->config->train_reduction == REDUCTION_MEAN};
+}
+
+int steps_move(struct steps *s, uint64_t count) {
+    s->state.position += count;
+    if (s->state.position < s->per_epoch) return 0;
+    s->state.position = 0;
+    s->state.epoch++;
+    return 1;
+}
+
+/* ---- update = batch ---- */
+
+static int empty_pipeline(struct pipeline *pipeline, const struct steps_watch *watch) {
+    struct step_result result;
+    int more;
+    while ((more = pipeline_next(pipeline, &result)) > 0)
+        if (watch->took_batch(watch->user, &result)) return -1;
+    return more;
+}
+
+/* Starts a batch. The result of the oldest one is taken first where all stages are busy. */
+static int begin_batch(struct steps *s, const struct steps_watch *watch, struct pipeline *pipeline,
+                       const struct batch_request *batch, const struct step_request *step) {
+    struct step_result oldest;
+    int came;
+    if (pipeline_submit(pipeline, batch, step, &oldest, &came) || (came && watch->took_batch(watch->user, &oldest))) return -1;
+    s->state.step++;
+    return 0;
+}
+
+static int train_batches(struct steps *s, const struct steps_watch *watch) {
+    struct pipeline pipeline;
+    int stop = 0;
+    double lr = 0;
+    pipeline_init(&pipeline, s->ops, s->backend, (unsigned)s->config->memory_depth);
+    while (!stop && steps_done(s) < s->end) {
+        struct batch_request batch = steps_batch(s, s->batch);
+        struct step_request step = steps_request(s);
+        if (begin_batch(s, watch, &pipeline, &batch, &step)) return -1;
+        lr = step.lr;
+        int epoch_ended = steps_move(s, batch.count);
+        unsigned wished = watch->wishes(watch->user, epoch_ended);
+        if (epoch_ended || wished || steps_done(s) >= s->end) {
+            if (empty_pipeline(&pipeline, watch)) return -1;
+            stop = watch->between(watch->user, epoch_ended, wished);
+            if (stop < 0) return -1;
+        }
+        watch->report(watch->user, lr, 0);
+    }
+    if (empty_pipeline(&pipeline, watch)) return -1;
+    watch->report(watch->user, lr, 1);
+    return stop;
+}
+
+/* ---- update = hogwild ---- */
+
+static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_t count, double *seconds, double *lr) {
+    uint64_t done = steps_done(s);
+    struct hogwild_result result;
+    struct hogwild_request request = {.target = s->target->store,
+                                      .context = s->context->store,
+                                      .rule = &s->target->rule,
+                                      .epoch = (uint32_t)s->state.epoch,
+                                      .first = s->state.position,
+                                      .count = count,
+                                      .lr_first = schedule_rate(s->config, share_at(s, done)),
+                                      .lr_last = schedule_rate(s->config, share_at(s, done + count)),
+                                      .global_step = done};
+    double began = progress_now();
+    *lr = request.lr_last;
+    if (s->ops->hogwild(s->backend, &request, &result)) return -1;
+    *seconds = progress_now() - began;
+    return watch->took_piece(watch->user, &result, *seconds);
+}
+
+/* How large the piece after one that took so long should be. */
+static uint64_t next_piece(uint64_t piece, double seconds) {
+    if (seconds > 2 * piece_seconds && piece > PIECE_LEAST) return piece / 2;
+    return seconds < piece_seconds ? piece * 2 : piece;
+}
+
+static int train_pieces(struct steps *s, const struct steps_watch *watch) {
+    int stop = 0;
+    uint64_t piece = PIECE_FIRST;
+    double lr = 0, seconds;
+    while (!stop && steps_done(s) < s->end) {
+        uint64_t count = steps_batch(s, piece).count;
+        if (train_piece(s, watch, count, &seconds, &lr)) return -1;
+        if (count == piece) piece = next_piece(piece, seconds);
+        int epoch_ended = steps_move(s, count);
+        s->state.step = steps_done(s) / s->batch;
+        stop = watch->between(watch->user, epoch_ended, watch->wishes(watch->user, epoch_ended));
+        if (stop < 0) return -1;
+        watch->report(watch->user, lr, 0);
+    }
+    watch->report(watch->user, lr, 1);
+    return stop;
+}
+
+int steps_train(struct steps *s, const struct steps_watch *watch) {
+    return s->config->train_update == UPDATE_HOGWILD ? train_pieces(s, watch) : train_batches(s, watch);
+}
