@@ -60,25 +60,25 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* Keys whose texts config_paths() reads, which knows what double quotes mean. */
-static int holds_paths(const struct config_key *key) {
-    return !strcmp(key->name, "corpus.path") || !strcmp(key->name, "train.from");
-}
-
-/* What a text may hold so that the INI file that it is written to reads back the same. NULL, or what it is not. */
-static const char *refuse_text(const struct config_key *key, const char *text) {
+/* NULL where a text reads as its form, or what it is not. */
+static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
+    if (form == FORM_RATING && config_read_rating(text, &rating)) return "a number or none";
+    if (form == FORM_TIMES && config_read_times(text, &times))
+        return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
+    return NULL;
+}
+
+/* NULL where a text would read back the same from the INI file that it is written to, or what it is not. */
+static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";
     for (const char *at = strchr(text, ';'); at; at = strchr(at + 1, ';'))
         if (at == text || isspace((unsigned char)at[-1])) return "free of ' ;', which begins a comment in an INI file";
-    if (holds_paths(key)) return NULL;
+    if (key->form == FORM_PATHS) return NULL;
     if (strchr(text, '"')) return "free of double quotes within it";
-    if (!strcmp(key->name, "corpus.min_rating") && config_read_rating(text, &rating)) return "a number or none";
-    if (!strcmp(key->name, "run.checkpoint_every") && config_read_times(text, &times))
-        return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
-    return NULL;
+    return refuse_form(key->form, text);
 }
 
 /* Takes away one pair of double quotes around the whole. */
@@ -102,7 +102,7 @@ static int set_number(struct config *config, const struct config_key *key, const
         *config_count(config, key) = count;
         return 0;
     case TYPE_BYTES:
-        if (!automatic && text_bytes(value, &count)) return -1;
+        if (!automatic && (text_bytes(value, &count) || count < key->least || count > key->most)) return -1;
         *config_count(config, key) = count;
         return 0;
     case TYPE_REAL:
@@ -137,7 +137,7 @@ static int refuse_value(const struct config_key *key, const char *value, const c
 
 static int set_text(struct config *config, const struct config_key *key, char *value, const char *where,
                     config_refuser *refuse) {
-    if (!holds_paths(key)) unquote(value);
+    if (key->form != FORM_PATHS) unquote(value);
     const char *wanted = refuse_text(key, value);
     if (wanted) return refuse_value(key, value, wanted, where, refuse);
     char *copy = mem_text(value, strlen(value), "the configuration");

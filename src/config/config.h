@@ -36,9 +36,10 @@ enum config_count { COUNT_GLOBAL, COUNT_ROW };
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
+#define FORM(section, key, fallback, form, help) char *section##_##key;
 #define COUNT(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
 #define REAL(section, key, fallback, lowest, highest, help) double section##_##key;
-#define BYTES(section, key, fallback, help) uint64_t section##_##key;
+#define BYTES(section, key, fallback, lowest, highest, help) uint64_t section##_##key;
 #define TRUTH(section, key, fallback, help) int section##_##key;
 #define CHOICE(section, key, fallback, list, help) int section##_##key;
 #include "config.def"
@@ -59,7 +60,8 @@ void config_release(struct config *config);
 
 /* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
 int config_read(struct config *config, const char *path);
-/* The same in two parts: the file's text, for the caller to free; its keys, from a text that is taken apart. */
+/* config_read() in two parts. config_file() gives the file's text, for the caller to free, or NULL after fail();
+ * config_read_text() takes it apart and sets its keys. `path` is for sentences. */
 char *config_file(const char *path);
 int config_read_text(struct config *config, char *text, const char *path);
 
@@ -75,10 +77,10 @@ int config_resolve(struct config *config);
 /* The loss as the kernels take it. */
 struct loss_options config_loss(const struct config *config);
 
-/* What the lines of its corpus are: "sentences", "lists" or, where each names a target first, "lines". */
+/* A word for the lines of its corpus: "sentences", "lists" or, where each names a target first, "lines". */
 const char *config_lines(const struct config *config);
 
-/* Whether examples are windows over sentences. */
+/* 1 where examples are windows over sentences. */
 int config_is_window(const struct config *config);
 
 /* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
@@ -106,8 +108,8 @@ int config_write(const struct config *config, int help, struct file_writer *writ
 /* The value of one key as config_format() writes it, in memory that the caller frees. NULL after fail(). */
 char *config_value(const struct config *config, const char *section, const char *key);
 
-/* Where a key that changes the numbers is still "auto" in a resolved config, for the machine to settle, it takes its value
- * from a config where that has been done. */
+/* Gives each key that changes the numbers and is still "auto" in a resolved config, for the machine to settle, its value in a
+ * config where that has been done. */
 void config_settle(struct config *config, const struct config *settled);
 
 /* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or

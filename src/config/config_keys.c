@@ -17,9 +17,10 @@
     .offset = offsetof(struct config, s##_##k)
 #define SECTION(name, help)
 #define TEXT(s, k, fallback, help)             {BEGIN(TYPE_TEXT, s, k, fallback, help)},
+#define FORM(s, k, fallback, reads_as, help)   {BEGIN(TYPE_TEXT, s, k, fallback, help), .form = reads_as},
 #define COUNT(s, k, fallback, low, high, help) {BEGIN(TYPE_COUNT, s, k, fallback, help), .least = low, .most = high},
 #define REAL(s, k, fallback, low, high, help)  {BEGIN(TYPE_REAL, s, k, fallback, help), .lowest = low, .highest = high},
-#define BYTES(s, k, fallback, help)            {BEGIN(TYPE_BYTES, s, k, fallback, help)},
+#define BYTES(s, k, fallback, low, high, help) {BEGIN(TYPE_BYTES, s, k, fallback, help), .least = low, .most = high},
 #define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
 _Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO,
@@ -35,9 +36,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 
 #define SECTION(section, text) {#section, text},
 #define TEXT(s, k, fallback, help)
+#define FORM(s, k, fallback, form, help)
 #define COUNT(s, k, fallback, low, high, help)
 #define REAL(s, k, fallback, low, high, help)
-#define BYTES(s, k, fallback, help)
+#define BYTES(s, k, fallback, low, high, help)
 #define TRUTH(s, k, fallback, help)
 #define CHOICE(s, k, fallback, choices, help)
 const struct config_section config_sections[CONFIG_SECTIONS] = {
@@ -125,7 +127,11 @@ void config_describe(const struct config_key *key, char *out, size_t capacity) {
         snprintf(out, capacity, "a number from %g to %g%s", key->lowest, key->highest, automatic);
         break;
     case TYPE_BYTES:
-        snprintf(out, capacity, "a size such as 512MB or 11GiB%s", automatic);
+        if (key->most == UINT64_MAX)
+            snprintf(out, capacity, "a size such as 512MB or 11GiB%s", automatic);
+        else
+            snprintf(out, capacity, "a size from %s to %s%s", text_of_bytes(low, key->least),
+                     text_of_bytes(high, key->most), automatic);
         break;
     case TYPE_TRUTH:
         snprintf(out, capacity, "yes or no%s", automatic);

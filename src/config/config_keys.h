@@ -1,6 +1,6 @@
-/* config_keys: the one table of keys, made from config.def, and what the config_*.c files share. It serves every direction:
- * in from INI and arguments (config.c, config_read.c), out to the resolved file and the help (config_write.c), and what
- * "auto" comes to (config_resolve.c). For nobody else.
+/* config_keys: the one table of keys, made from config.def, and what the config_*.c files share. It serves every
+ * direction: in from INI and arguments (config.c, config_ini.c), out to the resolved file and the help
+ * (config_write.c), and what "auto" comes to (config_resolve.c). For nobody else.
  */
 #ifndef SPTX_CONFIG_KEYS_H
 #define SPTX_CONFIG_KEYS_H
@@ -10,6 +10,9 @@
 #include <stddef.h>
 
 /* ---- the table ---- */
+
+/* The form that a text must have. Paths may hold double quotes; what they name is looked at when it is opened. */
+enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_TIMES };
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
 
@@ -21,8 +24,9 @@ struct config_key {
     const char *list; /* TYPE_CHOICE: "a|b|c" */
     const char *help;
     size_t offset;          /* of its value in struct config */
-    uint64_t least, most;   /* TYPE_COUNT */
+    uint64_t least, most;   /* TYPE_COUNT, TYPE_BYTES */
     double lowest, highest; /* TYPE_REAL */
+    enum config_form form;  /* TYPE_TEXT */
 };
 
 struct config_section {
@@ -33,9 +37,10 @@ enum {
     CONFIG_KEYS = 0
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)                   +1
+#define FORM(section, key, fallback, form, help)             +1
 #define COUNT(section, key, fallback, lowest, highest, help) +1
 #define REAL(section, key, fallback, lowest, highest, help)  +1
-#define BYTES(section, key, fallback, help)                  +1
+#define BYTES(section, key, fallback, lowest, highest, help) +1
 #define TRUTH(section, key, fallback, help)                  +1
 #define CHOICE(section, key, fallback, list, help)           +1
 #include "config.def"
@@ -43,9 +48,10 @@ enum {
     CONFIG_SECTIONS = 0
 #define SECTION(name, help) +1
 #define TEXT(section, key, fallback, help)
+#define FORM(section, key, fallback, form, help)
 #define COUNT(section, key, fallback, lowest, highest, help)
 #define REAL(section, key, fallback, lowest, highest, help)
-#define BYTES(section, key, fallback, help)
+#define BYTES(section, key, fallback, lowest, highest, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)
 #include "config.def"
@@ -68,7 +74,7 @@ struct config_choices {
 };
 const struct config_choices *config_choices(const struct config_key *key);
 
-/* What a key takes, for sentences and help: "a whole number from 1 to 4,096, or auto". */
+/* Describes the values of a key, for sentences and help: "a whole number from 1 to 4,096, or auto". */
 void config_describe(const struct config_key *key, char *out, size_t capacity);
 
 /* ---- a key's place in a config, by its type ---- */
@@ -100,8 +106,10 @@ int config_read_times(const char *text, struct config_times *times);
 /* fail() or fail_usage(): whether what is wrong is the file's fault or the command line's. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
+/* 1 for a line of an INI that is a comment; it has no blanks before it. */
+int config_is_comment(const char *line);
 
-/* Of config_resolve(): a number that is "auto" still (NaN), and the keys of the loss. */
+/* Parts of config_resolve(): the first puts a number where "auto" (NaN) still stands, the others see to the keys of the loss. */
 void config_choose_real(double *value, double chosen);
 int config_resolve_loss(struct config *config);
 int config_check_loss(const struct config *config);

@@ -62,8 +62,8 @@ static void resolve_examples(struct config *c) {
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
 }
 
-/* What makes a good model of items without any key: chosen by experiment, configs/README.md has the figures. The rate and its
- * fall belong to the rule that stands here: who names a rule gets that rule's own. */
+/* These defaults make a good model of items without any key. Experiments chose them; configs/README.md has the figures. The
+ * rate and its fall belong to the rule that is chosen here: a rule that the user names has its own. */
 static void resolve_items(struct config *c) {
     int items = !corpus_formats[c->corpus_format].sentences, adjacency = corpus_formats[c->corpus_format].targets;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
@@ -106,10 +106,7 @@ static void resolve_update(struct config *c) {
 static int resolve_run(struct config *c) {
     struct config_times times;
     resolve_update(c);
-    if (config_read_times(c->run_checkpoint_every, &times))
-        return fail(
-            "run.checkpoint_every = '%s' is not a time (10m), a number of steps (5000 steps), epoch, end or auto",
-            c->run_checkpoint_every);
+    config_read_times(c->run_checkpoint_every, &times); /* its form was checked when it was set */
     c->checkpoint_seconds = times.seconds;
     c->checkpoint_share = times.share;
     c->checkpoint_steps = times.steps;
@@ -139,13 +136,10 @@ static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
     return out;
 }
 
-/* What the corpus is, beside what examples are made of it. */
+/* Holds the corpus' format against the keys and the examples that need one of its properties. */
 static int check_format(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
-    char given[TEXT_BYTES], most[TEXT_BYTES], others[FORMAT_NAMES];
-    if (c->corpus_max_word < 1 || c->corpus_max_word > CORPUS_WORD_MOST)
-        return fail("corpus.max_word = %s is not between 1 B and %s", text_of_bytes(given, c->corpus_max_word),
-                    text_of_bytes(most, CORPUS_WORD_MOST));
+    char others[FORMAT_NAMES];
     if (strcmp(c->corpus_min_rating, "none") && !format->columns)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
                     c->corpus_min_rating, formats_with(COLUMNS, others), format->name);
@@ -183,7 +177,7 @@ static int check_pools(const struct config *c) {
     return 0;
 }
 
-/* What is drawn, and what is a target. */
+/* Holds the keys of draws and of targets against examples.mode. */
 static int check_draws(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_subsample > 0 && !config_is_window(c))

@@ -179,8 +179,9 @@ void config_print_help(void) {
     struct writing writing = {0};
     int result = put_wrapped(
         &writing, "", 118,
-        "Keys of a configuration file, INI: [section], then key = value; '#' or ';' begins a comment. On the "
-        "command line --section.key=value sets one. Numbers may be written 1e6 or 2_000_000, sizes 11GiB or "
+        "Keys of a configuration file, INI: [section], then key = value; a value goes on in lines that are indented "
+        "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets one. Numbers may be written "
+        "1e6 or 2_000_000, sizes 11GiB or "
         "512MB, yes and no also true, false, on, off. What stands behind '=' here is the default; auto is chosen by "
         "the other keys "
         "or by the machine. The ten that matter most come first, then all others by section.");

@@ -114,7 +114,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        int hidden = *names[i] == '.';
+        int hidden = *names[i] == '.'; /* an editor's or a system's */
         char *inner = result || hidden ? NULL : file_join(path, names[i]);
         if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
         free(inner);
@@ -212,22 +212,15 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
 
 /* ---- blocks ---- */
 
-static const unsigned char white[256] = {[' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\r'] = 1, ['\v'] = 1, ['\f'] = 1};
-
-static int is_white(char byte) {
-    return white[(unsigned char)byte];
-}
-
-/* Finds a place to end a block: behind the last white byte (or line end) of bytes[looked..length - 1). Returns 0 where
- * there is none. The very last byte is kept for the next block, so that a block which is not the file's last is always
- * followed by another. */
+/* The place where a block may end: after the last white byte (or line) of bytes[looked..length - 1); 0 where there is none. The
+ * very last byte is kept for the next block, so that a block which is not the file's last is always followed by another. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
         return newline ? (uint64_t)(newline - block->bytes) + 1 : 0;
     }
     for (uint64_t i = block->length - 1; i > looked; i--)
-        if (is_white(block->bytes[i - 1])) return i;
+        if (token_is_white(block->bytes[i - 1])) return i;
     return 0;
 }
 
@@ -247,23 +240,18 @@ static uint64_t count_newlines(const char *bytes, uint64_t length) {
 static int left_open(const struct corpus_block *block, int before) {
     for (uint64_t i = block->length; i > block->skip; i--) {
         if (block->bytes[i - 1] == '\n') return 0;
-        if (!is_white(block->bytes[i - 1])) return 1;
+        if (!token_is_white(block->bytes[i - 1])) return 1;
     }
     return before;
 }
 
-/* A NUL is no separator, though strchr() finds it. */
-static int separates(char byte, const char *separators) {
-    return is_white(byte) || (*separators && byte && strchr(separators, byte));
-}
-
-/* Finds a word of more than `most` bytes: returns where it begins, or `length` if there is none. Such a word covers one
- * of the bytes that are most + 1 apart, so only these are looked at. */
+/* Finds a word of more than `most` bytes: the place where it begins, or `length` if there is none. Such a word covers one of
+ * the places that are most + 1 apart, so that only these are looked at. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
-        while (from && to - from <= most && !separates(bytes[from - 1], separators)) from--;
-        while (to < length && to - from <= most && !separates(bytes[to], separators)) to++;
+        while (from && to - from <= most && !token_ends(bytes[from - 1], separators)) from--;
+        while (to < length && to - from <= most && !token_ends(bytes[to], separators)) to++;
         if (to - from > most) return from;
     }
     return length;
@@ -438,26 +426,4 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block) {
     *cursor = (struct corpus_cursor){block->bytes + block->skip, block->bytes + block->length,
                                      block->line + count_newlines(block->bytes, block->skip)};
-}
-
-int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length) {
-    const char *at = cursor->at, *end = cursor->end;
-    while (at < end && *at != '\n' && separates(*at, separators)) at++;
-    if (at == end) {
-        cursor->at = at;
-        return TOKEN_END;
-    }
-    if (*at == '\n') {
-        cursor->at = at + 1;
-        cursor->line++;
-        return TOKEN_NEWLINE;
-    }
-    *word = at;
-    if (*separators)
-        while (at < end && !separates(*at, separators)) at++;
-    else
-        while (at < end && !is_white(*at)) at++;
-    *length = (uint64_t)(at - *word);
-    cursor->at = at;
-    return TOKEN_WORD;
 }

@@ -14,6 +14,7 @@
 
 #include "first_bytes.h"
 #include "format.h"
+#include "tokens.h"
 
 #include <stdint.h>
 
@@ -94,17 +95,7 @@ uint64_t corpus_fingerprint(const struct corpus *corpus);
  * once was the same. Returns -1 after fail(), which names a file that has changed. */
 int corpus_check_unchanged(const struct corpus *corpus);
 
-/* ---- tokens of a block ---- */
-
-struct corpus_cursor {
-    const char *at, *end;
-    uint64_t line; /* of `at` */
-};
-enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
-
+/* Begins a walk over the tokens of a block (tokens.h). */
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block);
-/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside
- * white space (","), or "". */
-int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word, uint64_t *length);
 
 #endif

@@ -5,8 +5,8 @@
  *   adjacency   lines; one whose target is not in the vocabulary is dropped
  *   pairs       the items of one list, in the order met; lists by first mention
  *
- * Where lists have rows of their own (corpus_options.list_rows), a list is like a line of adjacency: its own id, then its items.
- * Words that are not in the vocabulary are left out, and so are sentences that are then empty.
+ * Where lists have rows of their own (corpus_options.list_rows), a list is like a line of adjacency: its own id, then its
+ * items. Words that are not in the vocabulary are left out, and so are sentences that are then empty.
  */
 #ifndef SPTX_ENCODE_H
 #define SPTX_ENCODE_H

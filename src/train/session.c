@@ -84,7 +84,7 @@ static int find_corpus(void *session) {
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
 }
 
-/* What the first rank encodes lies where the others look for it; a machine that does not see its files encodes its own. */
+/* The others look for the corpus where the first rank has encoded it; a machine that does not see its files encodes its own. */
 static int read_corpus(struct session *s) {
     int first = ranks_first(s->ranks);
     if (ranks_do(s->ranks, first ? find_corpus : NULL, s)) return -1;
@@ -113,7 +113,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
     return rates;
 }
 
-/* Where rows begin and which of them are frozen. */
+/* Finds the values that rows begin with and which of them are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
     if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
@@ -199,7 +199,7 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* What the plan has settled stands where "auto" stood. */
+/* Puts the places that the plan has settled where "auto" stood. */
 static void settle_places(struct config *config, const struct plan *plan) {
     int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
                      &config->memory_context_state};

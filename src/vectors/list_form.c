@@ -27,7 +27,7 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (look_at_files(path, &form)) return -1;
     int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
-    if (form == LINES_UNCLEAR || pairs == (reading->format == FORMAT_PAIRS)) return 0;
+    if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
     reading->format = pairs ? FORMAT_PAIRS : FORMAT_LISTS;
     if (pairs)
         note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);

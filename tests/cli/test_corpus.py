@@ -178,3 +178,17 @@ def test_a_builder_that_is_killed_is_followed_by_one_that_waits(sptx):
     assert sorted("(encoded before)" in text for text in said) == [False, True]
     assert sorted(os.listdir(sptx.path("cache"))) == ["corpus.ids", "corpus.vocab.tsv"]
     assert sptx.tables("run0") == sptx.tables("run1")
+
+
+def test_files_of_a_corpus_stand_one_a_line(sptx):
+    """A long path, a path with a blank and a comment among them; config.ini has them in one line, and trains the same."""
+    folder = "d" * 200
+    sptx.path(folder, folder).mkdir(parents=True)
+    for seed, name in enumerate(["a.txt", f"{folder}/{folder}/b;.txt", "c d.txt"]):
+        sptx.path(name).write_text("\n".join(sentences(200, seed=seed)) + "\n")
+    sptx.config(corpus={"path": f'\n    a.txt ; the first\n  # the others\n    {folder}/{folder}/b;.txt,\n\t"c d.txt"'})
+    sptx("train", "run.ini")
+    written = sptx.path("run", "config.ini").read_text()
+    assert f'path = a.txt {folder}/{folder}/b;.txt, "c d.txt"\n' in written
+    sptx.path("again.ini").write_text(written)
+    assert "(encoded before)" in sptx("train", "again.ini", "--overwrite").stderr

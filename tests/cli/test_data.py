@@ -116,7 +116,7 @@ def test_the_longest_word_is_a_key(sptx):
     sptx.path("corpus.txt").write_text("one two three four five\n" * 20 + "x" * 3000000 + " one\n")
     sptx("train", sptx.config(corpus={"max_word": "4MiB"}), "--overwrite")
     sptx("nearest", "run", "one")
-    assert "corpus.max_word = 1.00 GiB is not between 1 B and 64.0 MiB" in sptx.refuses("train", sptx.config(corpus={"max_word": "1GiB"}))
+    assert "corpus.max_word = '1GiB' is not a size from 1 B to 64.0 MiB" in sptx.refuses("train", sptx.config(corpus={"max_word": "1GiB"}))
 
 
 def grow(path):

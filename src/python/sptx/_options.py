@@ -10,7 +10,7 @@ from . import _library
 from ._context import number_of
 from ._library import library
 
-# The options of each optimizer beside lr and clip, as the library lists them: numbers and flags of sptx.h.
+# Each optimizer's options beside lr and clip, as the library names them: numbers and flags of sptx.h.
 OPTIMIZERS: Dict[str, tuple] = {
     name: tuple(_library.names(library.sptx_optimizer_option, name.encode()))
     for name in _library.names(library.sptx_optimizer)}

@@ -1,5 +1,6 @@
 /* config: takes any bytes as an INI file. The result must equal a plain reading of its lines, and a resolved config
  * must read back the same when it is written, with and without its help. */
+#define _GNU_SOURCE
 #include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -9,7 +10,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* ---- a plain reading: lines of [section], key = value, comments behind # and ; ---- */
+/* ---- a plain reading: lines of [section], key = value, more of a value indented deeper, comments behind # and ; ----
+ */
 
 /* Cuts a comment off: it begins with ';' at the front or behind a blank. */
 static void cut_comment(char *text) {
@@ -23,12 +25,54 @@ static char *strip(char *text) {
     return text;
 }
 
-static int take_setting(struct config *config, const char *section, char *line) {
-    char *value = line + strcspn(line, "=:");
-    if (!*value) return -1;
-    *value++ = 0;
-    cut_comment(value);
-    return config_set(config, section, strip(line), strip(value), "plainly");
+/* What has been read so far. */
+struct plain {
+    struct config *config;
+    char section[64], key[64];
+    char *value;   /* of the key that was read last, until another line ends it; NULL: none */
+    size_t indent; /* of that key */
+};
+
+/* The name before '=' or ':' of a line, where it fits; -1 where there is none. The value is what follows. */
+static int take_apart(const char *line, char name[64], const char **value) {
+    size_t length = strcspn(line, "=:");
+    if (!line[length]) return -1;
+    snprintf(name, 64, "%.*s", length < 63 ? (int)length : 63, line);
+    memmove(name, strip(name), strlen(strip(name)) + 1);
+    *value = line + length + 1;
+    return 0;
+}
+
+static int end_value(struct plain *plain) {
+    if (!plain->value) return 0;
+    int result = config_set(plain->config, plain->section, plain->key, plain->value, "plainly");
+    free(plain->value);
+    plain->value = NULL;
+    return result;
+}
+
+static int take_setting(struct plain *plain, const char *line, size_t indent) {
+    const char *value;
+    if (take_apart(line, plain->key, &value)) return -1;
+    plain->value = strdup(value);
+    plain->indent = indent;
+    cut_comment(plain->value);
+    return 0;
+}
+
+static int goes_on(const struct plain *plain, const char *line, size_t indent) {
+    const char *value;
+    char name[64];
+    if (!plain->value || indent <= plain->indent || *line == '[') return 0;
+    return take_apart(line, name, &value) || strcspn(line, "=:") >= sizeof name || !config_full_name(name, 0);
+}
+
+static void take_more(struct plain *plain, char *line) {
+    char *more;
+    cut_comment(line);
+    HOLDS(asprintf(&more, "%s %s", strip(plain->value), strip(line)) >= 0, "no memory");
+    free(plain->value);
+    plain->value = more;
 }
 
 /* Returns 1 for a section's name: the sentence about a key that the section lacks is another one. */
@@ -39,25 +83,35 @@ static int is_section(struct config *config, const char *name) {
     return known;
 }
 
-static int take_line(struct config *config, char section[64], char *line) {
-    line = strip(line);
-    if (!*line || *line == '#' || *line == ';') return 0;
-    if (*line != '[') return take_setting(config, section, line);
-    char *end = strchr(++line, ']');
+static int take_section(struct plain *plain, char *line) {
+    char *end = strchr(line, ']');
     if (!end) return -1;
     *end++ = 0;
-    snprintf(section, 64, "%s", strip(line));
+    snprintf(plain->section, sizeof plain->section, "%s", strip(line));
     end = strip(end);
-    return (*end && *end != '#' && *end != ';') || strlen(line) > 60 || !is_section(config, section) ? -1 : 0;
+    return (*end && *end != '#' && *end != ';') || strlen(line) > 60 || !is_section(plain->config, plain->section) ? -1
+                                                                                                                   : 0;
+}
+
+static int take_line(struct plain *plain, char *raw) {
+    char *line = strip(raw);
+    size_t indent = (size_t)(line - raw);
+    if (!*line || *line == '#' || *line == ';') return 0;
+    if (goes_on(plain, line, indent)) return take_more(plain, line), 0;
+    if (end_value(plain)) return -1;
+    return *line == '[' ? take_section(plain, line + 1) : take_setting(plain, line, indent);
 }
 
 /* Reads the text, and takes it apart. Returns -1 where a line is refused. */
 static int read_plainly(struct config *config, char *text) {
-    char section[64] = "", *line;
+    struct plain plain = {.config = config};
+    char *line;
+    int result = 0;
     if (!strncmp(text, "\xEF\xBB\xBF", 3)) text += 3;
-    while ((line = strsep(&text, "\r\n")))
-        if (take_line(config, section, line)) return -1;
-    return 0;
+    while (!result && (line = strsep(&text, "\r\n"))) result = take_line(&plain, line);
+    if (!result) result = end_value(&plain);
+    free(plain.value);
+    return result;
 }
 
 static char *format_of(const struct config *config, int help) {

@@ -159,6 +159,67 @@ static void reads_lines_of_any_length(void **state) {
     }
 }
 
+/* As inih has it: lists of files stand one a line. */
+static void values_go_on_in_indented_lines(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c,
+                               "[corpus]\npath = a.txt ; the first\n    b.txt,\n# none\n\n\t\"c d.txt\" ; the last\n"
+                               "format = pairs\n[train]\nfrom =\n  old.txt\r    words.tsv\r\n[model]\ndim = 9"),
+                     0);
+    assert_string_equal(c.corpus_path, "a.txt b.txt, \"c d.txt\"");
+    assert_int_equal(c.corpus_format, FORMAT_PAIRS);
+    assert_string_equal(c.train_from, "old.txt words.tsv");
+    assert_int_equal(c.model_dim, 9);
+    config_release(&c);
+}
+
+/* Keys may be indented too, as people do under a section. */
+static void indented_keys_are_keys(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c, "[corpus]\n  path = a\n  format = lists\n    min_count = 7\n  [model]\n\tdim:3\n"
+                                   "[corpus]\npath = b\n  lang=en/x\n  [train]\nepochs=2"),
+                     0);
+    assert_string_equal(c.corpus_path, "b lang=en/x");
+    assert_int_equal(c.corpus_format, FORMAT_LISTS);
+    assert_int_equal(c.corpus_min_count, 7);
+    assert_int_equal(c.model_dim, 3);
+    assert_int_equal(c.train_epochs, 2);
+    config_release(&c);
+    REFUSES("[model]\n  dim = 3\n  dimm = 4\n", "line 3: [model] has no key 'dimm'");
+}
+
+/* inih reads at most 199 bytes of a line: wherever a value is taken apart for that, no byte of it is lost or added. */
+static void long_values_keep_every_byte(void **state) {
+    static const char odd[] = "  ;;#= :.[];\"\t x";
+    for (size_t length = 150; length < 1200; length += 1 + length / 100) {
+        char path[1300], text[2800];
+        struct config c;
+        for (size_t i = 0; i < length; i++) path[i] = odd[scratch_random(sizeof odd - 1)];
+        path[0] = path[length - 1] = 'x';
+        path[length] = 0;
+        for (char *at = path + 1; *at; at++)
+            if (*at == ';' && (at[-1] == ' ' || at[-1] == '\t')) *at = '.';
+        sprintf(text, "[corpus]\npath=%s ; comment\n%s\n", path, length % 2 ? "[model]" : "");
+        assert_int_equal(read_text(&c, text), 0);
+        assert_string_equal(c.corpus_path, path);
+        config_release(&c);
+        sprintf(text, "[corpus]\npath=%s\n %s\t;comment", path, path);
+        assert_int_equal(read_text(&c, text), 0);
+        assert_int_equal(strlen(c.corpus_path), 2 * length + 1);
+        assert_true(!strncmp(c.corpus_path, path, length) && c.corpus_path[length] == ' ');
+        assert_string_equal(c.corpus_path + length + 1, path);
+        config_release(&c);
+    }
+}
+
+static void the_last_of_two_settings_counts(void **state) {
+    struct config c;
+    assert_int_equal(read_text(&c, "[model]\ndim = 3\n[train]\nseed = 2\n[model]\ndim = 4\n"), 0);
+    assert_int_equal(c.model_dim, 4);
+    config_release(&c);
+    REFUSES("[corpus]\npath = a\n  b\n[model]\ndim = 3\ndim = x\n", "line 6: model.dim = 'x'");
+}
+
 static void refuses_with_line_and_nearest_name(void **state) {
     REFUSES("[train]\nepochs = 3\n\nepoch = 5\n", "some run.ini line 4", "[train] has no key 'epoch'",
             "did you mean 'epochs'");
@@ -192,8 +253,11 @@ static void refuses_what_is_no_ini(void **state) {
     REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
     REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
     REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
-    /* no value goes on in the next line */
-    REFUSES("[corpus]\npath = a.txt\n    b.txt\n", "line 3: ", "b.txt' is neither");
+    /* a value goes on in lines that are indented, and in no others */
+    REFUSES("[corpus]\npath = a.txt\nb.txt\n", "line 3: ", "b.txt' is neither");
+    REFUSES("[corpus]\n  path = a.txt\n  b.txt\n", "line 3: ", "b.txt' is neither");
+    REFUSES("[corpus]\n  b.txt\n", "line 2: ", "b.txt' is neither");
+    REFUSES("[model]\ndim = 1\n  28\n\n", "line 2: model.dim = '1 28' is not a whole number");
     REFUSES("the quick brown fox\njumps\n", "some run.ini' is no configuration", "write --corpus.path=/");
     REFUSES("# a comment\n\nthe quick = brown\n", "is no configuration");
     struct config c;
@@ -222,6 +286,12 @@ static void a_long_line_is_refused_like_a_short_one(void **state) {
     REFUSES(text, "line 2: [train] has no key '000");
     snprintf(text, sizeof text, "[%0500d]\nepochs = 1\n", 5);
     REFUSES(text, "line 1: there is no section '000");
+    snprintf(text, sizeof text, "[train]\nseed = 1\n%060d = %01000d\n", 5, 6); /* inih keeps 49 bytes of a name */
+    REFUSES(text, "line 3: [train] has no key '000000000000000000000000000000000000000000000000000000000005'");
+    snprintf(text, sizeof text, "[train]\nseed = 1\n[%060d]\n", 5);
+    REFUSES(text, "line 3: there is no section '000000000000000000000000000000000000000000000000000000000005'");
+    snprintf(text, sizeof text, "%0200d = 1\n[train]\n", 5);
+    REFUSES(text, "line 1: '000", "stands under no section; write [section] above it");
 }
 
 /* ---- arguments ---- */
@@ -435,6 +505,10 @@ int main(void) {
                                        TEST(reads_lines_however_they_end),
                                        TEST(blanks_take_nothing_away),
                                        TEST(reads_lines_of_any_length),
+                                       TEST(values_go_on_in_indented_lines),
+                                       TEST(indented_keys_are_keys),
+                                       TEST(long_values_keep_every_byte),
+                                       TEST(the_last_of_two_settings_counts),
                                        TEST(refuses_with_line_and_nearest_name),
                                        TEST(refuses_what_is_no_ini),
                                        TEST(a_long_line_is_refused_like_a_short_one),

@@ -63,9 +63,10 @@ static void test_rule_order(void **state) {
 #undef NAME
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)
+#define FORM(section, key, fallback, form, help)
 #define COUNT(section, key, fallback, lowest, highest, help)
 #define REAL(section, key, fallback, lowest, highest, help)
-#define BYTES(section, key, fallback, help)
+#define BYTES(section, key, fallback, lowest, highest, help)
 #define TRUTH(section, key, fallback, help)
 #define CHOICE(section, key, fallback, list, help)                                                                     \
     if (!strcmp(#section "." #key, "optimizer.rule")) snprintf(listed, sizeof listed, "%s|", list);

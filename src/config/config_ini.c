@@ -1,0 +1,234 @@
+/* config_ini: the text of an INI file into keys, read by inih (ini.h).
+ *
+ * inih knows sections, names and values, and takes an indented line for more of the value above it. Three things it
+ * leaves to its caller. It reads at most 199 bytes of a line. It counts its own lines, and tells a handler none of
+ * them. And it says nothing where a section begins. So the reader below hands it lines of our own making:
+ *
+ *   in the file                      handed over
+ *
+ *   [section]  ; comment             [section]          once it is checked
+ *   name = value  ; comment          name = value
+ *   name = a value of any length     name=
+ *                                     .a value of an.   indented: inih takes each piece for more of the value, and
+ *                                     .y length.        dots keep the blanks at its ends
+ *       more of it                    .more of it.      where the user goes on in an indented line
+ *
+ * The handler joins the pieces: those of one line as they are, those of another line behind a blank.
+ */
+#include "config_keys.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A key whose value is being read. */
+struct value {
+    const struct config_key *key; /* NULL: none */
+    char *text;
+    uint64_t length, capacity;
+    size_t indent; /* of its first line */
+    unsigned line;
+};
+
+struct ini_source {
+    struct config *config;
+    const char *path;
+    char *at;            /* what follows the current line of the file */
+    unsigned line;       /* number of the current line, from 1 */
+    char *rest;          /* of a value, to be handed over in pieces; NULL: nothing */
+    int is_piece;        /* 1: the line handed over last is one */
+    const char *unknown; /* the line handed over last, until inih has understood it; NULL: it has */
+    struct value value;
+    unsigned key_lines[CONFIG_KEYS]; /* where a key was set; 0: nowhere yet */
+    int failed;
+};
+
+enum { WHERE = 512 };
+static const char *place_of(const struct ini_source *source, unsigned line, char out[WHERE]) {
+    snprintf(out, WHERE, "%.400s line %u", source->path, line);
+    return out;
+}
+
+/* ---- what inih understands: a name with its value, or more of a value ---- */
+
+static int add_text(struct value *value, const char *text, uint64_t length) {
+    if (mem_grow(&value->text, &value->capacity, value->length + length + 1, 1, "the configuration")) return -1;
+    memcpy(value->text + value->length, text, length);
+    value->length += length;
+    value->text[value->length] = 0;
+    return 0;
+}
+
+static int begin_value(struct ini_source *source, const char *section, const char *name, const char *text) {
+    char place[WHERE];
+    const char *dot = strchr(name, '.'), *where = place_of(source, source->line, place);
+    if (!*section)
+        return fail("%s: '%.100s' stands under no section; write [%.*s] above it", where, name,
+                    dot ? (int)(dot - name) : 7, dot ? name : "section");
+    const struct config_key *key = config_find_key(section, name);
+    if (!key) return config_set(source->config, section, name, text, where); /* says what is near */
+    source->value.key = key;
+    source->value.line = source->line;
+    source->value.length = 0;
+    return add_text(&source->value, text, strlen(text));
+}
+
+/* inih's handler: 0 after fail(). */
+static int take_text(void *user, const char *section, const char *name, const char *text) {
+    struct ini_source *source = user;
+    source->unknown = NULL;
+    int result = source->is_piece ? add_text(&source->value, text + 1, strlen(text) - 2)
+                                  : begin_value(source, section, name, text);
+    if (result) source->failed = 1;
+    return !result;
+}
+
+/* Sets the key whose value is now complete, if there is one. */
+static int end_value(struct ini_source *source) {
+    char place[WHERE];
+    const struct config_key *key = source->value.key;
+    if (!key) return 0;
+    unsigned line = source->value.line, *before = &source->key_lines[key - config_keys];
+    source->value.key = NULL;
+    if (config_set(source->config, key->section, key->key, source->value.text, place_of(source, line, place)))
+        return -1;
+    if (*before)
+        warn("%s: %s was set on line %u already; this line counts", place_of(source, line, place), key->name, *before);
+    *before = line;
+    return 0;
+}
+
+/* ---- the lines of the file ---- */
+
+/* The next line, or NULL after the last. LF, CR and CRLF end a line. */
+static char *next_line(struct ini_source *source) {
+    char *line = source->at, *end = line + strcspn(line, "\r\n");
+    if (!*line) return NULL;
+    source->at = *end ? end + 1 + (end[0] == '\r' && end[1] == '\n') : end;
+    source->line++;
+    *end = 0;
+    return line;
+}
+
+int config_is_comment(const char *text) {
+    return *text == '#' || *text == ';';
+}
+
+/* Ends a value where a comment begins: at a ';' after a blank, as in most INI files. */
+static char *without_comment(char *value) {
+    for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
+        if (at == value || isspace((unsigned char)at[-1])) {
+            *at = 0;
+            break;
+        }
+    return text_strip(value);
+}
+
+static int refuse_line(const struct ini_source *source, const char *line) {
+    char place[WHERE];
+    return fail("%s: '%.100s' is neither [section] nor key = value", place_of(source, source->line, place), line);
+}
+
+/* The name in "[name]". */
+static int read_section(const struct ini_source *source, char *line, const char **name) {
+    char place[WHERE], *end = strchr(line, ']');
+    const char *where = place_of(source, source->line, place);
+    if (!end) return refuse_line(source, line);
+    char *rest = text_strip(end + 1);
+    if (*rest && !config_is_comment(rest))
+        return fail("%s: '%.100s' stands after the section; write it on a line of its own", where, rest);
+    *end = 0;
+    *name = text_strip(line + 1);
+    return config_is_section(*name) ? 0 : config_refuse_section(*name, where, fail);
+}
+
+/* 1 for a line that begins as one that sets a key does: people indent those, too. */
+static int sets_a_key(const char *line) {
+    char name[64];
+    size_t length = strcspn(line, "=:");
+    if (!line[length] || length >= sizeof name) return 0;
+    snprintf(name, sizeof name, "%.*s", (int)length, line);
+    return config_full_name(text_strip(name), 0) != NULL;
+}
+
+/* A value goes on in lines that are indented deeper than its first one. */
+static int goes_on(const struct ini_source *source, const char *line, size_t indent) {
+    return source->value.key && indent > source->value.indent && *line != '[' && !sets_a_key(line);
+}
+
+/* ---- what is handed over: each puts a line of at most size - 1 bytes into `out`; 0, or -1 after fail() ---- */
+
+static int put_piece(struct ini_source *source, char *out, int size) {
+    size_t length = strnlen(source->rest, (size_t)size - sizeof " ..");
+    sprintf(out, " .%.*s.", (int)length, source->rest);
+    source->rest = source->rest[length] ? source->rest + length : NULL;
+    source->is_piece = 1;
+    return 0;
+}
+
+static int put_section(struct ini_source *source, char *line, char *out, int size) {
+    const char *name;
+    if (read_section(source, line, &name)) return -1;
+    snprintf(out, (size_t)size, "[%s]", name);
+    return 0;
+}
+
+/* A line without '=' is cut, since inih does not understand it anyway, and so is a name that is longer than any key's.
+ */
+static int put_key(struct ini_source *source, char *line, size_t indent, char *out, int size) {
+    size_t name = strcspn(line, "=:");
+    source->unknown = line;
+    source->value.indent = indent;
+    if (!line[name]) {
+        snprintf(out, (size_t)size, "%s", line);
+        return 0;
+    }
+    char *value = without_comment(line + name + 1);
+    line[name] = 0;
+    if (snprintf(out, (size_t)size, "%.100s=%s", text_strip(line), value) < size) return 0;
+    snprintf(out, (size_t)size, "%.100s=", text_strip(line));
+    source->rest = value;
+    return 0;
+}
+
+/* The next line of the file that holds something; nothing at its end. */
+static int put_line(struct ini_source *source, char *out, int size) {
+    for (char *raw; (raw = next_line(source));) {
+        size_t indent = strspn(raw, " \t\v\f");
+        char *line = text_strip(raw);
+        if (!*line || config_is_comment(line)) continue;
+        if (goes_on(source, line, indent)) {
+            source->rest = without_comment(line);
+            return add_text(&source->value, " ", 1) ? -1 : put_piece(source, out, size);
+        }
+        if (end_value(source)) return -1;
+        return *line == '[' ? put_section(source, line, out, size) : put_key(source, line, indent, out, size);
+    }
+    return end_value(source);
+}
+
+/* inih's reader: NULL ends the reading, at the file's end or where something is wrong. */
+static char *hand_over(char *out, int size, void *user) {
+    struct ini_source *source = user;
+    if (source->failed || source->unknown) return NULL;
+    source->is_piece = 0;
+    *out = 0;
+    source->failed = source->rest ? put_piece(source, out, size) : put_line(source, out, size);
+    return *out && !source->failed ? out : NULL;
+}
+
+int config_read_text(struct config *config, char *text, const char *path) {
+    struct ini_source source = {.config = config, .path = path, .at = text};
+    if (!strncmp(text, "\xEF\xBB\xBF", 3)) source.at += 3; /* a byte order mark */
+    int result = ini_parse_stream(hand_over, &source, take_text, &source);
+    free(source.value.text);
+    if (source.unknown) return refuse_line(&source, source.unknown);
+    if (source.failed) return -1;
+    return result ? fail("'%s' cannot be read as an INI file", path) : 0;
+}

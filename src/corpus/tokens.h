@@ -1,0 +1,47 @@
+/* tokens: the bytes of a block, token by token. Here for the compiler to see, since every token of a corpus passes
+ * through. */
+#ifndef SPTX_TOKENS_H
+#define SPTX_TOKENS_H
+
+#include <stdint.h>
+#include <string.h>
+
+struct corpus_cursor {
+    const char *at, *end;
+    uint64_t line; /* of `at` */
+};
+enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
+
+static inline int token_is_white(char byte) {
+    static const unsigned char white[256] = {[' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\r'] = 1, ['\v'] = 1, ['\f'] = 1};
+    return white[(unsigned char)byte];
+}
+
+/* 1 for white space and for `separators`. The end of that text is none of them, though strchr() finds it. */
+static inline int token_ends(char byte, const char *separators) {
+    return token_is_white(byte) || (*separators && byte && strchr(separators, byte));
+}
+
+/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside
+ * white space (","), or "". */
+static inline int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word,
+                               uint64_t *length) {
+    const char *at = cursor->at, *end = cursor->end;
+    while (at < end && *at != '\n' && token_ends(*at, separators)) at++;
+    if (at == end) {
+        cursor->at = at;
+        return TOKEN_END;
+    }
+    if (*at == '\n') {
+        cursor->at = at + 1;
+        cursor->line++;
+        return TOKEN_NEWLINE;
+    }
+    *word = at;
+    while (at < end && !token_ends(*at, separators)) at++;
+    *length = (uint64_t)(at - *word);
+    cursor->at = at;
+    return TOKEN_WORD;
+}
+
+#endif
