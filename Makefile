@@ -138,7 +138,7 @@ $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
-$(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c edge.c edge_session.c)) $(LIB_OBJ)
+$(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c first_rows.c edge.c edge_session.c)) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)

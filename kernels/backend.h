@@ -77,14 +77,20 @@ enum place { PLACE_PINNED, PLACE_GPU, PLACE_FILE };
 
 struct table_spec {
     const char *name; /* "target" or "context", for sentences */
-    uint64_t rows;
+    uint64_t rows;      /* ids are below this number */
+    uint64_t first_row; /* and not below this one: the table has rows [first_row, rows); 0: all */
     struct record_layout layout;
     enum place weights, state;
     const char *file_path; /* PLACE_FILE: the working file, which has no name, goes into this file's directory */
-    uint64_t hot_rows;     /* rows 0..hot_rows-1 of a pinned or file store lie on the GPU instead; the CPU ignores this */
+    uint64_t hot_rows;     /* rows first_row..hot_rows-1 of a pinned or file store lie on the GPU instead; the CPU ignores this */
     const uint32_t *frozen; /* [table_frozen_words] a bit a row that no step changes, in weights or state; NULL: none. The
                              * caller's, and outlives the table. On a GPU of exact steps alone */
 };
+
+/* How many rows are there. */
+FN uint64_t table_row_count(const struct table_spec *spec) {
+    return spec->rows - spec->first_row;
+}
 
 FN uint64_t table_frozen_words(uint64_t rows) {
     return (rows + 31) / 32;
@@ -158,7 +164,7 @@ struct hogwild_result {
  */
 struct rows_request {
     struct backend_table *table;
-    const void *ids;   /* [count] int32 or int64, by id_bits; ids on the host are all below the table's rows */
+    const void *ids;   /* [count] int32 or int64, by id_bits; ids on the host are all rows that the table has */
     uint64_t count;
     unsigned id_bits;  /* 32 or 64 */
     int ids_on_gpu, values_on_gpu;
@@ -172,7 +178,7 @@ struct rows_request {
 /* One field of a table's records, for the rows that lie on the host. */
 struct rows_view {
     void *data;     /* of row `first`; NULL where none lies there */
-    uint64_t first; /* rows below lie on the GPU */
+    uint64_t first; /* rows below lie on the GPU, or are none of the table's */
     uint64_t stride; /* bytes */
     int gpu_reads;   /* a GPU reads and writes the same memory at the same addresses */
 };

@@ -29,9 +29,9 @@ int host_zero(struct pool *pool, void *memory, uint64_t bytes) {
 }
 
 int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count) {
-    if (first > spec->rows || count > spec->rows - first)
-        return fail("rows %" PRIu64 " to %" PRIu64 " are not all in the %s table of %" PRIu64, first, first + count, spec->name,
-                    spec->rows);
+    if (first < spec->first_row || first > spec->rows || count > spec->rows - first)
+        return fail("rows %" PRIu64 " to %" PRIu64 " are not all in the %s table, which has %" PRIu64 " to %" PRIu64, first,
+                    first + count, spec->name, spec->first_row, spec->rows);
     return 0;
 }
 

@@ -18,7 +18,8 @@ FN uint64_t store_stride(uint64_t record) {
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows 0..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
+    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
+    uint64_t on_gpu, on_host; /* how many rows lie there */
 };
 
 struct table_shape {
@@ -31,9 +32,12 @@ struct table_shape {
 FN struct store_shape store_shape(const struct table_spec *spec, enum place place, uint64_t record, int gpu) {
     struct store_shape shape;
     uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
+    if (hot < spec->first_row || !gpu) hot = spec->first_row;
     shape.place = place;
     shape.stride = store_stride(record);
-    shape.gpu_rows = !gpu ? 0 : place == PLACE_GPU ? spec->rows : hot;
+    shape.gpu_rows = gpu && place == PLACE_GPU ? spec->rows : hot;
+    shape.on_gpu = shape.gpu_rows - spec->first_row;
+    shape.on_host = spec->rows - shape.gpu_rows;
     return shape;
 }
 

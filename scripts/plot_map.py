@@ -27,7 +27,7 @@ def decoded(word):
 
 
 def read_run(path, top):
-    """Reads words and target rows of a run directory's newest checkpoint, or of one checkpoint."""
+    """Reads words and rows of a run directory's newest checkpoint, or of one checkpoint."""
     import numpy
     run = checkpoint = path
     try:
@@ -36,13 +36,18 @@ def read_run(path, top):
                 checkpoint = os.path.join(run, file.read().strip())
         else:
             run = os.path.dirname(os.path.abspath(path))
-        rows = numpy.load(os.path.join(checkpoint, "target.npy"), mmap_mode="r")["weights"]
+        with open(os.path.join(checkpoint, "state.ini"), encoding="utf-8") as file:
+            lists_alone = "target_first_row" in file.read()  # are targets; the words before them are contexts alone
+        table = "context.npy" if lists_alone else "target.npy"
+        rows = numpy.load(os.path.join(checkpoint, table), mmap_mode="r")["weights"]
+        if lists_alone:
+            top = min(top, len(rows))
         with open(os.path.join(run, "vocab.tsv"), "rb") as file:
             words = [decoded(line.rsplit(b"\t", 1)[0]) for line in itertools.islice(file, top)]
     except (OSError, ValueError, IndexError) as error:
         picture.stop(f"'{path}' is not a run directory with a checkpoint: {error}")
     if len(rows) < len(words):
-        picture.stop(f"'{checkpoint}/target.npy' has {len(rows)} rows, but '{run}/vocab.tsv' has more words")
+        picture.stop(f"'{checkpoint}/{table}' has {len(rows)} rows, but '{run}/vocab.tsv' has more words")
     return words, numpy.array(rows[:len(words)], dtype=float)
 
 

@@ -221,7 +221,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
     float *data;     /* NULL where no row lies on the host */
-    uint64_t first;  /* rows below this one are hot: they lie on the GPU */
+    uint64_t first;  /* rows below this one are hot: they lie on the GPU. A run's table does not have them */
     uint64_t rows;   /* rows of the view */
     uint64_t stride; /* bytes between two rows */
     uint32_t dim;
@@ -287,8 +287,9 @@ uint64_t sptx_run_items(const struct sptx_run *run);
 /* Tells of a row that was never trained in a table, and so is what it began as. In a run of citations or links that is
  * SPTX_FAILED, since another table answers; otherwise it is a warning. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* Maps the weights of a table, "target" or "context", as they are: also for rows that were trained only in the other
- * table. */
+/* Maps the weights of a table, "target" or "context", as they are: also for rows that were trained only in the other table. Where
+ * lists have rows of their own and items are no targets, the target table begins with the first list (view->first), and the context
+ * table ends before it. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
 /* Finds the k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count
  * x k] (UINT32_MAX where fewer are left), scores [count x k]. excluded: [count] a row that its query must not find, or

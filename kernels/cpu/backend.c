@@ -27,7 +27,7 @@ static int map_memory(struct cpu_store *store, const char *name) {
         return fail("not enough memory for the %s table (%llu bytes): %s", name, (unsigned long long)store->bytes,
                     strerror(errno));
     madvise(base, store->bytes, MADV_HUGEPAGE);
-    store->base = base;
+    store->memory = base;
     return 0;
 }
 
@@ -41,22 +41,24 @@ static int map_file(struct cpu_store *store, const char *path) {
     if (base == MAP_FAILED)
         return fail("cannot map a file of %llu bytes beside '%s': %s", (unsigned long long)store->bytes, path,
                     strerror(error ? error : errno));
-    store->base = base;
+    store->memory = base;
     return 0;
 }
 
 static int store_open(struct cpu_store *store, const struct table_spec *spec, const struct store_shape *shape) {
     store->stride = shape->stride;
     store->in_file = shape->place == PLACE_FILE;
-    if (__builtin_mul_overflow(spec->rows, store->stride, &store->bytes) || store->bytes > INT64_MAX)
+    if (spec->rows > INT64_MAX / store->stride)
         return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
                     (unsigned long long)spec->rows, (unsigned long long)store->stride);
-    if (store->in_file) return map_file(store, spec->file_path);
-    return map_memory(store, spec->name);
+    store->bytes = table_row_count(spec) * store->stride;
+    if (store->in_file ? map_file(store, spec->file_path) : map_memory(store, spec->name)) return -1;
+    store->base = (uintptr_t)store->memory - spec->first_row * store->stride;
+    return 0;
 }
 
 static void store_close(struct cpu_store *store) {
-    if (store->base) munmap(store->base, store->bytes);
+    if (store->memory) munmap(store->memory, store->bytes);
     *store = (struct cpu_store){0};
 }
 
@@ -95,8 +97,8 @@ static void table_close(struct backend *backend, struct backend_table *table) {
 }
 
 static struct host_records records_from(const struct backend_table *table, uint64_t first) {
-    return (struct host_records){table->weights.base + first * table->weights.stride,
-                                 table->state_base + first * table->state_stride, table->weights.stride,
+    return (struct host_records){(char *)(table->weights.base + first * table->weights.stride),
+                                 (char *)(table->state_base + first * table->state_stride), table->weights.stride,
                                  table->state_stride};
 }
 

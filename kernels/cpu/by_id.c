@@ -126,7 +126,10 @@ int cpu_rows_update(struct backend *backend, const struct rows_request *request)
 
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
                                const struct record_field *field) {
+    uint64_t first = table->spec.first_row;
     if (record_is_weights(field))
-        return (struct rows_view){.data = cpu_weights(table, 0), .stride = table->weights.stride};
-    return (struct rows_view){.data = table->state_base + field->offset, .stride = table->state_stride};
+        return (struct rows_view){.data = cpu_weights(table, (uint32_t)first), .first = first, .stride = table->weights.stride};
+    return (struct rows_view){.data = (char *)(table->state_base + first * table->state_stride + field->offset),
+                              .first = first,
+                              .stride = table->state_stride};
 }

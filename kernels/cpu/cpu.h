@@ -18,16 +18,17 @@
 /* ---- tables ---- */
 
 struct cpu_store {
-    char *base;      /* [rows x stride], page-aligned, a mapping of its own */
-    uint64_t stride; /* bytes of a record: store_stride() */
-    uint64_t bytes;
+    char *memory;    /* [rows of the table x stride], page-aligned, a mapping of its own */
+    uintptr_t base;  /* row r lies at base + r x stride. It is a number, since C has no pointer to before the memory of its rows */
+    uint64_t stride; /* bytes, by store_stride() */
+    uint64_t bytes;  /* of the memory */
     int in_file;
 };
 
 struct backend_table {
     struct table_spec spec;
-    struct cpu_store weights, state; /* state.base is NULL where the state shares the record or has no arrays */
-    char *state_base;                /* the state of row 0, in whichever store it is */
+    struct cpu_store weights, state; /* state is all zeros where the state shares the record or has no arrays */
+    uintptr_t state_base;            /* the state of row r lies at state_base + r x state_stride, in whichever store it is */
     uint64_t state_stride;
     struct backend_table *next;
 };

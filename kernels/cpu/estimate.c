@@ -197,7 +197,7 @@ void cpu_release_arrays(struct backend *backend) {
 static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
     struct table_shape shape = table_shape(spec, 0);
     for (unsigned i = 0; i < shape.stores; i++)
-        *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += spec->rows * shape.store[i].stride;
+        *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
 }
 
 /* A batch's chunks. Where examples are not alike they grow as they fill, to twice what is in them at most. */

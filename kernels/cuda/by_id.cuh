@@ -24,7 +24,7 @@ struct given {
     cudaEvent_t sent; /* they have been read */
 };
 
-/* What lists are claimed in, for so many ids; by_id_claims.cu says how. */
+/* The arrays in which lists of so many ids are claimed; by_id_claims.cu says how. */
 struct claims {
     struct gpu_array ids, owners; /* uint32 [count] */
     struct gpu_array slots;       /* uint64 [a power of two of them] */
@@ -62,7 +62,7 @@ struct by_id {
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
-    uint64_t rows; /* of the table */
+    uint64_t first, rows; /* the table has rows [first, rows) */
     uint32_t count;
     enum { TAKEN, NARROW, WIDE } kind;
 };
@@ -71,7 +71,7 @@ static __device__ __forceinline__ uint32_t read_id(const struct id_view &from, u
     if (from.kind == id_view::TAKEN) return ((const uint32_t *)from.ids)[i];
     long long id =
         from.kind == id_view::WIDE ? (long long)((const int64_t *)from.ids)[i] : ((const int32_t *)from.ids)[i];
-    if ((unsigned long long)id < from.rows) return (uint32_t)id;
+    if ((unsigned long long)id - from.first < from.rows - from.first) return (uint32_t)id;
     from.bad->id = id;
     from.bad->count = 1;
     __threadfence_system();
@@ -193,7 +193,7 @@ int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, 
                cudaStream_t stream);
 int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                 cudaStream_t stream);
-/* Where weights and state lie, once by_id_stage_file() has been called for the set. */
+/* These say where weights and state lie, once by_id_stage_file() has been called for the set. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
 /* A file's rows of the first `parts` stores come to staging. The host waits for the GPU: its threads move them. */
@@ -205,9 +205,9 @@ int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cu
 int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 /* The list that this fetch may be asking for, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
-/* Whether a list of the table is announced: a call that changes rows must know its distinct ones. */
+/* Returns true where a list of the table is announced: a call that changes rows must know its distinct ones. */
 int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
-/* From that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
+/* Fetches from that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
 int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
                           struct value_view out, cudaStream_t stream);
 /* Rows that the call has changed come into the slots of lists that are announced. */
@@ -215,14 +215,14 @@ int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_rows.cu: own->set, between the table and the caller's values ---- */
 
-/* As the ids come. `owners`: on the GPU; the place that fetches each row, NULL: every place its own. `skip`: on the
- * GPU; nothing is to be done where it is 1. NULL: all is. */
+/* Fetches in the order in which the ids come. `owners`: on the GPU; the place that fetches each row, NULL: every place its own.
+ * `skip`: on the GPU; nothing is to be done where it is 1. NULL: all is. */
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream);
-/* Of at most FEW. */
+/* Fetches at most FEW rows. */
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream);
-/* In the order of the table; the set is sorted or indexed, a file's rows are in staging. */
+/* Fetches in the order of the table; the set is sorted or indexed, a file's rows are in staging. */
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 

@@ -24,7 +24,7 @@ struct claim_view {
 
 /* ---- kernels ---- */
 
-/* What stands in `owners` for a place that asks for row `id`. */
+/* The entry of `owners` for a place that asks for row `id`. */
 template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
     const volatile unsigned long long *slots = to.slots;
     unsigned long long mine = (unsigned long long)id << 32 | place;
@@ -41,7 +41,7 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     }
 }
 
-/* Of the places of a row within a warp the last claims it for all: a list of one row alone would wait for its slot. */
+/* The last of a row's places within a warp claims it for all: a list of one row alone would wait for its slot. */
 template <bool LAST>
 static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
@@ -116,7 +116,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
                         cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 0, &v, stream)) return -1;
-    struct id_view ids = {v.ids, NULL, r->table->spec.rows, v.count, id_view::TAKEN};
+    struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
     if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
     unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
     copy_claimed<<<blocks, THREADS, 0, stream>>>(v, row_quads(own), out);

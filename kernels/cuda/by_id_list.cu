@@ -35,6 +35,7 @@ int by_id_reach(struct backend *b, struct by_id *own, const struct rows_request 
     uint64_t bytes = r->count * (r->id_bits / 8);
     ids->ids = r->ids;
     ids->bad = own->bad;
+    ids->first = r->table->spec.first_row;
     ids->rows = r->table->spec.rows;
     ids->count = (uint32_t)r->count;
     ids->kind = r->id_bits == 64 ? id_view::WIDE : id_view::NARROW;
@@ -64,7 +65,8 @@ int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const 
 }
 
 struct id_view by_id_taken(const struct row_set *set) {
-    return {set->ids.data, NULL, set->table->spec.rows, (uint32_t)set->count, id_view::TAKEN};
+    const struct table_spec *spec = &set->table->spec;
+    return {set->ids.data, NULL, spec->first_row, spec->rows, (uint32_t)set->count, id_view::TAKEN};
 }
 
 /* ---- order ---- */

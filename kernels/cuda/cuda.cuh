@@ -61,10 +61,11 @@ static inline unsigned blocks_for(uint64_t threads, unsigned size) {
 
 /* ---- tables ---- */
 
-/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`
- * (HBM, row r at r x stride); the others in `home` at r x stride counted from row 0: HBM for the gpu place, host memory
- * that the GPU reaches, or NULL for the file place. For the gpu place hot == home and hot_rows == rows. Where weights and state
- * share a record both parts have its stride and the state's pointers begin behind the weights. */
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows lie in `hot`, in HBM; the
+ * others in `home`: HBM for the gpu place, host memory that the GPU reaches, or NULL for the file place. Row r is at r x stride in
+ * either, so both may point to before the memory that they are of, and no row is asked for that the table does not have
+ * (table_spec.first_row). For the gpu place hot == home and hot_rows == rows. Where weights and state share a record both parts
+ * have its stride and the state's pointers begin behind the weights. */
 struct part_view {
     char *hot, *home;
     uint64_t hot_rows, stride;
@@ -95,8 +96,10 @@ struct store {
     uint64_t stride, bytes; /* of a record; of the whole host part */
     char *host;             /* pinned: rows_take()'s; file: the working file, mapped; else NULL */
     char *host_device;      /* pinned: the GPU's address of `host` */
-    char *gpu;              /* gpu: all rows; pinned and file: rows below hot_rows; or NULL */
-    uint64_t gpu_rows;      /* rows that lie in `gpu` */
+    char *gpu_memory;       /* gpu: all rows; pinned and file: the hot ones; or NULL */
+    uint64_t gpu_bytes;     /* of it */
+    char *gpu;              /* row r of the GPU's is at gpu + r x stride; NULL where there is none */
+    uint64_t gpu_rows;      /* rows of the table below this number lie there, the others on the host; its first row at least */
     int fd;                 /* file: open; else -1 */
 };
 
@@ -137,7 +140,7 @@ struct making {
     struct graph_key key, last; /* last: of the last batch that was made without it */
 };
 
-/* What the ids of a row set are sorted in. */
+/* The arrays in which the ids of a row set are sorted. */
 struct sorting {
     struct gpu_array keys, ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids */
     struct gpu_array temporary;
@@ -150,7 +153,7 @@ struct iota {
     uint64_t count;
 };
 
-/* What the rows that a batch repeats are found in (repeats.cu). */
+/* The arrays in which the rows that a batch repeats are found (repeats.cu). */
 struct repeats {
     struct gpu_array bits, temporary;
     struct gpu_array places, ids; /* uint32: of the ids that are repeated, in their order */
@@ -172,7 +175,7 @@ struct batch_builder {
     struct scratch scratch;
 };
 
-/* Where a batch is in its life; stage.cu has the drawing of who moves it on. */
+/* The states of a batch's life; stage.cu has the drawing of who moves it on. */
 enum stage_state {
     STAGE_EMPTY,      /* no batch */
     STAGE_BUILT,      /* a batch; none of its rows has been asked for */
@@ -264,8 +267,8 @@ int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, c
 void gpu_drop(struct backend *backend, struct gpu_array *array);
 /* Memory of the GPU from the host's, or NULL: zeros. Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
-/* Whether rows on the host are managed memory: the host and this GPU can use it at once, and SPTX_PIN_ROWS does not forbid it.
- * The driver maps it into the GPU by pages of 2 MiB, and memory that is pinned by smaller ones. The GPU looks each page up, so
+/* Returns 1 where rows on the host are managed memory: the host and this GPU can use it at once, and SPTX_PIN_ROWS does not forbid
+ * it. The driver maps it into the GPU by pages of 2 MiB, and memory that is pinned by smaller ones. The GPU looks each page up, so
  * random rows of 512 bytes over 16 GiB cross at 50 GB/s when managed and at 15 when pinned. */
 int cuda_manages_rows(int device);
 /* Host memory for a table's rows, zeroed by all threads, that the GPU reads and writes where it lies. */
@@ -313,11 +316,11 @@ int cuda_sort(struct row_set *set, const struct indexing *by);
 /* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from such ids; of its counts, which
  * are zeros before, distinct, items, partials and longs. Enqueued. */
 int cuda_index(struct row_set *set, const struct indexing *by);
-/* Both sides of a batch: on the builder's stream and, for one of them, beside it. */
+/* Indexes both sides of a batch: on the builder's stream and, for one of them, beside it. */
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
                        uint64_t rows);
 int cuda_index_sides(struct stage *stage, uint64_t rows);
-/* The same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
+/* Does the same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
 int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
 
 /* repeats.cu. Enqueued; `found`: mapped host memory that gets how many there are. */

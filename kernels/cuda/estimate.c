@@ -13,10 +13,10 @@
 #include "kernels/ranks.h"
 #include "kernels/stores.h"
 
-/* Of the host, by the driver and its libraries: not pinned by us, and no call tells it before. Measured on H200 hosts. */
+/* Host memory that the driver and its libraries take: not pinned by us, and no call tells it before. Measured on H200 hosts. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
-/* Of the host, a byte beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what the
- * driver keeps of it. A table of 16 GiB took 87 MiB. */
+/* One byte of the host stands beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what
+ * the driver keeps of it. A table of 16 GiB took 87 MiB. */
 #define MANAGED_BESIDE 188
 /* Registering the caller's memory takes whole pages at both ends. */
 #define REGISTER_SPARE ((uint64_t)8 << 10)
@@ -73,11 +73,11 @@ static struct run run_of(const struct estimate_request *request) {
 
 /* ---- tables and source ---- */
 
-static void add_table(uint64_t rows, const struct table_shape *shape, struct memory_bytes *to) {
+static void add_table(const struct table_shape *shape, struct memory_bytes *to) {
     for (unsigned i = 0; i < shape->stores; i++) {
         const struct store_shape *store = &shape->store[i];
-        uint64_t host = (rows - store->gpu_rows) * store->stride, pages = round_up(host, PINNED_PAGE);
-        to->gpu += store->gpu_rows * store->stride;
+        uint64_t host = store->on_host * store->stride, pages = round_up(host, PINNED_PAGE);
+        to->gpu += store->on_gpu * store->stride;
         if (store->place == PLACE_FILE) {
             to->file += host;
         } else {
@@ -88,7 +88,7 @@ static void add_table(uint64_t rows, const struct table_shape *shape, struct mem
 }
 
 static void add_tables(const struct run *run, struct estimate *e) {
-    for (int side = 0; side < SIDES; side++) add_table(run->rows, &run->shape[side], &e->tables);
+    for (int side = 0; side < SIDES; side++) add_table(&run->shape[side], &e->tables);
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
@@ -125,8 +125,8 @@ static uint64_t stage_arrays(const struct example_sizes *n) {
            side_arrays(n->targets) + side_arrays(n->contexts);
 }
 
-static int is_cold(const struct run *run, const struct store_shape *store) {
-    return store->place != PLACE_GPU && store->gpu_rows < run->rows;
+static int is_cold(const struct store_shape *store) {
+    return store->place != PLACE_GPU && store->on_host;
 }
 
 /* The contexts of the largest batch of which those that stand once are left out of sorting (batch.cu); 0: there is none. An
@@ -135,7 +135,7 @@ static uint64_t contexts_alone(const struct run *run) {
     const struct table_shape *table = &run->shape[SIDE_CONTEXT];
     struct example_sizes bound;
     for (unsigned i = 0; i < table->stores; i++)
-        if (is_cold(run, &table->store[i])) return 0;
+        if (is_cold(&table->store[i])) return 0;
     if (run->request->hogwild || !run->one_target || !example_bound(run->source, run->source->batch, &bound)) return 0;
     uint64_t contexts = smaller(bound.contexts, run->rows / 2);
     return repeats_are_few(run->source, contexts, run->rows) ? contexts : 0;
@@ -156,7 +156,7 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
     return bytes;
 }
 
-/* With other ranks: their words, and the sums of rows whose squares are on their way. */
+/* Returns what other ranks make necessary: their words, and the sums of rows whose squares are on their way. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
@@ -185,15 +185,15 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Of one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
+/* Adds to one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;
     int host_moves = 0;
     for (unsigned i = 0; i < shape->stores; i++) {
         const struct store_shape *store = &shape->store[i];
-        if (!is_cold(run, store)) continue;
-        most = smaller(named, run->rows - store->gpu_rows);
+        if (!is_cold(store)) continue;
+        most = smaller(named, store->on_host);
         stage->gpu += array(most * store->stride);
         if (store->place != PLACE_FILE) continue;
         stage->pinned += most * store->stride;
@@ -231,7 +231,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;
-        for (int side = 0; side < SIDES; side++) used |= i < run->shape[side].stores && run->shape[side].store[i].gpu_rows;
+        for (int side = 0; side < SIDES; side++) used |= i < run->shape[side].stores && run->shape[side].store[i].on_gpu;
         if (used) e->work.pinned += TRANSFER_BYTES;
     }
 }

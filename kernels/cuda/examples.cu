@@ -81,7 +81,7 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {example_kept_id(&b.source, &sentence, position, b.epoch, &drawn), (uint32_t)number};
 }
 
-/* What a position needs to look up its neighbours by itself. It has an address, so it lies in memory: what walks ask for at each
+/* A position needs this to look up its neighbours by itself. It has an address, so it lies in memory: what walks ask for at each
  * step is kept apart from it, in registers. */
 struct looked_up {
     int begun;
@@ -232,7 +232,7 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
 
-/* What the host waits for, where it does. */
+/* Tells the host the sizes, where it waits for them. */
 static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts,
                                   struct counted_sizes *host) {
     host->total = *total;

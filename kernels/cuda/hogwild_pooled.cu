@@ -49,7 +49,7 @@ __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &
 
 /* ---- words ---- */
 
-/* Whether the window around entry `middle` has entry `at`, which is one of the piece's. */
+/* Returns true where the window around entry `middle` has entry `at`, which is one of the piece's. */
 __device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32_t window, uint32_t at) {
     uint32_t apart = at < middle ? middle - at : at - middle;
     return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
@@ -122,7 +122,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
 
 /* ---- training ---- */
 
-/* What a lane has of the windows: logit `lane` of GROUP x (1 + NT), a window's middle word first. */
+/* A lane's part of the windows: logit `lane` of GROUP x (1 + NT), a window's middle word first. */
 struct own_logit {
     uint64_t number; /* of its window's position, what draws are counted by */
     uint32_t middle, slot;

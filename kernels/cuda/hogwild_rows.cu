@@ -19,7 +19,7 @@ namespace {
 enum {
     WARPS = 4,
     CONTEXTS = HOGWILD_CONTEXTS,
-    TARGETS = 4   /* likewise; of a block with one target, one */
+    TARGETS = 4 /* at a time; one where a block has one target */
 };
 
 /* A block in scratch. */
@@ -239,7 +239,7 @@ __device__ void move_targets(const hogwild_job &job, const block &b, uint32_t qu
                      b.gradients[i * 32 + lane_number()]);
 }
 
-/* The same where all are one vector. */
+/* Does the same where all are one vector. */
 __device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 vector = pool_quad(job, b, quad), gradient = make_float4(0, 0, 0, 0);
     for (uint32_t k = 0; k < b.c; k++)

@@ -309,7 +309,7 @@ static void store_close(struct backend *b, struct store *store) {
     } else {
         rows_give(b, store->host, store->bytes);
     }
-    gpu_give(b, store->gpu, store->gpu_rows * store->stride);
+    gpu_give(b, store->gpu_memory, store->gpu_bytes);
     memset(store, 0, sizeof *store);
     store->fd = -1;
 }
@@ -326,15 +326,17 @@ static int store_open(struct backend *b, struct store *store, const struct table
     if (spec->rows > (uint64_t)INT64_MAX / store->stride)
         return fail("%s of %llu rows x %llu bytes is more than any machine addresses", what, (unsigned long long)spec->rows,
                     (unsigned long long)store->stride);
-    store->bytes = (spec->rows - store->gpu_rows) * store->stride;
-    if (gpu_take(b, (void **)&store->gpu, store->gpu_rows * store->stride, what)) return -1;
-    if (gpu_fill(store->gpu, NULL, store->gpu_rows * store->stride)) return -1;
+    store->bytes = shape->on_host * store->stride;
+    store->gpu_bytes = shape->on_gpu * store->stride;
+    if (gpu_take(b, (void **)&store->gpu_memory, store->gpu_bytes, what)) return -1;
+    if (gpu_fill(store->gpu_memory, NULL, store->gpu_bytes)) return -1;
+    if (store->gpu_memory) store->gpu = store->gpu_memory - spec->first_row * store->stride;
     if (!store->bytes) return 0;
     if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, store->bytes);
     return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
-/* What kernels see of a part that begins `offset` bytes into the store's records. Host rows are counted from row 0. */
+/* The view that kernels have of a part that begins `offset` bytes into the store's records. */
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
@@ -346,7 +348,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     return view;
 }
 
-/* Which rows are frozen, for the kernels. */
+/* Copies to the GPU which rows are frozen. */
 static int copy_frozen(struct backend *b, struct backend_table *table) {
     uint64_t bytes = known_bytes(table->spec.rows);
     if (!table->spec.frozen) return 0;
@@ -411,7 +413,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* A few rows of a store as host memory: its own, or a copy in `transfer` where they lie on the GPU. */
+/* A few rows of a store as host memory: its own, or a copy in `transfer` where they lie on the GPU. None is below the table's first
+ * row: host_check_rows() has refused those. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;
@@ -448,7 +451,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
 /* The buffers stay: pinning them takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].gpu_rows && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
+        if (table->stores[i].gpu_memory && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
     return 0;
 }
 

@@ -37,7 +37,7 @@ struct hogwild_job {
     struct hogwild_totals *totals;
 };
 
-/* What one warp has done; loss is each lane's own share. host_rows: crossings of the link, one way. */
+/* The counts of what one warp has done; loss is each lane's own share. host_rows: crossings of the link, one way. */
 struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;

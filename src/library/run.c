@@ -83,6 +83,7 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
     const struct npy_field *weights = npy_find(npy, "weights");
     *out = (struct sptx_view){.size = sizeof *out,
                               .data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* mapped read-only */
+                              .first = target ? run->model.state.target_first : 0,
                               .rows = npy->rows,
                               .stride = npy->record,
                               .dim = run->model.dim};

@@ -54,6 +54,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
         .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
+    table->spec.first_row = options->first_row;
     table->ranks = options->ranks;
     table->own = ranks_columns(options->dim, ranks_count(table->ranks), table->ranks ? table->ranks->number : 0);
     table->whole = record_layout_make(&table->rule, options->dim);
@@ -203,12 +204,16 @@ uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, un
 }
 
 uint64_t table_file_bytes(const struct table *table) {
-    return table->spec.rows * table->whole.packed;
+    return table_row_count(&table->spec) * table->whole.packed;
 }
 
 uint64_t table_chunk(const struct table *table, uint64_t first) {
-    uint64_t left = table->spec.rows - first, most = grain(table->spec.rows, &table->whole, ranks_count(table->ranks));
+    uint64_t left = table->spec.rows - first, most = grain(table_row_count(&table->spec), &table->whole, ranks_count(table->ranks));
     return left < most ? left : most;
+}
+
+uint64_t table_first_chunk(const struct table *table) {
+    return table_chunk(table, table->spec.first_row);
 }
 
 /* All threads make a chunk's records; then the backend writes them with all of its own. */
@@ -216,7 +221,7 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
     int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: all rows begin with the same record */
     filling->threads = pool_threads(pool);
-    first_records(table, filling->records, table_chunk(table, 0));
+    first_records(table, filling->records, table_first_chunk(table));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
         result = interrupt_check();
         if (!result && !alike) result = pool_run(pool, begin_rows, filling);
@@ -231,8 +236,8 @@ int table_fill(struct table *table, struct pool *pool) {
 }
 
 int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool) {
-    struct filling filling = {.table = table, .origin = origin};
-    filling.records = mem_alloc(table_chunk(table, 0), table->spec.layout.packed, "a table's first values");
+    struct filling filling = {.table = table, .origin = origin, .first = table->spec.first_row};
+    filling.records = mem_alloc(table_first_chunk(table), table->spec.layout.packed, "a table's first values");
     int result = filling.records ? fill_chunks(&filling, pool) : -1;
     free(filling.records);
     return result;

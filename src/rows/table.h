@@ -32,6 +32,7 @@ double table_init_reach(const struct init_values *values);
 /* The choices that make a table. */
 struct table_options {
     uint64_t rows, hot_rows; /* hot_rows: so many first rows lie on the GPU where the others are pinned or in a file */
+    uint64_t first_row;      /* the table does not have rows below this one (table_spec) */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
@@ -54,7 +55,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
-    uint64_t older_rows; /* a file may have so many rows: those behind the table's own are left out. 0: it may not */
+    uint64_t older_rows; /* a file may have so many rows, too, from row 0 on, of which the table takes its own. 0: it may not */
     char *file_path; /* owned, or NULL */
 };
 
@@ -91,16 +92,19 @@ int table_fill_from(struct table *table, const struct table_origin *origin, stru
 /* Returns 1 where the records of a file have this table's fields. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Returns the rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. */
+/* Returns the rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. The first chunk begins with
+ * the table's first row, and none has more rows. */
 uint64_t table_chunk(const struct table *table, uint64_t first);
+uint64_t table_first_chunk(const struct table *table); /* rows of it */
 
-/* Returns the memory that saving or loading a table takes beside it, with so many ranks and records of all columns. */
+/* Returns the memory that saving or loading a table of so many rows takes beside it, with so many ranks and records of all
+ * columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
 uint64_t table_file_bytes(const struct table *table); /* bytes of its file without the header */
 
-/* Saves to and loads from a structured .npy. All ranks call these together; *checksum, which only the first rank gets,
- * is XXH64 of the whole file. Saving goes by the first rank's path. Loading verifies names, rows and columns. A failure
- * of one rank is all ranks'.
+/* Saves the rows that the table has to a structured .npy, and loads them. All ranks call these together; *checksum, which only the
+ * first rank gets, is XXH64 of the whole file. Saving goes by the first rank's path. Loading verifies names, rows and columns. A
+ * failure of one rank is all ranks'.
  *
  * A table that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1.
  */

@@ -36,7 +36,7 @@ static char kind_of(enum value_type type) {
 /* Describes the fields and rows of this table's file. */
 static struct npy describe(const struct table *table) {
     const struct record_layout *layout = &table->whole;
-    struct npy npy = {.rows = table->spec.rows, .fields = layout->fields};
+    struct npy npy = {.rows = table_row_count(&table->spec), .fields = layout->fields};
     for (uint32_t i = 0; i < layout->fields; i++) {
         const struct record_field *field = &layout->field[i];
         snprintf(npy.field[i].name, sizeof npy.field[i].name, "%s", field->name);
@@ -86,7 +86,7 @@ static void hash_chunk(struct saving *saving) {
     struct ranks *ranks = saving->table->ranks;
     unsigned own = ranks ? ranks->number : 0, before = (own ? own : r->takers) - 1, after = (own + 1) % r->takers;
     if (!r->own_count) return;
-    if (r->own_first) ranks_pass(ranks, before, own, saving->hash, sizeof *saving->hash);
+    if (r->own_first > saving->table->spec.first_row) ranks_pass(ranks, before, own, saving->hash, sizeof *saving->hash);
     XXH64_update(saving->hash, saving->next, r->own_count * saving->table->whole.packed);
     if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
@@ -94,7 +94,7 @@ static void hash_chunk(struct saving *saving) {
 /* Passes the checksum's state from the rank that had the last chunk to the first rank. */
 static void take_hash(struct saving *saving) {
     const struct table *table = saving->table;
-    uint64_t chunks = table->spec.rows ? (table->spec.rows - 1) / table_chunk(table, 0) : 0;
+    uint64_t rows = table_row_count(&table->spec), chunks = rows ? (rows - 1) / table_first_chunk(table) : 0;
     ranks_pass(table->ranks, (unsigned)(chunks % saving->rounds.takers), 0, saving->hash, sizeof *saving->hash);
 }
 
@@ -109,7 +109,8 @@ static int write_last(void *user) {
     struct saving *saving = user;
     uint64_t packed = saving->table->whole.packed;
     if (!saving->last_count) return 0;
-    return file_part_write(saving->part, saving->data + saving->last_first * packed, saving->last, saving->last_count * packed);
+    uint64_t before = (saving->last_first - saving->table->spec.first_row) * packed;
+    return file_part_write(saving->part, saving->data + before, saving->last, saving->last_count * packed);
 }
 
 /* Runs all rounds: while a chunk is written, the next one is gathered. */
@@ -147,7 +148,7 @@ static int sync_part(void *user) {
 
 /* Writes the rows from byte `data` of the file on, and syncs them. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
-    uint64_t chunk = table_chunk(table, 0) * table->whole.packed;
+    uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
     struct saving saving = {
         .table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
@@ -237,11 +238,12 @@ static int check_file(const struct table *table, const struct npy *seen, const c
 
 static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {
     struct whole_rows rounds;
+    uint64_t first = npy->rows == table_row_count(&table->spec) ? table->spec.first_row : 0; /* row that the file begins with */
     int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
-    while (!result && whole_rows_next(&rounds))
-        result = interrupt_check()
-                     ? -1
-                     : whole_rows_scatter(&rounds, rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first) : NULL);
+    while (!result && whole_rows_next(&rounds)) {
+        const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - first) : NULL;
+        result = interrupt_check() ? -1 : whole_rows_scatter(&rounds, own);
+    }
     whole_rows_release(&rounds);
     return result;
 }

@@ -29,8 +29,8 @@ uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, uns
 
 int whole_rows_init(struct whole_rows *r, struct table *table, unsigned takers) {
     unsigned ranks = ranks_count(table->ranks);
-    uint64_t chunk = table_chunk(table, 0), bytes = 0;
-    *r = (struct whole_rows){.table = table, .takers = takers};
+    uint64_t chunk = table_first_chunk(table), bytes = 0;
+    *r = (struct whole_rows){.table = table, .takers = takers, .first = table->spec.first_row};
     if (ranks == 1) return 0;
     for (unsigned rank = 0; rank < ranks; rank++) bytes += part_bytes(&table->whole, ranks, rank);
     r->own = mem_alloc(takers * chunk, table->spec.layout.packed, "columns on their way to other ranks");
@@ -49,7 +49,7 @@ void whole_rows_release(struct whole_rows *r) {
 
 /* Returns the rows of the round's chunk `number`. */
 static uint64_t chunk_of(const struct whole_rows *r, unsigned number) {
-    uint64_t first = r->first + number * table_chunk(r->table, 0);
+    uint64_t first = r->first + number * table_first_chunk(r->table);
     return first < r->table->spec.rows ? table_chunk(r->table, first) : 0;
 }
 
@@ -63,7 +63,7 @@ int whole_rows_next(struct whole_rows *r) {
         r->count += chunk_of(r, taker);
         if (r->by_taker) r->by_taker[taker] = chunk_of(r, taker) * table->spec.layout.packed;
     }
-    r->own_first = r->first + own * table_chunk(table, 0);
+    r->own_first = r->first + own * table_first_chunk(table);
     r->own_count = own < r->takers ? chunk_of(r, own) : 0;
     for (unsigned rank = 0; r->by_rank && rank < ranks_count(table->ranks); rank++)
         r->by_rank[rank] = r->own_count * part_of(table, rank, &columns).packed;

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps DIRECTORY/NAME, which has a row for each word or for each of the `items`, and compares it with what is known of
- * the model. */
-static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t items) {
+/* Maps DIRECTORY/NAME, which has a row for each word or for each of the `part` of them that the table is for, and compares it
+ * with what is known of the model. */
+static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
-    if (!result && npy->rows != model->rows && npy->rows != items)
+    if (!result && npy->rows != model->rows && npy->rows != part)
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
     if (!result && model->dim && weights->columns != model->dim)
@@ -63,7 +63,19 @@ static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
     if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
         return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
+    if (model->state.target_first != model->rows - model->target.rows)
+        return fail("'%s/state.ini' says that target.npy begins with row %" PRIu64 ", but its %" PRIu64 " rows of %" PRIu64
+                    " words begin with %" PRIu64,
+                    checkpoint, model->state.target_first, model->target.rows, model->rows, model->rows - model->target.rows);
+    if (model->state.target_first) model->own = 1; /* whatever config.ini says by now, or no longer */
     return 0;
+}
+
+static int open_tables(struct model *model, const char *checkpoint) {
+    uint64_t lists = model->vocab.lists;
+    if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : model->rows)) return -1;
+    model->dim = npy_find(&model->target, "weights")->columns;
+    return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists);
 }
 
 int model_open(struct model *model, const char *run) {
@@ -71,10 +83,7 @@ int model_open(struct model *model, const char *run) {
     int result = -1;
     *model = (struct model){.rows = 0};
     if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
-    if (open_table(&model->target, model, checkpoint, "target.npy", model->rows)) goto out;
-    model->dim = npy_find(&model->target, "weights")->columns;
-    uint64_t items = model->rows - model->vocab.lists;
-    if (open_table(&model->context, model, checkpoint, "context.npy", items) || verify(model, checkpoint)) goto out;
+    if (open_tables(model, checkpoint) || verify(model, checkpoint)) goto out;
     result = 0;
 out:
     free(checkpoint);
@@ -90,13 +99,19 @@ void model_close(struct model *model) {
     *model = (struct model){.rows = 0};
 }
 
+const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row) {
+    const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
+    uint64_t first = side == TABLE_TARGET ? model->state.target_first : 0;
+    return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
+}
+
 enum { FIRST_COLUMNS = 4 }; /* compared first, since one draw makes as many */
 
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
     const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
-    if (row >= table->rows) return 0;
-    const float *weights = npy_row(table, npy_find(table, "weights"), row);
+    const float *weights = model_table_row(model, side, npy_find(table, "weights"), row);
     float first[FIRST_COLUMNS];
+    if (!weights) return 0;
     if (model->mode == MODE_AUTO) return 1;
     for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
         uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;

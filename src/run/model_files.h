@@ -9,12 +9,14 @@
 
 struct model {
     struct vocab vocab;
-    struct npy target, context; /* context holds items only: it ends where the lists begin (in older runs it does not) */
+    /* Rows that may be trained: contexts are items, so their table ends where the lists begin, and where no item is a target the
+     * target table begins there. In older runs both tables have all rows. model_table_row() knows. */
+    struct npy target, context;
     uint64_t rows;
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO where its config.ini is lost */
     int cosine; /* 1: trained by cosines (train.score) */
-    double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means */
+    double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means; 1 where they have none */
     struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
     uint32_t seed;               /* the seed of `first` */
     char *directory; /* the run directory, links followed */
@@ -25,6 +27,9 @@ struct model {
  * and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
+
+/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. */
+const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
 /* Returns 1 where a row was trained, that is, where it no longer is what it began as. A run that has lost its
  * config.ini does not say what rows began as; every row then counts as trained. */

@@ -20,7 +20,7 @@ static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS } kind;
-    enum { NEEDED, MAY_LACK, OF_KNOWN } written; /* MAY_LACK: earlier versions did not write it; OF_KNOWN: only with known.npy */
+    enum { NEEDED, MAY_LACK, NOT_ZERO } written; /* MAY_LACK: earlier versions did not write it; NOT_ZERO: only where it is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -36,8 +36,9 @@ static const struct key {
     {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, NEEDED},
     {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, MAY_LACK},
     {"rate_law", offsetof(struct run_state, rate_law), DECIMAL, MAY_LACK},
-    {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, OF_KNOWN},
-    {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, OF_KNOWN},
+    {"target_first_row", offsetof(struct run_state, target_first), DECIMAL, NOT_ZERO},
+    {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, NOT_ZERO},
+    {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, NOT_ZERO},
 };
 enum {
     KEYS = sizeof keys / sizeof *keys,
@@ -61,10 +62,10 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 17 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* 18 lines of at most 40 bytes, and a comment */
     size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
-        if (keys[i].written == OF_KNOWN && !state->known.bytes) continue;
+        if (keys[i].written == NOT_ZERO && !*(const uint64_t *)(const void *)((const char *)state + keys[i].offset)) continue;
         n = text_add(text, sizeof text, n, "%s = ", keys[i].name);
         n = add_value(text, sizeof text, n, &keys[i], state);
         n = text_add(text, sizeof text, n, "\n");

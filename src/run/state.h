@@ -2,6 +2,7 @@
  *
  * Every draw is a function of the position, so the file is small. It ends with its own checksum. Keys that a later
  * version adds are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing.
+ * Numbers that few runs have are written only where they are not 0.
  */
 #ifndef SPTX_STATE_H
 #define SPTX_STATE_H
@@ -34,6 +35,7 @@ struct run_state {
     struct progress_state progress;
     struct corpus_identity corpus;
     struct table_file target, context;
+    uint64_t target_first;   /* the row that target.npy begins with (table_spec.first_row) */
     struct table_file known; /* known.npy (frozen.h); 0 bytes: there is none */
     uint64_t rate_law;       /* SCHEDULE_LAW of the version that computed the learning rates; 0: an earlier version */
 };

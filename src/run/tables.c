@@ -48,16 +48,13 @@ int tables_check_init(const struct config *config) {
     return tables_first_values(&target, config, TABLE_TARGET) || tables_first_values(&context, config, TABLE_CONTEXT) ? -1 : 0;
 }
 
-int tables_init(struct table *table, enum table_side side, const struct config *config, uint64_t rows, uint64_t hot_rows,
-                const uint32_t *frozen, const struct backend_ops *ops, struct backend *backend, struct ranks *ranks) {
-    struct table_options options = {.rows = rows,
-                                    .hot_rows = hot_rows,
-                                    .dim = (uint32_t)config->model_dim,
-                                    .rule = tables_rule(config),
-                                    .seed = (uint32_t)config->train_seed,
-                                    .directory = config->run_dir,
-                                    .ranks = ranks,
-                                    .frozen = frozen};
+int tables_init(struct table *table, enum table_side side, const struct config *config, const struct table_options *own,
+                const struct backend_ops *ops, struct backend *backend) {
+    struct table_options options = *own;
+    options.dim = (uint32_t)config->model_dim;
+    options.rule = tables_rule(config);
+    options.seed = (uint32_t)config->train_seed;
+    options.directory = config->run_dir;
     *table = (struct table){0};
     if (choose_places(&options, config, side) || tables_first_values(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);

@@ -29,6 +29,7 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
     int target = side == TABLE_TARGET;
     return (struct table_spec){.name = table_side_name(side),
                                .rows = target ? plan->rows : plan->items,
+                               .first_row = target ? plan->first_target : 0,
                                .layout = plan->layout,
                                .weights = target ? plan->target : plan->context,
                                .state = target ? plan->target_state : plan->context_state,
@@ -146,7 +147,7 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context_state = settle(p, config->memory_context_state);
 }
 
-/* What a GPU reads of the corpus: its ids and where sentences begin. */
+/* Bytes that a GPU reads of the corpus: its ids and where sentences begin. */
 static uint64_t stream_bytes(const struct planning *p) {
     return p->source.tokens * sizeof *p->source.ids + (p->source.sentences + 1) * sizeof *p->source.starts;
 }
@@ -230,13 +231,13 @@ static void measure_table(struct plan *plan, int gpu, enum table_side side, uint
     *state = 0;
     for (unsigned i = 0; i < shape.stores; i++) {
         const struct store_shape *store = &shape.store[i];
-        uint64_t hot = store->place == PLACE_GPU ? 0 : store->gpu_rows;
+        uint64_t hot = store->place == PLACE_GPU ? 0 : store->on_gpu, rows = store->on_gpu + store->on_host;
         uint64_t *sum = store->place == PLACE_FILE  ? &plan->file_bytes
                         : store->place == PLACE_GPU ? &plan->gpu_bytes
                         : gpu                       ? &plan->pinned_bytes
                                                     : &plan->plain_bytes;
-        *parts[i] = spec.rows * store->stride;
-        *sum += (spec.rows - hot) * store->stride;
+        *parts[i] = rows * store->stride;
+        *sum += (rows - hot) * store->stride;
         plan->hot_bytes += hot * store->stride;
     }
 }
@@ -255,7 +256,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->layout = record_layout_make(&p->rule, plan->columns);
 }
 
-/* Of what is needed, that which is there and so is not in what can be had. */
+/* The part of what is needed that is there already, and so is not in what can be had. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }
@@ -263,9 +264,10 @@ static uint64_t held_already(const struct plan *plan) {
 static void measure_host(struct planning *p) {
     struct plan *plan = p->plan;
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);
+    uint64_t targets = plan->rows - plan->first_target, longest = targets > plan->items ? targets : plan->items;
     p->estimate = planning_estimate(p);
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
-                         table_saving_bytes(plan->rows, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
+                         table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
 }
 
@@ -365,6 +367,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab->size;
     plan->items = vocab->size - vocab->lists;
+    plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
     plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);

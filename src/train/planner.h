@@ -12,7 +12,7 @@
 #include "kernels/bench.h"
 #include "rows/table.h"
 
-/* What a plan is made for: a machine that is here, or one that is imagined. */
+/* The machine that a plan is made for: a machine that is here, or one that is imagined. */
 struct planner_machine {
     const struct backend_ops *ops; /* says what it will allocate; need not be open */
     struct backend_info info;
@@ -23,6 +23,7 @@ struct planner_machine {
 
 struct plan {
     uint64_t rows, items; /* items: of the rows, those of the context table; the others are lists */
+    uint64_t first_target; /* the target table's first row: 0, or the first list where no item is a target */
     uint64_t tokens, sentences;
     uint32_t dim;
     unsigned ranks; /* that share out the columns; 1: this process has all. All below is of the rank that has the most */
@@ -59,7 +60,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
 void planner_set_floor(struct plan *plan, const struct bench_limits *rates);
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout);
-/* The same numbers as one line of JSON on stdout, for machines. */
+/* Prints the same numbers as one line of JSON on stdout, for machines. */
 void planner_print_json(const struct plan *plan);
 
 #endif

@@ -219,13 +219,18 @@ static int open_tables(void *session) {
     s->examples.source.batch = examples_batch(&s->examples, s->plan.batch);
     s->examples.source.capacity = s->plan.capacity;
     if (s->ops->source(s->backend, &s->examples.source)) return -1;
-    uint64_t rows = s->plan.rows, items = s->plan.items, hot = s->plan.hot_rows;
-    int result = tables_init(&s->target, TABLE_TARGET, c, rows, hot, frozen[TABLE_TARGET], s->ops, s->backend, s->ranks) ||
-                         tables_init(&s->context, TABLE_CONTEXT, c, items, hot, frozen[TABLE_CONTEXT], s->ops, s->backend, s->ranks)
-                     ? -1
-                     : 0;
-    s->context.older_rows = rows; /* version 1.0 kept a context row for each list, too */
-    return result;
+    struct table_options target = {
+        .rows = s->plan.rows, .first_row = s->plan.first_target, .hot_rows = s->plan.hot_rows, .ranks = s->ranks};
+    struct table_options context = target;
+    target.frozen = frozen[TABLE_TARGET];
+    context.frozen = frozen[TABLE_CONTEXT];
+    context.rows = s->plan.items;
+    context.first_row = 0;
+    if (tables_init(&s->target, TABLE_TARGET, c, &target, s->ops, s->backend) ||
+        tables_init(&s->context, TABLE_CONTEXT, c, &context, s->ops, s->backend))
+        return -1;
+    s->target.older_rows = s->context.older_rows = s->plan.rows; /* earlier versions kept a row for each word in both */
+    return 0;
 }
 
 int session_tables(struct session *s) {

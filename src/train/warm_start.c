@@ -165,9 +165,8 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy *npy;           /* the source's table */
-    const struct npy_field *weights; /* of it */
-    int state;                       /* 1: its records are this table's, state and all */
+    const struct npy_field *field; /* of a run's table: where in its records begins what is taken */
+    int state;                     /* 1: whole records, which are this table's, state and all; 0: weights alone */
 };
 
 static int check_finite(const struct filling *filling, const struct table *table, uint64_t row, const char *record) {
@@ -193,17 +192,14 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* The same, of a run. */
+/* A table_origin's take(), of a run. */
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
     if (!begins_there(filling->grow, table->side, row)) return 0;
-    if (filling->state)
-        record_split(&table->whole, &table->spec.layout, table->own.first, 1,
-                     npy_row(filling->npy, &filling->npy->field[0], from), record);
-    else
-        memcpy(record, (const float *)npy_row(filling->npy, filling->weights, from) + table->own.first,
-               table->own.count * sizeof(float));
+    const void *older = model_table_row(&filling->grow->run, table->side, filling->field, from);
+    if (filling->state) record_split(&table->whole, &table->spec.layout, table->own.first, 1, older, record);
+    else memcpy(record, (const float *)older + table->own.first, table->own.count * sizeof(float));
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
@@ -222,8 +218,8 @@ static int fill_from_vectors(struct warm_start *grow, struct table *table, struc
 
 static int fill_from_run(struct warm_start *grow, struct table *table, struct pool *pool) {
     const struct npy *npy = table->side == TABLE_TARGET ? &grow->run.target : &grow->run.context;
-    struct filling filling = {
-        .grow = grow, .npy = npy, .weights = npy_find(npy, "weights"), .state = takes_state(table, npy)};
+    struct filling filling = {.grow = grow, .field = npy_find(npy, "weights"), .state = takes_state(table, npy)};
+    if (filling.state) filling.field = &npy->field[0];
     struct table_origin origin = {&filling, take_row};
     if (!filling.state && table->side == TABLE_TARGET && table->whole.fields > RECORD_STATE)
         note("state      begins anew: that of '%s' is of another rule, or counts the steps of its run",

@@ -36,9 +36,9 @@ static int is_list(const struct model *model, uint64_t row) {
 }
 
 static struct vectors vectors_of(const struct model *model, uint64_t row) {
-    const float *target = npy_row(&model->target, npy_find(&model->target, "weights"), row);
+    const float *target = model_table_row(model, TABLE_TARGET, npy_find(&model->target, "weights"), row);
     if (is_list(model, row)) return (struct vectors){target, target};
-    const float *context = npy_row(&model->context, npy_find(&model->context, "weights"), row);
+    const float *context = model_table_row(model, TABLE_CONTEXT, npy_find(&model->context, "weights"), row);
     return (struct vectors){model->vocab.lists && model->own == 1 ? context : target, context};
 }
 

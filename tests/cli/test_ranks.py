@@ -77,9 +77,10 @@ def test_one_number_of_ranks_makes_one_model(small):
     assert small.tables("one") == small.tables("other")
 
 
-def test_a_checkpoint_goes_on_with_any_number_of_ranks(small):
+@pytest.mark.parametrize("corpus", [{}, {"path": "friends.lists", "format": "lists"}])  # lists' targets begin behind the items
+def test_a_checkpoint_goes_on_with_any_number_of_ranks(small, corpus):
     """Adagrad is the rule, since adam divides roundings of gradients that are nearly zero by themselves."""
-    config = small.config(model={"dim": 50}, optimizer={"rule": "adagrad"}, train={"steps": 60, "epochs": 0})
+    config = small.config(corpus=corpus, model={"dim": 50}, optimizer={"rule": "adagrad"}, train={"steps": 60, "epochs": 0})
     train(small, 3, config, "--run.dir=whole")
     train(small, 3, config, "--run.dir=half", "--train.steps=30")
     for ranks in (0, 2, 3):

@@ -59,22 +59,27 @@ def test_lists_are_never_negatives(sptx, law):
     rows = rows_of(sptx)
     lists = sum(not int(count) for _, count in rows)
     context, target = table(sptx, "context.npy"), table(sptx, "target.npy")
-    assert len(context) == len(target) - lists and context.any(axis=1).all()  # no list is a context, and has no row there
-    assert numpy.abs(target[:-lists]).max() <= 0.5 / 16 < numpy.abs(target[-lists:]).max()  # items are no targets
+    assert len(context) == len(rows) - lists and context.any(axis=1).all()  # no list is a context, and has no row there
+    assert len(target) == lists and 0.5 / 16 < numpy.abs(target).max()  # and no item a target
 
 
-def test_the_context_table_ends_where_lists_begin(sptx):
-    """Memory, plan and files have the lists' rows, in a run that goes on and in one that begins from it, too."""
+@pytest.mark.parametrize("place", ["pinned", "file"])
+def test_contexts_end_and_targets_begin_where_lists_begin(sptx, place):
+    """Memory, plan and files have these tables, in a run that goes on and in one that begins from it, too."""
     write(sptx, baskets())
-    plan = json.loads(sptx("plan", config(sptx), "--json").stdout)
-    assert plan["rows"] == 480 and plan["context_bytes"] * 480 == plan["target_bytes"] * 180
+    keys = {"memory": {"target": place, "target_state": place}}
+    whole = json.loads(sptx("plan", config(sptx, **keys), "--json", "--examples.own=0.5").stdout)
+    plan = json.loads(sptx("plan", config(sptx, **keys), "--json").stdout)
+    assert plan["rows"] == 480 and plan["context_bytes"] * 300 == plan["target_bytes"] * 180
+    assert plan["target_bytes"] * 480 == whole["target_bytes"] * 300 and plan["context_bytes"] == whole["context_bytes"]
     sptx("train", config(sptx))
     sptx("train", config(sptx), "--train.epochs=20", "--optimizer.schedule=constant", "--run.dir=half")
     sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=half", "--resume")
     sptx("train", config(sptx), "--optimizer.schedule=constant", "--run.dir=whole")
     assert sptx.tables("half") == sptx.tables("whole")
     for run in ("run", "half"):
-        assert len(table(sptx, "target.npy", run)) == 480 and len(table(sptx, "context.npy", run)) == 180
+        assert len(table(sptx, "target.npy", run)) == 300 and len(table(sptx, "context.npy", run)) == 180
+        assert "\ntarget_first_row = 180\n" in (sptx.checkpoint(run) / "state.ini").read_text()
     lists = baskets(310)
     write(sptx, lists, "more.txt")
     sptx("train", config(sptx), "--corpus.path=more.txt", "--train.from=run", "--optimizer.lr=0", "--run.dir=grown")
@@ -82,6 +87,9 @@ def test_the_context_table_ends_where_lists_begin(sptx):
     old, new = (table(sptx, "context.npy", run) for run in ("run", "grown"))
     assert len(grown) == 490 and len(new) == 180
     assert all((new[grown.index(word)] == old[row]).all() for row, word in enumerate(words[:180]))
+    old, new = (table(sptx, "target.npy", run) for run in ("run", "grown"))
+    assert len(new) == 310
+    assert all((new[grown.index(word) - 180] == old[row]).all() for row, word in enumerate(words[180:]))
 
 
 def test_pairs_make_the_same_model(sptx):
@@ -112,7 +120,7 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     context /= numpy.linalg.norm(context, axis=1, keepdims=True)
     recall = []
     for name, own in lists.items():
-        scores = context @ target[words.index(f"list:{name}")]
+        scores = context @ target[words.index(f"list:{name}") - len(items)]
         scores[[words.index(item) for item in own[:-2]]] = -numpy.inf
         best = {words[i] for i in numpy.argsort(-scores)[:10]}
         recall.append(len(best & set(own[-2:])) / len(set(own[-2:])))
@@ -216,10 +224,18 @@ def test_items_of_means_have_target_rows(sptx):
     write(sptx, baskets())
     sptx("train", config(sptx, examples={"own": 0.5}))
     sptx("train", config(sptx), "--run.dir=rows")
-    moved = (table(sptx, "target.npy") != table(sptx, "target.npy", "rows")).any(axis=1)
-    assert moved.all()  # where lists are rows alone, items' target rows stay as they began
+    moved = (table(sptx, "target.npy")[180:] != table(sptx, "target.npy", "rows")).any(axis=1)
+    assert moved.all() and numpy.abs(table(sptx, "target.npy")[:180]).max(axis=1).min() > 0.5 / 16
+    assert "target_first_row" not in (sptx.checkpoint() / "state.ini").read_text()
     sptx("export", "run", "--format=npy", "--table=target", "--lists", "--out=target.npy")
     assert numpy.array_equal(numpy.load(sptx.path("target.npy")).astype(float), table(sptx, "target.npy"))
+    # The tables hold just that where lists are rows alone, whatever the keys say by now.
+    keys = sptx.path("rows", "config.ini")
+    for text in (keys.read_text(), keys.read_text().replace("\nown = 1\n", "\nown = 0.5\n"), ""):
+        keys.write_text(text)
+        sptx("export", "rows", "--format=npy", "--table=target", "--lists", "--out=rows.npy")
+        tables = [table(sptx, name, "rows") for name in ("context.npy", "target.npy")]
+        assert numpy.array_equal(numpy.load(sptx.path("rows.npy")).astype(float), numpy.concatenate(tables))
 
 
 @pytest.mark.parametrize("examples", [{"own": 0.3}, {"own": 0, "positives": 3, "pooled": 2}])

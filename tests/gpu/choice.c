@@ -267,6 +267,13 @@ static void choose_frozen(struct choice *c) {
         if (one_in(6)) c->frozen[side] = (unsigned)between(1, 4);
 }
 
+/* A target table that begins behind rows that are contexts alone. Half of them at most: the fewer targets there are, the more
+ * gradients add up in each. */
+static void choose_first_row(struct choice *c) {
+    if (!one_in(3)) return;
+    c->first_row = c->machine.placing[0].first_row = between(1, c->rows / 2);
+}
+
 /* ---- the whole ---- */
 
 struct choice choice_make(uint64_t seed) {
@@ -295,6 +302,7 @@ struct choice choice_make(uint64_t seed) {
     choose_loss(&c);
     choose_pool(&c);
     choose_frozen(&c);
+    choose_first_row(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
@@ -307,13 +315,29 @@ struct machine machine_other(const struct machine *machine, uint64_t seed) {
     random_seed(~seed);
     other.threads = (unsigned)between(1, 16);
     other.depth = one_in(3) ? 1 : (unsigned)between(1, BACKEND_STAGES);
+    if (one_in(2)) other.placing[0].first_row = 0;
     return other;
 }
 
 struct machine machine_plain(const struct machine *machine) {
     struct machine plain = {.threads = machine->threads % 7 + 1, .depth = 1};
-    for (int side = 0; side < 2; side++) plain.placing[side] = (struct placing){"gpu", PLACE_GPU, PLACE_GPU, 0};
+    for (int side = 0; side < 2; side++) plain.placing[side] = (struct placing){"gpu", PLACE_GPU, PLACE_GPU, 0, 0};
     return plain;
+}
+
+void choice_corpus(const struct choice *c, struct corpus *corpus) {
+    random_seed(c->seed * 2 + 1);
+    corpus_make_sloped(corpus, c->rows, c->sentences, c->longest, c->slope);
+    for (uint64_t i = 0; i < corpus->tokens; i++)
+        corpus->ids[i] = (uint32_t)(c->first_row + corpus->ids[i] * (c->rows - c->first_row) / c->rows);
+}
+
+struct example_source choice_source(const struct choice *c, const struct corpus *corpus) {
+    struct example_source s = c->source, of = source_of(corpus, s.mode);
+    s.ids = of.ids, s.starts = of.starts, s.tokens = of.tokens, s.sentences = of.sentences, s.rows = of.rows;
+    s.alias = of.alias, s.log2_rows = of.log2_rows;
+    if (c->subsample) s.keep = corpus->keep;
+    return s;
 }
 
 void choice_freeze(struct choice *c) {
@@ -335,7 +359,8 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
     snprintf(
         text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
-        "rows %llu, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, depth %u, "
+        "rows %llu, targets from %llu on, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, "
+        "depth %u, "
         "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of %s%s, "
         "frozen %u and %u)",
         (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
@@ -343,8 +368,9 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
         s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
         s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
-        s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->sentences,
-        (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum", (unsigned long long)c->batch,
+        s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->first_row,
+        (unsigned long long)c->sentences, (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum",
+        (unsigned long long)c->batch,
         (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
         name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),
         (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "",

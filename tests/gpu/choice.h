@@ -15,6 +15,7 @@ struct choice {
     uint64_t seed;
     const char *aim; /* the threshold that its sizes are drawn around */
     uint64_t rows, sentences, longest;
+    uint64_t first_row;           /* no row below is a target; 0: each may be one */
     double slope;                 /* of the corpus; 1: all rows are equally frequent */
     struct example_source source; /* without its arrays */
     int subsample;
@@ -37,8 +38,11 @@ struct choice {
 };
 
 struct choice choice_make(uint64_t seed);
-/* Returns another machine by `seed`, with other threads and depth; or one with everything on the GPU, one batch at a
- * time. */
+/* Makes its corpus, whose words are all rows from `first_row` on; corpus_free() frees it. */
+void choice_corpus(const struct choice *c, struct corpus *corpus);
+struct example_source choice_source(const struct choice *c, const struct corpus *corpus);
+/* Returns another machine by `seed`, with other threads and depth; or one with everything on the GPU in whole tables, one batch at
+ * a time. */
 struct machine machine_other(const struct machine *machine, uint64_t seed);
 struct machine machine_plain(const struct machine *machine);
 /* Makes the bits of frozen rows; choice_thaw() frees them. */

@@ -101,6 +101,13 @@ void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uin
     make_alias(c->alias, rows);
 }
 
+uint64_t corpus_longest(const struct corpus *c) {
+    uint64_t longest = 0;
+    for (uint64_t i = 0; i < c->sentences; i++)
+        if (c->starts[i + 1] - c->starts[i] > longest) longest = c->starts[i + 1] - c->starts[i];
+    return longest;
+}
+
 void corpus_free(struct corpus *c) {
     free(c->ids);
     free(c->starts);
@@ -243,12 +250,14 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
         snprintf(path, sizeof path, "%s/%s", directory, side ? "context" : "target");
         struct table_spec spec = {.name = side ? "context" : "target",
                                   .rows = rows,
+                                  .first_row = placing[side].first_row,
                                   .layout = t->layout,
                                   .weights = placing[side].weights,
                                   .state = placing[side].state,
                                   .file_path = path,
                                   .hot_rows = placing[side].hot_rows,
                                   .frozen = frozen[side]};
+        t->first_row[side] = spec.first_row;
         if (ops->table_open(backend, &spec, &t->side[side])) return -1;
     }
     return 0;
@@ -273,14 +282,22 @@ char *first_records(const struct rule_options *rule, const struct record_layout 
 }
 
 int tables_fill(struct tables *t, const char *const records[2]) {
-    for (int side = 0; side < 2; side++)
-        if (t->ops->table_write(t->backend, t->side[side], 0, t->rows, records[side])) return -1;
+    for (int side = 0; side < 2; side++) {
+        uint64_t first = t->first_row[side];
+        const char *from = records[side] + first * t->layout.packed;
+        if (t->ops->table_write(t->backend, t->side[side], first, t->rows - first, from)) return -1;
+    }
     return 0;
+}
+
+int tables_read(const struct tables *t, int side, char *records) {
+    uint64_t first = t->first_row[side];
+    return t->ops->table_read(t->backend, t->side[side], first, t->rows - first, records + first * t->layout.packed);
 }
 
 char *tables_records(const struct tables *t, int side, const char *name) {
     char *records = need(t->rows * t->layout.packed);
-    CHECK(!t->ops->table_read(t->backend, t->side[side], 0, t->rows, records), "%s: reading", name);
+    CHECK(!tables_read(t, side, records), "%s: reading", name);
     return records;
 }
 
@@ -291,9 +308,9 @@ int one_step(struct tables *t, unsigned stage, const struct step_request *reques
 }
 
 const struct placing PLACES[PLACE_PAIRS][2] = {
-    {{"gpu", PLACE_GPU, PLACE_GPU, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
-    {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
-    {{"pinned", PLACE_PINNED, PLACE_PINNED, 17}, {"pinned", PLACE_PINNED, PLACE_PINNED, 17}},
-    {{"gpu+pinned", PLACE_GPU, PLACE_PINNED, 5}, {"pinned+gpu", PLACE_PINNED, PLACE_GPU, 5}},
-    {{"file", PLACE_FILE, PLACE_FILE, 9}, {"file+pinned", PLACE_FILE, PLACE_PINNED, 9}},
+    {{"gpu", PLACE_GPU, PLACE_GPU, 0, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0, 0}},
+    {{"pinned", PLACE_PINNED, PLACE_PINNED, 0, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0, 0}},
+    {{"pinned", PLACE_PINNED, PLACE_PINNED, 17, 0}, {"pinned", PLACE_PINNED, PLACE_PINNED, 17, 0}},
+    {{"gpu+pinned", PLACE_GPU, PLACE_PINNED, 5, 0}, {"pinned+gpu", PLACE_PINNED, PLACE_GPU, 5, 0}},
+    {{"file", PLACE_FILE, PLACE_FILE, 9, 0}, {"file+pinned", PLACE_FILE, PLACE_PINNED, 9, 0}},
 };

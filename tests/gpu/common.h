@@ -53,6 +53,7 @@ struct corpus {
  * given. */
 void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest);
 void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope);
+uint64_t corpus_longest(const struct corpus *c); /* sentence, in ids */
 void corpus_free(struct corpus *c);
 struct example_source source_of(const struct corpus *c, enum example_mode mode);
 
@@ -69,7 +70,7 @@ struct rule_case {
 struct placing {
     const char *name;
     enum place weights, state;
-    uint64_t hot_rows;
+    uint64_t hot_rows, first_row; /* as table_spec has them */
 };
 
 struct tables {
@@ -77,7 +78,7 @@ struct tables {
     struct backend *backend;
     struct backend_table *side[2];
     struct record_layout layout;
-    uint64_t rows;
+    uint64_t rows, first_row[2]; /* by side: rows [first_row, rows) are there */
 };
 
 uint32_t *frozen_of(uint64_t rows, unsigned every); /* bits of rows 0, every, 2 x every ..; the caller frees them */
@@ -97,8 +98,10 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
 void tables_close(struct tables *t);
 /* Makes first records, which are the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
+/* Each table takes the rows that it has from records of all rows; and gives them back in their places, where the others stay. */
 int tables_fill(struct tables *t, const char *const records[2]);
-/* Returns all records of a side; the caller frees them. Reading them is a check as well. */
+int tables_read(const struct tables *t, int side, char *records);
+/* Returns all records of a side, zeros where the table has no row; the caller frees them. Reading them is a check as well. */
 char *tables_records(const struct tables *t, int side, const char *name);
 int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* with the tables put into the request */
 
@@ -133,6 +136,7 @@ void test_edge(void);     /* of both backends, where there is a GPU */
 void test_estimate(void);
 void test_random(const struct backend_ops *tested); /* compares it with itself and with the CPU */
 void test_by_id(void);
+void test_first_rows(const struct backend_ops *tested);
 void speed(const char *which); /* "small", "large" batches, or all */
 
 #endif

@@ -180,8 +180,8 @@ static void check_table(const struct backend_ops *ops, uint64_t rows, const stru
 }
 
 static void check_tables(struct backend *gpu) {
-    static const struct placing pinned[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0},
-                                             {"pinned", PLACE_PINNED, PLACE_PINNED, 9}};
+    static const struct placing pinned[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0, 0},
+                                             {"pinned", PLACE_PINNED, PLACE_PINNED, 9, 0}};
     const uint64_t past_4_gib = (UINT64_C(1) << 25) + 2, past_64_gib = (UINT64_C(1) << 29) + 2;
     struct backend_info info = {.gpu_free = 0};
     test_far_rows();

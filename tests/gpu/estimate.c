@@ -20,6 +20,7 @@ static struct table_spec spec_of(const struct run *run, int side) {
     const struct placing *placing = &c->machine.placing[side];
     return (struct table_spec){.name = side ? "context" : "target",
                                .rows = c->rows,
+                               .first_row = placing->first_row,
                                .layout = layout_of(&c->rule.options, c->dim),
                                .weights = placing->weights,
                                .state = placing->state,
@@ -47,7 +48,7 @@ static int read_rows(struct run *run) {
     char *row = need(run->tables.layout.packed);
     int wrong = 0;
     for (int side = 0; side < 2 && !wrong; side++)
-        wrong = backend_cuda.table_read(run->tables.backend, run->tables.side[side], 0, 1, row);
+        wrong = backend_cuda.table_read(run->tables.backend, run->tables.side[side], run->tables.first_row[side], 1, row);
     free(row);
     return wrong;
 }
@@ -142,16 +143,9 @@ static void check_run(struct run *run) {
 static struct run run_for(uint64_t seed, int hogwild) {
     struct run run = {.choice = choice_make(seed), .hogwild = hogwild};
     struct choice *c = &run.choice;
-    random_seed(seed * 2 + 1);
-    corpus_make_sloped(&run.corpus, c->rows, c->sentences, c->longest, c->slope);
-    struct example_source of = source_of(&run.corpus, c->source.mode);
-    run.source = c->source;
-    run.source.ids = of.ids, run.source.starts = of.starts, run.source.tokens = of.tokens;
-    run.source.sentences = of.sentences, run.source.rows = of.rows;
-    run.source.alias = of.alias, run.source.log2_rows = of.log2_rows;
-    if (c->subsample) run.source.keep = run.corpus.keep;
-    for (uint64_t i = 0; i < of.sentences; i++)
-        if (of.starts[i + 1] - of.starts[i] > run.source.longest) run.source.longest = of.starts[i + 1] - of.starts[i];
+    choice_corpus(c, &run.corpus);
+    run.source = choice_source(c, &run.corpus);
+    run.source.longest = corpus_longest(&run.corpus);
     run.source.stream_on_host = seed % 3 == 0;
     return run;
 }

@@ -7,9 +7,9 @@
 enum { ROWS = 100000, LISTS = 60000, DIM = 128, EPOCHS = 3, THREADS = 16, RUNS = 4 };
 
 /* The places of targets and of contexts. */
-static const struct placing PINNED[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0}},
-                            IN_FILES[2] = {{"file, state pinned", PLACE_FILE, PLACE_PINNED, 0},
-                                           {"pinned, some hot", PLACE_PINNED, PLACE_PINNED, 900}};
+static const struct placing PINNED[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0, 0}},
+                            IN_FILES[2] = {{"file, state pinned", PLACE_FILE, PLACE_PINNED, 0, 0},
+                                           {"pinned, some hot", PLACE_PINNED, PLACE_PINNED, 900, 0}};
 static const unsigned DEPTHS[RUNS] = {1, 3, 5, 5};
 
 static int train_epochs(struct tables *t, const struct example_source *s, const struct rule_options *rule,

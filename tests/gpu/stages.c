@@ -3,8 +3,8 @@
 
 enum { ROWS = 500, DIM = 64, BATCH = 60, STEPS = 12 };
 
-static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0},
-                                          {"pinned", PLACE_PINNED, PLACE_PINNED, 9}};
+static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0, 0},
+                                          {"pinned", PLACE_PINNED, PLACE_PINNED, 9, 0}};
 
 #define REFUSED(call, what)                                                                                            \
     do {                                                                                                               \

@@ -95,7 +95,7 @@ static void check_result(const struct step_result *cpu, const struct step_result
 static void compare_steps(struct backend *cpu, struct backend *gpu, const struct rule_case *rule, uint32_t dim,
                           uint64_t rows, const struct placing placing[2], int steps, uint64_t batch, int mean,
                           const char *batch_name) {
-    static const struct placing plain[2] = {{"", PLACE_GPU, PLACE_GPU, 0}, {"", PLACE_GPU, PLACE_GPU, 0}};
+    static const struct placing plain[2] = {{"", PLACE_GPU, PLACE_GPU, 0, 0}, {"", PLACE_GPU, PLACE_GPU, 0, 0}};
     struct tables a = {0}, b = {0};
     char name[256];
     struct record_layout layout = layout_of(&rule->options, dim);

@@ -27,6 +27,7 @@
  *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
  *   2^31 tokens, 2^32 - 2 rows                 tests/runs --long; PIN_PIECE with SPTX_PIN_ROWS=1 as well
+ *   a table's first row                        first, random, estimate
  *   managed rows, or pinned (SPTX_PIN_ROWS)    tests/cli/test_backends, tests/python/test_gpu, scripts/check_gpu: gpu/pinned
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and topk.cu                  hogwild, topk
@@ -41,6 +42,10 @@
 
 static void random_on_gpu(void) {
     test_random(&backend_cuda);
+}
+
+static void first_rows_on_gpu(void) {
+    test_first_rows(&backend_cuda);
 }
 
 /* Names match by their beginning; after --but, all tests that are not named run. */
@@ -78,6 +83,7 @@ int main(int argc, char **argv) {
                  {"hogwild-worker", test_hogwild_worker},
                  {"topk", test_topk},
                  {"runs", test_runs},
+                 {"first", first_rows_on_gpu},
                  {"ids", test_by_id}};
     char why[256];
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -90,6 +90,26 @@ def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
             run.vectors(words, table)
 
 
+def rows_of_lists_alone(run):
+    """The target table begins with the lists: an index is a row's number, and none that the table does not have is answered."""
+    target, lists = run.target, run.vectors(lists=True)[40:]
+    assert target.first == 40 and len(target) == 60 and numpy.array_equal(target, lists)
+    assert all(numpy.array_equal(target[number], lists[at]) for number, at in ((40, 0), (99, 59), (-1, 59), (-60, 0)))
+    assert numpy.array_equal(target[[99, 40, -60]], lists[[59, 0, 0]]) and target[41, 3] == lists[1, 3]
+    assert numpy.array_equal(target[numpy.array([[50, 60]], numpy.uint32)], lists[[[10, 20]]])
+    assert numpy.array_equal(target[45:50], lists[5:10]) and numpy.array_equal(target[:42], lists[:2])
+    assert numpy.array_equal(target[::-2], lists[::-2]) and numpy.array_equal(target[:, 2], lists[:, 2])
+    assert numpy.array_equal(target[...], lists) and numpy.array_equal(target[lists[:, 0] > 0], lists[lists[:, 0] > 0])
+    assert numpy.array_equal(target.T[2], lists[:, 2]) and numpy.array_equal(target[45:][0], lists[5]) and target[45:].first == 45
+    assert [row.tolist() for row in target] == lists.tolist() and numpy.array_equal(target + 1, lists + 1)
+    for index in (run.row("i1"), 39, [45, 3], numpy.uint32(7), (5, 1), 100, -61):
+        with pytest.raises(IndexError):
+            target[index]
+    with pytest.raises(IndexError, match="row 39 is not in this table, which begins with row 40"):
+        target[39]
+
+
+
 @pytest.mark.parametrize("own", [1, 0.5, 0])
 def test_lists_with_rows_of_their_own(program, tmp_path, own):
     """Items are trained only as contexts, unless they make up their lists' rows; the program's sentences about that are said
@@ -120,6 +140,9 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
         assert not [word for word in run.words if word.startswith("list:")]
         assert not [word for word, _ in run.nearest("i1", k=100) if word.startswith("list:")]
         assert len(run.vectors(lists=True)) == (100 if own else 40)
+        assert run.context.shape == (40, 8) and run.target.shape == ((60, 8) if own == 1 else (100, 8))
+        if own == 1:
+            rows_of_lists_alone(run)
         if own:
             assert numpy.array_equal(run.vector("list:list9"), run.target[run.row("list:list9")])
             found = [word for word, _ in run.nearest("i1", k=100, lists=True)]

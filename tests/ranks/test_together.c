@@ -50,13 +50,16 @@ static int check_sums(struct ranks *ranks) {
 /* Files of 3.2, 1 and 0.1 chunks of 16 MiB, and of two rows; columns that are no groups of four; with state, and with a
  * count a row. */
 static const struct {
-    uint64_t rows;
+    uint64_t rows, first_row;
     uint32_t dim;
     enum rule rule;
-} tables[] = {{260000, 50, RULE_SGD}, {83886, 50, RULE_SGD}, {700, 13, RULE_ADAM}, {2, 5, RULE_SPARSE_ADAM}, {60000, 70, RULE_ADAM}};
+} tables[] = {{260000, 0, 50, RULE_SGD},      {83886, 0, 50, RULE_SGD},    {700, 0, 13, RULE_ADAM},
+              {2, 0, 5, RULE_SPARSE_ADAM},    {60000, 0, 70, RULE_ADAM},   {400000, 140000, 50, RULE_SGD},
+              {180000, 96114, 50, RULE_SGD}, {700, 699, 13, RULE_ADAM}};
 
 static int open_table(struct table *table, struct backend *backend, int number, struct ranks *ranks) {
     const struct table_options options = {.rows = tables[number].rows,
+                                          .first_row = tables[number].first_row,
                                           .dim = tables[number].dim,
                                           .rule = {.rule = tables[number].rule, .count_rows = tables[number].rule == RULE_ADAM},
                                           .init = {INIT_NORMAL, 0, 1},
@@ -67,8 +70,9 @@ static int open_table(struct table *table, struct backend *backend, int number, 
 
 /* Sets all values to zero, so that what is loaded shows. */
 static int clear(struct table *table) {
-    char *rows = mem_zalloc(table->spec.rows, table->spec.layout.packed, "rows");
-    int result = rows ? table->ops->table_write(table->backend, table->store, 0, table->spec.rows, rows) : -1;
+    uint64_t first = table->spec.first_row, count = table_row_count(&table->spec);
+    char *rows = mem_zalloc(count, table->spec.layout.packed, "rows");
+    int result = rows ? table->ops->table_write(table->backend, table->store, first, count, rows) : -1;
     free(rows);
     return result;
 }

@@ -33,14 +33,14 @@ static void fake_close(struct backend *backend, struct backend_table *table) {
 }
 static int fake_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {
     if (++backend->reads == backend->fail_read_at) return fail("the device is gone");
-    if (first + count > table->spec.rows) return fail("rows past the end");
+    if (first < table->spec.first_row || first + count > table->spec.rows) return fail("rows that the table does not have");
     memcpy(packed, table->packed + first * table->spec.layout.packed, count * table->spec.layout.packed);
     return 0;
 }
 static int fake_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                       const void *packed) {
     backend->writes++;
-    if (first + count > table->spec.rows) return fail("rows past the end");
+    if (first < table->spec.first_row || first + count > table->spec.rows) return fail("rows that the table does not have");
     memcpy(table->packed + first * table->spec.layout.packed, packed, count * table->spec.layout.packed);
     return 0;
 }

@@ -14,7 +14,7 @@ from . import _library
 from ._context import Context, Handle, context_for, count_of
 from ._library import library
 from ._table import path_of
-from ._views import Rows, rows_of
+from ._views import NumberedRows, Rows, rows_of
 
 NONE = 0xFFFFFFFF  # stands where nearest has found no row
 
@@ -123,7 +123,9 @@ class Run:
         """The target vectors in place, [words and lists x dim]: what one usually means by the words' vectors. Read-only.
 
         Where lists have rows of their own (examples.mode = user, which lists and pairs are trained with by themselves), items
-        are trained as contexts, and their target rows are what they began as: take vectors() there.
+        are trained as contexts alone, and this is [lists x dim]: run.target[run.row("list:NAME")] is a list's vector, and
+        IndexError is raised for an item, whose vector is that of `context`. Runs of earlier versions, and those with
+        examples.own below 1, have target rows of items, too; vectors() takes what was trained.
         """
         return self._view("target")
 
@@ -307,7 +309,8 @@ class Run:
         handle = self._open()
         view = _library.View(size=ctypes.sizeof(_library.View))
         self._context.call(library.sptx_run_view, handle.pointer, table.encode(), ctypes.byref(view))
-        return rows_of(handle, view, None, writable=False)
+        rows = rows_of(handle, view, None, writable=False)
+        return rows.view(NumberedRows) if view.first else rows
 
     def _words(self, count: int) -> List[str]:
         return [self._word(row) for row in range(count)]

@@ -1,6 +1,6 @@
 """A table's or a run's rows in place: NumPy arrays that keep what they look at open."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import numpy
 
@@ -87,6 +87,42 @@ class Rows(numpy.ndarray):
         if self._owner is not None:
             self._owner.context.wait()
         return _dlpack.offer_to_gpu(_capsule(plain, max_version), wanted[1])
+
+
+class NumberedRows(Rows):
+    """Rows of a run's table that does not begin with row 0: an index is a row's number, as everywhere else.
+
+    rows[number] is that row, rows[[one, another]] are rows, and a slice's bounds are numbers, too; negative ones count from the
+    end. IndexError for a number below `first`, which the table does not have. What takes the whole array (its shape, iteration,
+    arithmetic, numpy.asarray) sees the rows that are there. Parts of it have places for an index as usual, and so has what is
+    transposed.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        rows = self.view(Rows)
+        if isinstance(index, tuple):
+            return rows[(self._places(index[0]),) + index[1:]] if index else rows[index]
+        return rows[self._places(index)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.view(Rows))
+
+    def _places(self, index: Any) -> Any:
+        """Where the rows of these numbers stand."""
+        whole = self._origin is not None and self.ndim == 2 and len(self) == len(self._origin[2])
+        first = self.first if whole else 0
+        if isinstance(index, slice):
+            bounds = (at if at is None or at < 0 else max(0, at - first) for at in (index.start, index.stop))
+            return slice(*bounds, index.step)
+        if index is None or index is Ellipsis:
+            return index
+        numbers = numpy.asarray(index)
+        if numbers.dtype.kind not in "iu" or not numbers.size:
+            return index  # a mask, or what no array takes
+        absent = numbers[(numbers >= 0) & (numbers < first)]
+        if absent.size:
+            raise IndexError("row %d is not in this table, which begins with row %d: the lists' first" % (absent[0], first))
+        return numpy.where(numbers < 0, numbers, numbers - first) if numbers.ndim else int(numbers) - first * (numbers >= 0)
 
 
 def _capsule(array: Any, max_version: Any) -> Any:

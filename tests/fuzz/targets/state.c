@@ -39,7 +39,8 @@ static void write_and_read(const struct run_state *state) {
               !memcmp(&a->seconds, &b->seconds, sizeof a->seconds),
           "where it stands reads back as something else");
     HOLDS(state->corpus.vocab == again.corpus.vocab && state->corpus.stream == again.corpus.stream &&
-              same_table(state->target, again.target) && same_table(state->context, again.context),
+              same_table(state->target, again.target) && same_table(state->context, again.context) &&
+              same_table(state->known, again.known) && state->target_first == again.target_first,
           "what it must be reads back as something else");
 }
 

@@ -47,7 +47,7 @@ static struct config plain_config(void) {
 static void make_filled(struct table *table, enum table_side side, const struct config *config, uint64_t rows,
                         unsigned threads) {
     struct pool *pool = pool_open(threads);
-    assert_int_equal(0, tables_init(table, side, config, rows, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(table, side, config, &(struct table_options){.rows = rows}, &fake_ops, &device));
     assert_int_equal(0, table_fill(table, pool));
     pool_close(pool);
 }
@@ -150,7 +150,7 @@ static void test_unsettled_place(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_target_state = PLACE_AUTO;
-    assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, 5, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(-1, tables_init(&table, TABLE_TARGET, &config, &(struct table_options){.rows = 5}, &fake_ops, &device));
     assert_non_null(strstr(report_sentence(), "memory.target_state"));
     table_release(&table);
 }
@@ -159,7 +159,8 @@ static void test_file_place_names_its_file(void **state) {
     struct config config = plain_config();
     struct table table;
     config.memory_context_state = PLACE_FILE;
-    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, 5, 100, NULL, &fake_ops, &device, NULL));
+    const struct table_options all_hot = {.rows = 5, .hot_rows = 100};
+    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, &all_hot, &fake_ops, &device));
     assert_int_equal(PLACE_GPU, table.spec.weights);
     assert_int_equal(PLACE_FILE, table.spec.state);
     assert_int_equal(5, table.spec.hot_rows);
@@ -230,7 +231,7 @@ static void test_bad_init_is_named(void **state) {
     struct config config = plain_config();
     struct table table;
     config.model_context_init = "ones";
-    assert_int_equal(-1, tables_init(&table, TABLE_CONTEXT, &config, 3, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(-1, tables_init(&table, TABLE_CONTEXT, &config, &(struct table_options){.rows = 3}, &fake_ops, &device));
     assert_non_null(strstr(report_sentence(), "model.context_init = 'ones'"));
     assert_non_null(strstr(report_sentence(), "uniform LO HI"));
     report_clear();
@@ -332,7 +333,7 @@ static void test_save_and_load(void **state) {
     assert_non_null(memmem(bytes, 512, "'exp_avg_sq'", 12));
     free(bytes);
 
-    assert_int_equal(0, tables_init(&other, TABLE_TARGET, &config, ROWS, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&other, TABLE_TARGET, &config, &(struct table_options){.rows = ROWS}, &fake_ops, &device));
     assert_int_equal(0, table_load(&other, path));
     assert_memory_equal(other.store->packed, table.store->packed, (uint64_t)ROWS * 124);
     table_release(&table);
@@ -350,7 +351,7 @@ static void test_load_of_an_older_file(void **state) {
     make_filled(&older, TABLE_CONTEXT, &config, OLDER, 1);
     char *path = file_join(directory, "context.npy");
     assert_int_equal(0, table_save(&older, path, &checksum));
-    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, OWN, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, &(struct table_options){.rows = OWN}, &fake_ops, &device));
     assert_int_equal(-1, table_load(&table, path));
     table.older_rows = OLDER + 1;
     assert_int_equal(-1, table_load(&table, path));
@@ -362,10 +363,56 @@ static void test_load_of_an_older_file(void **state) {
     free(path);
 }
 
-/* Loads a file of another table; the sentence must hold both words. */
+static void assert_rows_from(const struct table *table, const struct table *whole) {
+    uint64_t packed = whole->spec.layout.packed, before = table->spec.first_row * packed;
+    assert_memory_equal(table->store->packed + before, whole->store->packed + before, table_row_count(&table->spec) * packed);
+}
+
+/* A table that begins behind row 0 has the same rows from there on, when it is filled, saved and loaded, also from a whole file of
+ * an earlier version. Rows of one chunk and of several. */
+static void test_a_table_that_begins_later(void **state) {
+    static const uint64_t sizes[][2] = {{400, 150}, {420000, 130001}, {3, 2}}; /* rows, the first of them */
+    struct config config = plain_config();
+    struct pool *pool = pool_open(2);
+    char *whole_path = file_join(directory, "whole.npy"), *path = file_join(directory, "target.npy");
+    config.optimizer_rule = RULE_ADAM;
+    for (int i = 0; i < 3; i++) {
+        struct table whole, table, again;
+        uint64_t checksum, length;
+        const struct table_options own = {.rows = sizes[i][0], .first_row = sizes[i][1], .hot_rows = sizes[i][1]};
+        make_filled(&whole, TABLE_TARGET, &config, own.rows, 1);
+        assert_int_equal(0, table_save(&whole, whole_path, &checksum));
+        assert_int_equal(0, tables_init(&table, TABLE_TARGET, &config, &own, &fake_ops, &device));
+        assert_int_equal(0, table_fill(&table, pool));
+        assert_rows_from(&table, &whole);
+        assert_int_equal(0, table_save(&table, path, &checksum));
+        char *bytes = file_read(path, &length);
+        assert_true(checksum == XXH64(bytes, length, 0));
+        assert_true(table_file_bytes(&table) == (own.rows - own.first_row) * 124);
+        assert_true(length - table_file_bytes(&table) < 4096);
+        free(bytes);
+        assert_int_equal(0, tables_init(&again, TABLE_TARGET, &config, &own, &fake_ops, &device));
+        assert_int_equal(0, table_load(&again, path));
+        assert_rows_from(&again, &whole);
+        table_release(&again);
+        assert_int_equal(0, tables_init(&again, TABLE_TARGET, &config, &own, &fake_ops, &device));
+        assert_int_equal(-1, table_load(&again, whole_path));
+        again.older_rows = own.rows;
+        assert_int_equal(0, table_load(&again, whole_path));
+        assert_rows_from(&again, &whole);
+        table_release(&again);
+        table_release(&table);
+        table_release(&whole);
+    }
+    pool_close(pool);
+    free(whole_path);
+    free(path);
+}
+
+/* Loads a file of another table; the sentence must hold both. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
-    assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, rows, 0, NULL, &fake_ops, &device, NULL));
+    assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, &(struct table_options){.rows = rows}, &fake_ops, &device));
     report_clear();
     assert_int_equal(-1, table_load(&table, path));
     assert_non_null(strstr(report_sentence(), seen));
@@ -394,7 +441,8 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     for (unsigned count = 2; count <= 7; count++)
         for (unsigned r = 0; r < count; r++) {
             struct ranks ranks = {.number = r, .count = count, .local = 1};
-            assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, SHARED_ROWS, 0, NULL, &fake_ops, &device, &ranks));
+            const struct table_options own = {.rows = SHARED_ROWS, .ranks = &ranks};
+            assert_int_equal(0, tables_init(&part, TABLE_TARGET, &config, &own, &fake_ops, &device));
             assert_int_equal(0, table_fill(&part, pool));
             assert_columns_of(&part, &whole);
             assert_int_equal(table_file_bytes(&part), table_file_bytes(&whole));
@@ -437,7 +485,8 @@ static void test_rows_that_begin_elsewhere(void **state) {
             uint64_t none = UINT64_MAX, last = 499999;
             struct pool *pool = pool_open(threads);
             struct table_origin origin = {&none, take_third};
-            assert_int_equal(0, tables_init(&filled, (enum table_side)side, &config, 500000, 0, NULL, &fake_ops, &device, NULL));
+            const struct table_options own = {.rows = 500000};
+            assert_int_equal(0, tables_init(&filled, (enum table_side)side, &config, &own, &fake_ops, &device));
             assert_int_equal(0, table_fill_from(&filled, &origin, pool));
             check_third(&filled, &plain);
             origin.user = &last;
@@ -538,6 +587,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_of_an_older_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_table_that_begins_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranks_have_columns_of_the_same_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rows_that_begin_elsewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_load_refuses, set_up, tear_down),

@@ -19,6 +19,8 @@ static const struct run_state example = {
     .target = {.bytes = 1ull << 60, .xxh64 = 1},
     .context = {.bytes = 5, .xxh64 = UINT64_MAX},
     .rate_law = 2,
+    .target_first = 40981,
+    .known = {.bytes = 77, .xxh64 = 3},
 };
 
 static void assert_same(const struct run_state *a, const struct run_state *b) {
@@ -33,6 +35,8 @@ static void assert_same(const struct run_state *a, const struct run_state *b) {
     assert_memory_equal(&a->target, &b->target, sizeof a->target);
     assert_memory_equal(&a->context, &b->context, sizeof a->context);
     assert_int_equal(a->rate_law, b->rate_law);
+    assert_int_equal(a->target_first, b->target_first);
+    assert_memory_equal(&a->known, &b->known, sizeof a->known);
 }
 
 /* Writes the example's state.ini without the line that holds `without`, with `more` behind it, under a right
@@ -75,6 +79,21 @@ static void an_earlier_version_has_no_rate_law(void **state) {
     write_changed("rate_law", "");
     assert_int_equal(0, state_read(scratch, &read, &broken));
     assert_int_equal(0, read.rate_law);
+}
+
+/* Earlier versions know neither key, and a run that needs neither is as they wrote it. */
+static void numbers_of_few_runs_are_written_where_they_are_not_zero(void **state) {
+    struct run_state read, plain = example;
+    int broken;
+    write_changed("target_first_row", "");
+    assert_int_equal(0, state_read(scratch, &read, &broken));
+    assert_int_equal(0, read.target_first);
+    plain.target_first = 0, plain.known = (struct table_file){0, 0};
+    assert_int_equal(0, state_write(scratch, &plain));
+    char *text = file_read(in_scratch("state.ini"), NULL);
+    assert_null(strstr(text, "target_first_row"));
+    assert_null(strstr(text, "known"));
+    free(text);
 }
 
 static void of_the_other_keys_only_the_stream_may_lack(void **state) {
@@ -132,6 +151,7 @@ int main(void) {
         IN_SCRATCH(what_is_written_is_read),
         IN_SCRATCH(keys_may_be_more),
         IN_SCRATCH(an_earlier_version_has_no_rate_law),
+        IN_SCRATCH(numbers_of_few_runs_are_written_where_they_are_not_zero),
         IN_SCRATCH(of_the_other_keys_only_the_stream_may_lack),
         IN_SCRATCH(damage_is_told_from_what_cannot_be_read),
     };
