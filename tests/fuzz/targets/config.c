@@ -25,7 +25,7 @@ static char *strip(char *text) {
     return text;
 }
 
-/* What has been read so far. */
+/* The part that has been read so far. */
 struct plain {
     struct config *config;
     char section[64], key[64];

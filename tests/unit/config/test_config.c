@@ -159,7 +159,7 @@ static void reads_lines_of_any_length(void **state) {
     }
 }
 
-/* As inih has it: lists of files stand one a line. */
+/* Lists of files may have one file a line, which is inih's own way. */
 static void values_go_on_in_indented_lines(void **state) {
     struct config c;
     assert_int_equal(read_text(&c,
