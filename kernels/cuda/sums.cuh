@@ -6,7 +6,7 @@
  *   accumulate_any     records of any rule and width: B quads of a thread at a time (rule.cuh: end_piece)
  *
  * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
- * where scores are cosines, and rows may be frozen. accumulate_any alone is compiled for it; accumulate has none of it.
+ * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
  */
 #ifndef SPTX_CUDA_SUMS_CUH
 #define SPTX_CUDA_SUMS_CUH
@@ -137,6 +137,16 @@ static __device__ __forceinline__ float own_factor(const struct live_side &side,
     return own;
 }
 
+template <int G, int VEC>
+static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
+                                               const struct work &work, const struct item &item, const char *weights) {
+    float own = own_factor<G>(side, work, item);
+    float4 row[VEC];
+    if (!item.count) return; /* none, beside one */
+    read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
+    add_row<VEC>(sum, own, row);
+}
+
 /* Where ranks exchange a row's squares: by the first of its places. Its number may be another on each rank: one whose contexts
  * all lie on the GPU does not number those that stand once (repeats.cu). */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
@@ -172,7 +182,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
 }
 
 /* The piece's row: its sum, and the rule. */
-template <int G, int VEC, enum sum_of OF>
+template <int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
     uint32_t tid = threadIdx.x % G;
@@ -181,7 +191,8 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     float4 w[VEC], sum[VEC];
     if (c.real && item.partial == DRAW_NONE) read_row<G, VEC>(w, weights, tid, v.quads);
-    sum_piece<G, VEC, false, false, OF>(sum, v, side, work, c, tid);
+    sum_piece<G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
+    if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
     end_sum<G, VEC>(c.real, item, sum, w, weights, v, side, work);
 }
 
@@ -253,11 +264,11 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     }
 }
 
-template <int G, int VEC, enum sum_of OF>
+template <int G, int VEC, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, false, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
-        work_off<G, VEC, OF>(c, v, side, work, cold);
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+        work_off<G, VEC, LEARNED, OF>(c, v, side, work, cold);
     });
 }
 
@@ -338,8 +349,8 @@ typedef void sum_kernel(const struct step_view, const struct works);
 struct sum_kernels {
     sum_kernel *accumulate[2], *add_partials; /* accumulate: by sum_of */
 };
-template <int G, int VEC> static struct sum_kernels sum_kernels_plain(void) {
-    return {{accumulate<G, VEC, SUM_TARGETS>, accumulate<G, VEC, SUM_BUFFER>}, add_partials<G, VEC>};
+template <int G, int VEC, bool LEARNED> static struct sum_kernels sum_kernels_plain(void) {
+    return {{accumulate<G, VEC, LEARNED, SUM_TARGETS>, accumulate<G, VEC, LEARNED, SUM_BUFFER>}, add_partials<G, VEC>};
 }
 template <int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
     return {{accumulate_any<G, B, LEARNED, SUM_TARGETS>, accumulate_any<G, B, LEARNED, SUM_BUFFER>}, add_partials_any<G, B>};

@@ -462,7 +462,7 @@ def test_a_plan_for_ranks_needs_none(small):
     alone, three = (json.loads(small("plan", config, "--json", *more).stdout) for more in ([], ["--device.ranks=3"]))
     assert (alone["ranks"], alone["columns"], three["ranks"], three["columns"]) == (1, 50, 3, 20)
     assert three["dim"] == alone["dim"] == 50
-    assert (alone["target_bytes"], three["target_bytes"]) == (256 * alone["rows"], 128 * alone["rows"])
+    assert (alone["target_bytes"], three["target_bytes"]) == (256 * alone["rows"], 96 * alone["rows"])
     assert "3 share out the columns" in small("plan", config, "--device.ranks=3").stdout
     assert "fewer columns" in small.refuses("plan", config, "--device.ranks=51")
     bounded = json.loads(small("plan", config, "--json", "--device.ranks=3", "--optimizer.clip=1").stdout)
