@@ -5,6 +5,7 @@
 
 #include "run/tables.h"
 #include "base/memory.h"
+#include "kernels/stores.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 
