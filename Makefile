@@ -149,7 +149,7 @@ WIDE_OBJ = $(filter-out $(BUILD)/kernels/record.o,$(LIB_OBJ)) $(WIDE)/record.o
 WIDE_TESTS = $(WIDE)/test_reference $(WIDE)/test_batch $(WIDE)/test_hogwild $(WIDE)/test_frozen
 $(WIDE)/record.o: kernels/record.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,"$< (wide)")$(CC) $(CFLAGS) $(INCLUDES) -DRECORD_ALIGN=32 -DRECORD_SPARE=32 -MMD -MP -c -o $@ $<
+	$(call quiet,CC,"$< (wide)")$(CC) $(CFLAGS) -Itests/wide $(INCLUDES) -MMD -MP -c -o $@ $<
 $(WIDE)/test_reference: $(call test_object,tests/reference/test_reference.c) $(WIDE_OBJ)
 $(WIDE)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(WIDE_OBJ)
 $(WIDE)/test_%: $(BUILD)/tests/property/test_%.o $(WIDE_OBJ)

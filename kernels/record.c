@@ -1,15 +1,10 @@
 #include "record.h"
 
+#include "kernels/record_width.h"
+
 #include <string.h>
 
 enum { GRAIN = 4 }; /* columns */
-
-/* Columns begin at a multiple of RECORD_ALIGN bytes, and RECORD_SPARE bytes behind each field stay unused. Only this file
- * knows that records are as short as possible: tests compile it with wider ones, and everything must work on. */
-#ifndef RECORD_ALIGN
-#define RECORD_ALIGN 16
-#define RECORD_SPARE 0
-#endif
 
 static uint64_t bytes_in_memory(enum value_type type, uint32_t columns) {
     if (type != VALUE_FLOAT32) return columns * value_bytes(type);

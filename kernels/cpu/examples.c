@@ -2,6 +2,8 @@
  * each draw decides; nothing here depends on the batch, the worker or what was built before. */
 #include "cpu.h"
 
+#include "kernels/strip.h"
+
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -88,38 +90,37 @@ static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
     p->at[p->count++] = position;
 }
 
-/* The kept words at positions [first, end) of one sentence, and up to `window` kept ones on each side. */
-static int fill_piece(const struct build *build, const struct example_sentence *sentence, uint64_t first,
-                      uint64_t end) {
-    const struct example_source *s = build->source;
-    struct cpu_piece *p = build->piece;
-    struct example_words words = {.group = UINT64_MAX};
-    uint64_t most = end - first + 2 * (uint64_t)s->window;
-    uint32_t epoch = build->epoch;
-    if (mem_grow(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
-        mem_grow(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
-        return -1;
-    p->count = 0;
-    for (uint64_t at = first; at > sentence->start && p->count < s->window; at--) {
-        uint32_t id = example_kept_id(s, sentence, at - 1, epoch, &words);
-        if (id != DRAW_NONE) add_kept(p, id, at - 1);
-    }
+/* The kept words before the piece came from the last to the first. */
+static void turn_round(struct cpu_piece *p) {
     for (uint64_t i = 0; i < p->count / 2; i++) {
         uint64_t j = p->count - 1 - i, at = p->at[i];
         uint32_t id = p->id[i];
         p->id[i] = p->id[j], p->at[i] = p->at[j];
         p->id[j] = id, p->at[j] = at;
     }
+}
+
+/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept ones on each side. */
+static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    struct cpu_piece *p = build->piece;
+    struct strip_draws draws = strip_draws();
+    struct strip_walk back = {first, -1}, on = {first - 1, 1};
+    uint64_t most = end - first + 2 * (uint64_t)s->window, behind = 0;
+    uint32_t id;
+    if (mem_grow(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
+        mem_grow(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
+        return -1;
+    p->count = 0;
+    while (p->count < s->window && (id = strip_next(s, strip, &back, build->epoch, &draws)) != DRAW_NONE)
+        add_kept(p, id, back.at);
+    turn_round(p);
     p->first = p->count;
-    for (uint64_t at = first; at < end; at++) {
-        uint32_t id = example_kept_id(s, sentence, at, epoch, &words);
-        if (id != DRAW_NONE) add_kept(p, id, at);
+    while (behind < s->window && (id = strip_next(s, strip, &on, build->epoch, &draws)) != DRAW_NONE) {
+        behind += on.at >= end;
+        add_kept(p, id, on.at);
     }
-    p->end = p->count;
-    for (uint64_t at = end; at < sentence->end && p->count < p->end + s->window; at++) {
-        uint32_t id = example_kept_id(s, sentence, at, epoch, &words);
-        if (id != DRAW_NONE) add_kept(p, id, at);
-    }
+    p->end = p->count - behind;
     return 0;
 }
 
@@ -150,13 +151,13 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
 static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
-    struct example_sentence sentence = example_sentence(s, number, build->epoch);
-    struct example_words words = {.group = UINT64_MAX};
-    if (fill_piece(build, &sentence, first, end)) return -1;
+    const struct strip strip = strip_of(s, number, build->epoch);
+    struct strip_draws draws = strip_draws();
+    if (fill_piece(build, &strip, first, end)) return -1;
     for (uint64_t i = p->first; i < p->end; i++) {
         uint64_t at = p->at[i];
         if (example_held_out(s, at) != build->held_out) continue;
-        uint32_t width = example_window(s, example_word(s, &words, DRAW_WINDOW, at, build->epoch));
+        uint32_t width = strip_width(s, strip_draw(s, &draws, DRAW_WINDOW, at, build->epoch));
         if (add_window(build, i, width)) return -1;
     }
     return 0;

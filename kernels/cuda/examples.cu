@@ -75,33 +75,31 @@ static __global__ void look_up_words(const struct example_request *request, stru
     uint64_t position = words.first + (i < words.count ? i : words.count - 1);
     uint64_t number = sentence_of(b.source, words.first + of_warp);
     while (__ldg(b.source.starts + number + 1) <= position) number++;
-    struct example_sentence sentence = example_sentence(&b.source, number, b.epoch);
-    struct example_words drawn;
-    drawn.group = UINT64_MAX;
-    if (i < words.count) to[i] = {example_kept_id(&b.source, &sentence, position, b.epoch, &drawn), (uint32_t)number};
+    const struct strip strip = strip_of(&b.source, number, b.epoch);
+    struct strip_draws draws = strip_draws();
+    if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
 }
 
 /* A position needs this to look up its neighbours by itself. It has an address, so it lies in memory: what walks ask for at each
  * step is kept apart from it, in registers. */
 struct looked_up {
     int begun;
-    struct example_sentence sentence;
-    struct example_words words;
+    struct strip strip;
+    struct strip_walk walk;
+    struct strip_draws draws;
 };
 
-enum : uint64_t { OUTSIDE = UINT64_MAX }; /* of the sentence */
-
-/* The id of the word at `at`, DRAW_NONE where it is dropped, or OUTSIDE of the sentence of `position`. */
-static __device__ __noinline__ uint64_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position,
-                                                uint64_t at) {
+/* Goes on with the walk and returns the id of the next kept word, DRAW_NONE where there is none. `position` is one of the strip; a
+ * walk that does not move (by 0) returns the word there. */
+static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
     const struct example_source &s = request->source;
     if (!own->begun) {
         own->begun = 1;
-        own->sentence = example_sentence(&s, example_sentence_of(&s, position), request->epoch);
-        own->words.group = UINT64_MAX;
+        own->strip = strip_of(&s, example_sentence_of(&s, position), request->epoch);
+        own->draws = strip_draws();
     }
-    if (at + 1 <= own->sentence.start || at >= own->sentence.end) return OUTSIDE;
-    return example_kept_id(&s, &own->sentence, at, request->epoch, &own->words);
+    if (!own->walk.by) return strip_word(&s, &own->strip, position, request->epoch, &own->draws);
+    return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
 }
 
 /* A word in the middle of a window, and the words that were found on both sides of it. */
@@ -124,7 +122,9 @@ struct middle {
         sentence = here->sentence;
     }
     __device__ __forceinline__ uint32_t word(void) const {
-        return here ? here->id : (uint32_t)look_up(request, own, position, position);
+        if (here) return here->id;
+        own->walk = {position, 0};
+        return look_up(request, own, position);
     }
     /* Calls take(id, n) for the n-th kept word going from here (not counted) by `by`, up to `width` of them. */
     template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
@@ -134,11 +134,8 @@ struct middle {
             if (there.sentence != sentence) return count;
             if (there.id != DRAW_NONE) take(there.id, count++);
         }
-        for (; count < width; step++) {
-            uint64_t id = look_up(request, own, position, position + (int64_t)by * step);
-            if (id == OUTSIDE) break;
-            if (id != DRAW_NONE) take((uint32_t)id, count++);
-        }
+        if (count < width) own->walk = {position + (int64_t)by * (step - 1), by};
+        for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
         return count;
     }
     __device__ __forceinline__ uint32_t kept(int by, uint32_t width) const {
@@ -169,7 +166,7 @@ static __device__ struct need count_window(const struct example_request *request
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
     if (middle.word() == DRAW_NONE) return need;
-    uint32_t width = example_window_width(&s, position, request->epoch);
+    uint32_t width = window_at(s, request->epoch, position);
     need.targets = middle.kept(-1, width) + middle.kept(1, width);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
@@ -247,7 +244,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     const struct example_source &s = request->source;
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
-    uint32_t own = middle.word(), width = example_window_width(&s, position, request->epoch), left = middle.kept(-1, width);
+    uint32_t own = middle.word(), width = window_at(s, request->epoch, position), left = middle.kept(-1, width);
     uint32_t *ids = to.target_ids + at.targets;
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });

@@ -286,33 +286,19 @@ template <bool POOLED> __device__ void train_block(const hogwild_job &job, block
 
 /* ---- windows ---- */
 
-/* Kept words from `at` down to `stop`, the nearest last at targets[wanted - 1]; returns how many. */
-__device__ uint32_t words_before(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at,
-                                 uint64_t stop, uint32_t wanted) {
+/* Lists up to `wanted` kept words of one side of a window in order, from `at` to `stop`; BY = -1: the nearest at
+ * targets[wanted - 1]. Returns how many there are. */
+template <int BY>
+__device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
+                              uint32_t wanted) {
     uint32_t found = 0;
-    while (at > stop && found < wanted) {
-        bool there = lane_number() < at - stop;
-        uint64_t position = at - 1 - lane_number();
-        uint32_t id = there ? kept_id(job.source, job.epoch, sentence, position) : DRAW_NONE;
-        unsigned mask = __ballot_sync(ALL_LANES, id != DRAW_NONE);
-        uint32_t rank = found + lanes_below(mask);
-        if (id != DRAW_NONE && rank < wanted) targets[wanted - 1 - rank] = id;
-        found += __popc(mask);
-        at = at - stop < 32 ? stop : at - 32;
-    }
-    return found < wanted ? found : wanted;
-}
-
-__device__ uint32_t words_after(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at,
-                                uint64_t stop, uint32_t wanted) {
-    uint32_t found = 0;
-    for (; at < stop && found < wanted; at += 32) {
-        uint64_t position = at + lane_number();
-        uint32_t id = position < stop ? kept_id(job.source, job.epoch, sentence, position) : DRAW_NONE;
-        unsigned mask = __ballot_sync(ALL_LANES, id != DRAW_NONE);
-        uint32_t rank = found + lanes_below(mask);
-        if (id != DRAW_NONE && rank < wanted) targets[rank] = id;
-        found += __popc(mask);
+    while (at != stop && found < wanted) {
+        const kept_words kept = words_at<BY>(job.source, sentence, job.epoch, at, stop);
+        uint32_t rank = found + lanes_below(kept.lanes);
+        if (kept.id != DRAW_NONE && rank < wanted) targets[BY < 0 ? wanted - 1 - rank : rank] = kept.id;
+        found += __popc(kept.lanes);
+        uint64_t left = BY < 0 ? at - stop : stop - at;
+        at = left < 32 ? stop : BY < 0 ? at - 32 : at + 32;
     }
     return found < wanted ? found : wanted;
 }
@@ -320,12 +306,14 @@ __device__ uint32_t words_after(const hogwild_job &job, uint32_t *targets, uint6
 /* Lists the words of a window and its first context, as blocks of b.t targets; returns how many words there are. */
 __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
-    uint64_t sentence = sentence_of(s, b.example), start = s.starts[sentence], stop = s.starts[sentence + 1];
-    uint32_t middle = kept_id(s, job.epoch, sentence, b.example);
+    uint64_t sentence = sentence_of(s, b.example);
+    const struct strip strip = strip_of(&s, sentence, job.epoch);
+    struct strip_draws draws = strip_draws();
+    uint32_t middle = strip_word(&s, &strip, b.example, job.epoch, &draws);
     if (middle == DRAW_NONE) return 0;
-    uint32_t window = example_window_width(&s, b.example, job.epoch);
-    uint32_t before = words_before(job, b.targets, sentence, b.example, start, window);
-    uint32_t after = words_after(job, b.targets + window, sentence, b.example + 1, stop, window);
+    uint32_t window = window_at(s, job.epoch, b.example);
+    uint32_t before = list_side<-1>(job, b.targets, sentence, b.example, strip.start, window);
+    uint32_t after = list_side<1>(job, b.targets + window, sentence, b.example + 1, strip.end, window);
     uint32_t count = before + after;
     if (lane_number() == 0) b.contexts[0] = middle;
     __syncwarp();

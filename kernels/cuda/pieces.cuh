@@ -46,20 +46,19 @@ static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
 /* Appends the kept ones of positions [at, at + 32) below `end`; `sentence` is each lane's own. */
 static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
                                        uint64_t sentence, uint64_t own_first, uint32_t *own) {
-    uint64_t position = at + lane_number();
-    uint32_t id = position < end ? kept_id(job.source, job.epoch, sentence, position) : DRAW_NONE;
-    unsigned kept = __ballot_sync(ALL_LANES, id != DRAW_NONE);
-    if (id != DRAW_NONE) {
-        uint32_t slot = count + lanes_below(kept);
-        p.id[slot] = id;
+    const kept_words kept = words_at<1>(job.source, sentence, job.epoch, at, end);
+    if (kept.id != DRAW_NONE) {
+        uint32_t slot = count + lanes_below(kept.lanes);
+        p.id[slot] = kept.id;
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
-            uint32_t window = example_held_out(&job.source, position) ? 0 : example_window_width(&job.source, position, job.epoch);
-            p.own[*own + lanes_below(kept)] = (uint32_t)(position - own_first) << 8 | window;
+            bool held_out = example_held_out(&job.source, kept.position);
+            uint32_t window = held_out ? 0 : window_at(job.source, job.epoch, kept.position);
+            p.own[*own + lanes_below(kept.lanes)] = (uint32_t)(kept.position - own_first) << 8 | window;
         }
     }
-    if (own) *own += __popc(kept);
-    return count + __popc(kept);
+    if (own) *own += __popc(kept.lanes);
+    return count + __popc(kept.lanes);
 }
 
 /* The kept words of positions [first, end) and at least `window` kept ones each side of them, within their sentences.
@@ -69,10 +68,8 @@ static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t
     uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
     uint32_t count = 0, seen = 0;
     while (back > start && seen < s.window) {
-        uint64_t below = back - start < 32 ? start : back - 32, position = below + lane_number();
-        bool kept = position < back && kept_id(s, job.epoch, sentence, position) != DRAW_NONE;
-        seen += __popc(__ballot_sync(ALL_LANES, kept));
-        back = below;
+        seen += __popc(words_at<-1>(s, sentence, job.epoch, back, start).lanes);
+        back = back - start < 32 ? start : back - 32;
     }
     for (; back < first; back += 32) count = append_kept(job, p, count, back, first, sentence, 0, nullptr);
     uint32_t own_first = count;

@@ -6,6 +6,10 @@
 #include "cuda.cuh"
 #include "values.cuh"
 
+extern "C" {
+#include "kernels/strip.h"
+}
+
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
@@ -91,7 +95,12 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* ---- the corpus ---- */
 
-/* Returns the sentence that holds a position. All lanes search at once, with 32 probes a round. */
+/* Returns how many words on each side the window around a position has. */
+static __device__ __forceinline__ uint32_t window_at(const struct example_source &s, uint32_t epoch, uint64_t position) {
+    return strip_width(&s, s.shrink ? draw_word(s.seed, DRAW_WINDOW, position, epoch) : 0);
+}
+
+/* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
     uint64_t low = 0, high = s.sentences;
     while (high - low > 1) {

@@ -87,17 +87,26 @@ __device__ __forceinline__ float logit_loss(float s, float y) {
     return fmaxf(s, 0.0f) + log1pf(__expf(-fabsf(s))) - y * s;
 }
 
-/* ---- sentences and kept words, by a warp ---- */
+/* ---- kept words of a strip, by a warp ---- */
 
-/* Returns the id at a position of `sentence` in this epoch, or DRAW_NONE where subsampling drops it; each lane has a
- * position. */
-__device__ __forceinline__ uint32_t kept_id(const struct example_source &s, uint32_t epoch, uint64_t sentence,
-                                            uint64_t position) {
-    struct example_sentence own = {};
-    struct example_words words;
-    words.group = UINT64_MAX;
-    if (s.shuffle_items) own = example_sentence(&s, sentence, epoch);
-    return example_kept_id(&s, &own, position, epoch, &words);
+/* A lane's position among the next 32 of a strip, its id there or DRAW_NONE, and which lanes have a kept word. */
+struct kept_words {
+    uint64_t position;
+    uint32_t id;
+    unsigned lanes;
+};
+
+/* Looks at 32 positions this side of `stop`: BY = 1: from `at` on; BY = -1: below it, the nearest in the first lane. Each lane may
+ * have a sentence of its own. */
+template <int BY>
+__device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at,
+                                               uint64_t stop) {
+    kept_words words;
+    bool there = BY > 0 ? at + lane_number() < stop : lane_number() < at - stop;
+    words.position = BY > 0 ? at + lane_number() : at - 1 - lane_number();
+    words.id = there ? strip_word_alone(&s, sentence, words.position, epoch) : DRAW_NONE;
+    words.lanes = __ballot_sync(ALL_LANES, words.id != DRAW_NONE);
+    return words;
 }
 
 /* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 
 #include "run/tables.h"
+#include "kernels/stores.h"
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "tests/fresh_directory.h"

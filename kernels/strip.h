@@ -1,0 +1,115 @@
+/* strip: ids in a row that windows run over: a sentence of the corpus.
+ *
+ *     start                  middle                      end
+ *       |  .  a  .  b  c  .  [word]  d  .  e  f  .  .  .  |
+ *             <--- walk by -1 ---  --- walk by 1 --->           . : dropped by subsampling
+ *
+ * A window's example is a position whose word is kept. Its word is the one positive; the kept words within the drawn window on
+ * each side are the targets, in order. Dropped words make no example, and take no place in a window. With shuffle_items the
+ * epoch's order of the strip's items is walked instead of the corpus' own.
+ *
+ *   per_pair   blocks of a window          slots of negatives
+ *   0          one, T x (1 + count)        0 .. count - 1
+ *   1          one a target, T = 1         target j: j * count .. j * count + count - 1
+ *
+ * Positions are numbers of the whole corpus, by which everything is drawn, so a strip means the same wherever its ids lie.
+ */
+#ifndef SPTX_KERNELS_STRIP_H
+#define SPTX_KERNELS_STRIP_H
+
+#include "examples.h"
+
+struct strip {
+    const uint32_t *ids;  /* by position */
+    uint64_t start, end;  /* its positions */
+    struct shuffle items; /* where shuffle_items: the epoch's order of the strip's items */
+};
+
+/* Returns the strip of sentence, list or line `number`. */
+FN struct strip strip_of(const struct example_source *s, uint64_t number, uint32_t epoch) {
+    struct strip out;
+    out.ids = s->ids;
+    out.start = portable_load64(s->starts + number);
+    out.end = portable_load64(s->starts + number + 1);
+    if (s->shuffle_items) out.items = shuffle_make(out.end - out.start, draw_at(s->seed, DRAW_ITEMS, number, epoch, 0));
+    return out;
+}
+
+/* Returns the id at a position, in this epoch. */
+FN uint32_t strip_id(const struct example_source *s, const struct strip *strip, uint64_t position) {
+    if (!s->shuffle_items) return portable_load32(strip->ids + position);
+    return portable_load32(strip->ids + strip->start + shuffle_at(&strip->items, position - strip->start));
+}
+
+/* Random words for positions. One Philox call makes those of four neighbours, so the last call is kept. */
+struct strip_draws {
+    struct draw4 drawn;
+    uint64_t group; /* position / 4; UINT64_MAX: none yet */
+};
+FN struct strip_draws strip_draws(void) {
+    struct strip_draws none;
+    none.group = UINT64_MAX;
+    return none;
+}
+
+FN uint32_t strip_draw(const struct example_source *s, struct strip_draws *draws, uint32_t purpose, uint64_t position,
+                       uint32_t epoch) {
+    if (position >> 2 != draws->group) {
+        draws->group = position >> 2;
+        draws->drawn = draw_at(s->seed, purpose, draws->group, epoch, 0);
+    }
+    return draw_word_of(draws->drawn, position);
+}
+
+/* Returns 1 where a word with this threshold is kept, by the draw of its position. */
+FN int strip_keeps(uint32_t threshold, uint32_t drawn) {
+    return drawn <= threshold;
+}
+
+/* Returns the id at a position, or DRAW_NONE where subsampling drops it: for a thread that goes from word to word. */
+FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch,
+                       struct strip_draws *draws) {
+    uint32_t id = strip_id(s, strip, position), threshold;
+    if (!s->keep) return id;
+    threshold = portable_load32(s->keep + id);
+    if (threshold == UINT32_MAX) return id; /* this word is always kept, so nothing is drawn */
+    return strip_keeps(threshold, strip_draw(s, draws, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
+}
+
+/* Returns the same for a lane of a warp, which looks at one word of sentence `number`. The strip is found only where its order
+ * matters: kernels that hold rows in registers have none left for it (windows at 128 columns spilled 128 bytes). */
+FN uint32_t strip_word_alone(const struct example_source *s, uint64_t number, uint64_t position, uint32_t epoch) {
+    uint32_t id;
+    if (s->shuffle_items) {
+        struct strip strip = strip_of(s, number, epoch);
+        id = strip_id(s, &strip, position);
+    } else {
+        id = portable_load32(s->ids + position);
+    }
+    if (!s->keep) return id;
+    return strip_keeps(portable_load32(s->keep + id), draw_word(s->seed, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
+}
+
+/* Returns how many words on each side a window has, by the draw of its position. */
+FN uint32_t strip_width(const struct example_source *s, uint32_t drawn) {
+    return s->shrink ? draw_window(drawn, s->window) : s->window;
+}
+
+/* A walk over a strip's kept words to one side; the position where it begins is not one of them. */
+struct strip_walk {
+    uint64_t at; /* the position that it has come to */
+    int by;      /* 1 or -1 */
+};
+
+/* Goes on to the next kept word and returns its id, or DRAW_NONE where the strip has no more. */
+FN uint32_t strip_next(const struct example_source *s, const struct strip *strip, struct strip_walk *walk, uint32_t epoch,
+                       struct strip_draws *draws) {
+    while (walk->by < 0 ? walk->at > strip->start : walk->at + 1 < strip->end) {
+        walk->at = walk->by < 0 ? walk->at - 1 : walk->at + 1;
+        uint32_t id = strip_word(s, strip, walk->at, epoch, draws);
+        if (id != DRAW_NONE) return id;
+    }
+    return DRAW_NONE;
+}
+
+#endif
