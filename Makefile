@@ -143,7 +143,7 @@ $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
 
-# The same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide they are.
+# These are the same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide.
 WIDE     = $(BUILD)/wide
 WIDE_OBJ = $(filter-out $(BUILD)/kernels/record.o,$(LIB_OBJ)) $(WIDE)/record.o
 WIDE_TESTS = $(WIDE)/test_reference $(WIDE)/test_batch $(WIDE)/test_hogwild $(WIDE)/test_frozen

@@ -41,9 +41,9 @@ struct backend_options {
     unsigned threads;      /* 0: one a core */
     unsigned index;        /* the number of the GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
-    uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: what is free less a reserve */
-    struct ranks *ranks;   /* that share out the columns of tables: step() sums dot products over them; NULL: one has all */
-    enum exchange_way exchange; /* of several ranks with GPUs; auto: the first of the ways that works between them */
+    uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: all free ones less a reserve */
+    struct ranks *ranks;   /* they share out the tables' columns; step() sums dot products over them; NULL: this process has all */
+    enum exchange_way exchange; /* for several ranks with GPUs; auto: the first of these ways that works between them */
 };
 
 struct backend_info {
@@ -222,19 +222,20 @@ struct estimate {
     struct memory_bytes tables; /* hot rows count as gpu */
     struct memory_bytes source; /* arrays that examples are made from, without the caller's own */
     struct memory_bytes work;   /* batches in flight, scratch, rows on their way */
-    struct memory_bytes fixed;  /* threads, the driver's own: whatever the run is */
+    struct memory_bytes fixed;  /* threads, and the driver's own: the same for every run */
 };
 
 struct backend_ops {
     const char *name; /* as device.backend names it: "cpu", "cuda" */
-    int has_gpu;      /* rows and batches can lie on a GPU, whose memory is bounded by a budget, and so can ids and values of a
-                       * rows_request, with a stream. 0: all memory is the processor's */
-    /* Returns 1 where it can be opened on this machine, or 0 with the reason as a sentence in `why` (kept where NULL). */
+    int has_gpu;      /* 1: rows and batches can lie on a GPU, whose memory has a budget, and so can ids and values of a
+                       * rows_request, with a stream; 0: all memory is the processor's */
+    /* Returns 1 where this machine can open it; otherwise 0, with the reason as a sentence in `why`. With `why` NULL the
+     * sentence is kept as after fail(). */
     int (*present)(char *why, size_t capacity);
-    /* Describes its devices of this machine, which are left as they are: -1 after fail(), otherwise how many there are. `info` has
-     * `capacity` of them. */
+    /* Fills `info` with its devices on this machine, at most `capacity`, and opens none of them. Returns how many there are,
+     * or -1 after fail(). */
     int (*devices)(struct backend_info *info, int capacity);
-    /* Touches no device and fails at nothing: it can be asked of a backend that this machine cannot open. */
+    /* Estimates without touching a device, and cannot fail: it may be asked of a backend that this machine cannot open. */
     void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
     void (*close)(struct backend *backend);
@@ -276,11 +277,11 @@ struct backend_ops {
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
-/* ---- which backends there are (backends.c) ---- */
+/* ---- all backends (backends.c) ---- */
 
-extern const struct backend_ops *const backends[]; /* the best first, then NULL; the last one is present on every machine */
+extern const struct backend_ops *const backends[]; /* the best first, NULL at the end; every machine can open the last one */
 
-const struct backend_ops *backend_named(const char *name); /* NULL: none is called so */
+const struct backend_ops *backend_named(const char *name); /* NULL: there is none of that name */
 const struct backend_ops *backend_best(void);              /* the first that is present */
 const struct backend_ops *backend_without_gpu(void);       /* the first that needs no GPU */
 

@@ -1,4 +1,4 @@
-/* backends: all that there are. Whoever chooses one chooses here, by its name or as the best of this machine. */
+/* backends: the list of all backends. They are chosen here, by name or as the best of this machine. */
 #include "backend.h"
 
 #include <string.h>

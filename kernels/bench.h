@@ -1,5 +1,5 @@
-/* bench: what measuring asks of a backend with a GPU and training does not (bench_transfer and bench_limits of backend_ops): rows
- * between a table and one dense variable on the GPU, and the plain copies that are the limits.
+/* bench: what measuring needs of a backend with a GPU and training does not (bench_transfer and bench_limits of
+ * backend_ops): moving rows between a table and a dense variable on the GPU, and the plain copies that are the limit.
  *
  * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, with sending ids from the host.
  */

@@ -17,7 +17,7 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one) {
 
 #define REFUSE(...) return text_add(why, HOGWILD_WHY, 0, __VA_ARGS__) > 0
 
-/* Ranks own columns of all rows, so a dot product needs all of them at once: that is a step, and no race. */
+/* Each rank has some columns of all rows, so a dot product needs all ranks at once: only exact steps do that. */
 static int refuses_ranks(const struct hogwild_asked *a, char *why) {
     if (a->ranks < 2) return 0;
     REFUSE("train.update = hogwild trains in one process, and this run has %u ranks, which train exact steps together; set "
@@ -25,7 +25,7 @@ static int refuses_ranks(const struct hogwild_asked *a, char *why) {
            a->ranks);
 }
 
-/* A race would tear the state of other rules. Momentum moves a row in every step, and here there is none. */
+/* A race would tear the state of other rules. Momentum moves a row in every step, and lock-free training has no steps. */
 static int refuses_rule(const struct hogwild_asked *a, char *why) {
     if (a->rule.rule != RULE_SGD && a->rule.rule != RULE_ADAGRAD)
         REFUSE("train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
@@ -36,7 +36,7 @@ static int refuses_rule(const struct hogwild_asked *a, char *why) {
     return 0;
 }
 
-/* These options speak of a batch. */
+/* Refuses keys that belong to a batch. */
 static int refuses_batch(const struct hogwild_asked *a, char *why) {
     if (a->rule.clip != 0)
         REFUSE("optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
@@ -63,7 +63,7 @@ static void add_places(unsigned in_file, char keys[128]) {
         if (in_file >> part & 1) used = text_add(keys, 128, used, "%smemory.%s = pinned", used ? ", " : "", names[part]);
 }
 
-/* Its kernels reach every row, wherever it lies, at any time. */
+/* The GPU's kernels must reach every row at any time, wherever it lies. */
 static int refuses_gpu(const struct hogwild_asked *a, char *why) {
     char keys[128];
     if (!a->gpu) return 0;

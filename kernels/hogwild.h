@@ -23,7 +23,7 @@
  *                       (places, not blocks), or where rows do not count (bias_correction = global) the run's examples
  *   loss                of one example in HOGWILD_LOSS_EVERY
  *
- * What lock-free training cannot mean is refused, never ignored, and hogwild_refuses() has all of it.
+ * Keys that have no meaning here are refused, never ignored: hogwild_refuses() has all of them.
  */
 #ifndef SPTX_HOGWILD_H
 #define SPTX_HOGWILD_H
@@ -63,23 +63,23 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 /* Parts of the two tables, as the keys memory.* name them. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* A run as lock-free training would be asked to do it, as far as the caller knows it. Zeros ask for nothing that is refused. */
+/* A caller's demands on lock-free training, as far as it knows them. Zeros demand nothing that could be refused. */
 struct hogwild_asked {
-    struct rule_options rule; /* of it the rule, its momentum and its clip are looked at */
+    struct rule_options rule; /* only the rule, its momentum and its clip count */
     const char *rule_name;    /* as optimizer.rule has it, for the sentence; NULL: not known */
     struct loss_options loss;
     const char *loss_name, *score_name; /* as train.loss and train.score have them */
-    int mean;           /* gradients are averaged over a batch */
-    unsigned ranks;     /* that train together; 0 or 1: this process alone */
-    int gpu;            /* it is to run on a GPU */
-    int frozen;         /* the tables say which of their rows are frozen */
+    int mean;           /* 1: gradients are averaged over a batch */
+    unsigned ranks;     /* ranks that train together; 0 or 1: only this process */
+    int gpu;            /* 1: it is to run on a GPU */
+    int frozen;         /* 1: the tables have frozen rows */
     unsigned in_file;   /* bit 1 << part: rows of that part lie in a file */
 };
 
-enum { HOGWILD_WHY = 512 }; /* bytes that hold any of the sentences */
+enum { HOGWILD_WHY = 512 }; /* bytes of the longest sentence */
 
-/* The one place that says what lock-free training does not do. 1 with the reason, and what to set instead, as a sentence in `why`;
- * 0 where it does what is asked. */
+/* The one place that says what lock-free training does not do. Returns 1 with a sentence in `why`, which has the reason
+ * and what to set instead; 0 where it does all that is asked. */
 int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 #endif

@@ -2,8 +2,8 @@
  * where it lies in the two forms that a record has:
  *
  *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Columns
- *               are filled up with zeros to whole groups of four, the grain that kernels read; where a field begins and how
- *               many bytes it takes is said by its offset and bytes alone
+ *               are filled up with zeros to whole groups of four, the grain that kernels read; only a field's offset and
+ *               bytes say where it begins and how many bytes it takes
  *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
  *
  *   field    0        1 .. slots                              last, where rows keep a count
@@ -71,7 +71,7 @@ FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
 }
 
-/* Groups of four columns of the weights, and of every slot: the grain that kernels read. */
+/* Returns the groups of four columns of the weights, and of every slot: the grain that kernels read. */
 FN uint32_t record_quads(const struct record_layout *layout) {
     return layout->span / 4;
 }

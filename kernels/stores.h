@@ -6,8 +6,8 @@
 
 #include "backend.h"
 
-/* Bytes: a record begins at a multiple of STORE_LINE, what memory hands out at once. A shorter one takes no whole line where that
- * would be mostly empty: 96 bytes stay 96. */
+/* A record begins at a multiple of STORE_LINE bytes, which memory delivers at once. A record shorter than that begins at
+ * a multiple of STORE_SHORT, since most of a line would be empty: 96 bytes stay 96. */
 enum { STORE_LINE = 128, STORE_SHORT = 32 };
 
 FN uint64_t store_stride(uint64_t record) {

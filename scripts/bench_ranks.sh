@@ -1,6 +1,6 @@
 #!/bin/sh
-# What several GPUs of one machine add: the two notebooks' shapes and text in exact steps, on one GPU and on more, in one run; and
-# text lock-free on one GPU, which ranks do not train.
+# Measures how much several GPUs of one machine gain, in one run on one GPU and on more: the two notebooks' shapes and text in
+# exact steps. Text lock-free, which ranks do not train, is measured on one GPU.
 #
 #   scripts/bench_ranks.sh [GPUS...]        1 2
 #

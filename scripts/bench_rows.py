@@ -51,7 +51,7 @@ def wait():
 
 
 def give_back():
-    """GPU memory that PyTorch and CuPy keep for later is another part's now."""
+    """Frees the GPU memory that PyTorch and CuPy keep for later, so that the next part can have it."""
     gc.collect()
     if cuda:
         torch.cuda.empty_cache()
@@ -60,7 +60,7 @@ def give_back():
 
 
 def median(call, rounds=ROUNDS, warm=WARM):
-    """Seconds of a call that is waited for."""
+    """Returns the seconds of a call, from its beginning until it is done."""
     times = []
     for i in range(rounds + warm):
         wait()
@@ -73,7 +73,7 @@ def median(call, rounds=ROUNDS, warm=WARM):
 
 
 def a_step(step, steps=60, warm=10):
-    """Seconds of one of many steps, waited for at the end only: as training goes."""
+    """Returns the seconds of one of many steps that are waited for only at the end, as in training."""
     steps, warm = (2, 1) if smoke else (steps, warm)
     for i in range(steps + warm):
         if i == warm:
@@ -85,7 +85,7 @@ def a_step(step, steps=60, warm=10):
 
 
 def tell(work, ours, peer=None, who="", unit="ms"):
-    """One line: the work, ours, the peer's, how many times the peer ours is, and the seconds that the line has taken."""
+    """Prints a line: the work, our speed, the peer's, their ratio, and the seconds that the line has taken."""
     global told_at
     now = time.perf_counter()
     figures = "%9.3f" % ours
@@ -106,7 +106,7 @@ def said_of(error):
 
 @functools.lru_cache(None)
 def pinned_context():
-    """One whose tables lie in memory that CUDA has pinned, as PyTorch's users have it."""
+    """Opens a context whose tables lie in memory that CUDA has pinned, as PyTorch's users have it."""
     before = os.environ.get("SPTX_PIN_ROWS", "")
     os.environ["SPTX_PIN_ROWS"] = "1"  # a context looks when it is opened
     try:
@@ -116,12 +116,12 @@ def pinned_context():
 
 
 def pinned_rows(rows, dim):
-    """[rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
+    """Makes [rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
     return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=pinned_context()).weights)
 
 
 class Indexing:
-    """SpeedTorch's two factories, as far as a skip-gram needs them."""
+    """SpeedTorch's two factories, as far as a skip-gram needs them, by PyTorch's indexing."""
 
     class ModelFactory:
         def __init__(self, variable, total, dim, CPUPinn=False):
@@ -167,7 +167,7 @@ INDEXING = "PyTorch's indexing of pinned rows, in SpeedTorch's place"
 
 
 def beside_speedtorch(measure):
-    """What `measure` gives for SpeedTorch, where it is there and runs, otherwise for PyTorch's indexing; and whose it is."""
+    """Measures SpeedTorch where it is there and runs, otherwise PyTorch's indexing; says which of them it was."""
     if speedtorch is not None:
         try:
             return measure(speedtorch), "SpeedTorch"
@@ -177,7 +177,7 @@ def beside_speedtorch(measure):
 
 
 def optional(name):
-    """A module that may be there, or None with a line that says why not."""
+    """Imports a module that may be missing: returns None then, after a line that says why."""
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a package of another time raises
@@ -232,7 +232,7 @@ def million():
 
 
 def link():
-    """GB/s of plain copies from pinned memory to the GPU and back at once, each way."""
+    """Measures plain copies from pinned memory to the GPU and back at once, in GB/s each way."""
     size = 1 << (20 if smoke else 29)
     host = [torch.ones(size // 4, pin_memory=cuda) for _ in range(2)]
     there = [torch.ones(size // 4, device=device) for _ in range(2)]
@@ -271,7 +271,7 @@ def update():
 
 
 class SkipGram(torch.nn.Module):
-    """The positives stand first among the contexts; the loss is a target's."""
+    """Computes the loss of a target; the positives are the first contexts."""
 
     def __init__(self, u_embeddings, v_embeddings):
         super().__init__()
@@ -287,7 +287,7 @@ ROWS, DIM, POSITIVES, NEGATIVES = 2_829_853, 400, 4, 64
 
 
 def speedtorch_script(rows, dim):
-    """The step of a script that was written for SpeedTorch: targets pinned, contexts on the GPU."""
+    """Makes a step as a script for SpeedTorch does: targets pinned, contexts on the GPU."""
     rows, batch = scaled(rows), scaled(512)
 
     def trained(package, kind, with_state):

@@ -48,7 +48,7 @@ def read_lists(path):
 
 
 def score_lists(vectors, train, test):
-    """A list is the mean of its training items' unit vectors; its own items are left out of its answer."""
+    """Scores lists by the mean of their training items' unit vectors; a list's own items are left out of its answer."""
     train, test = read_lists(train), read_lists(test)
     unit = vectors.vectors / numpy.maximum(numpy.linalg.norm(vectors.vectors, axis=1, keepdims=True), 1e-12)
     gains = 1 / numpy.log2(numpy.arange(2, PLACES + 2))
@@ -86,7 +86,7 @@ def set_name(path):
 
 
 class Sentences:
-    """Lists of words, from memory; of a text without line ends, a thousand words each, as both programs cut them."""
+    """Reads lists of words into memory; a text without line ends is cut every thousand words, as both programs do."""
 
     def __init__(self, path, lists):
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -144,13 +144,13 @@ def run_ours(options, path, lists, keys, directory):
 
 
 def evaluated(options, run, files, *score):
-    """recall, NDCG and hit rate of a run of lists by evaluate."""
+    """Returns recall, NDCG and hit rate of a run of lists, by evaluate."""
     said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}", *score])
     return {name: float(value) for name, value in re.findall(r"(\S+@\d+) ([0-9.]+)", said)}
 
 
 def check_scores(options, run, scores, lists, files):
-    """Our own evaluate must say the same of our vectors."""
+    """Checks that our own evaluate gives our vectors the same score."""
     if lists:
         ours = evaluated(options, run, files, "--score=target")
     else:

@@ -1,4 +1,4 @@
-"""What the scripts that draw share: matplotlib without a screen, one sentence where something is wrong, whole files."""
+"""Shared by the scripts that draw: matplotlib without a screen, one sentence where something is wrong, whole files."""
 import io
 import os
 import sys
@@ -11,7 +11,7 @@ def stop(sentence):
 
 
 def pyplot():
-    """matplotlib.pyplot, drawing to files; the same picture is the same bytes."""
+    """Returns matplotlib.pyplot, drawing to files, so that the same picture is the same bytes."""
     try:
         import matplotlib
     except ImportError:
@@ -23,12 +23,12 @@ def pyplot():
 
 
 def plain(text):
-    """Text that matplotlib writes as it is: a $ would begin a formula."""
+    """Escapes text so that matplotlib writes it as it is: a $ would begin a formula."""
     return text.replace("$", r"\$")
 
 
 def format_of(out):
-    """The format that the end of a picture's name asks for."""
+    """Returns the format that the end of a picture's name asks for."""
     ending = os.path.splitext(out)[1][1:].lower()
     if ending not in ("png", "svg", "pdf"):
         stop(f"'{out}' should end in .png, .svg or .pdf")
@@ -36,7 +36,7 @@ def format_of(out):
 
 
 def save(figure, out):
-    """Draws into memory, writes beside `out` and renames: a picture is whole or not there. Says its name."""
+    """Draws into memory, writes beside `out` and renames, so that a picture is whole or not there; then prints its name."""
     ending, picture = format_of(out), io.BytesIO()
     figure.savefig(picture, format=ending, dpi=DPI, metadata={"Date": None} if ending == "svg" else None)
     try:

@@ -27,7 +27,7 @@ def decoded(word):
 
 
 def read_run(path, top):
-    """Words and rows of a run directory, whose newest checkpoint is taken, or of one checkpoint in it."""
+    """Reads words and rows of a run directory's newest checkpoint, or of one checkpoint."""
     import numpy
     run = checkpoint = path
     try:
@@ -62,7 +62,7 @@ def read_export(path, top):
 
 
 def read_names(path, column=2):
-    """{first column: another one} of lines with TABs between; the first line of a word counts."""
+    """Reads {first column: another one} of lines with TABs between; the first line of a word counts."""
     names = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -87,7 +87,7 @@ def unit(rows):
 
 
 def places(rows, options):
-    """Two coordinates a row, and what to call them."""
+    """Computes two coordinates a row, and what to call them."""
     from sklearn.decomposition import PCA
     rows = unit(rows)
     if options.method == "pca":
@@ -105,7 +105,7 @@ def places(rows, options):
 
 
 def colours(words, groups):
-    """A colour a word, and the names of the colours: the largest groups have their own."""
+    """Returns a colour for each word, and the names of the colours: the largest groups have their own."""
     from collections import Counter
     from matplotlib import colormaps
     counts = Counter(groups[word] for word in words if word in groups)
@@ -118,12 +118,13 @@ def shortened(name):
 
 
 def free(box, taken):
-    """Whether a box (left, bottom, right, top) overlaps none of the others."""
+    """True where a box (left, bottom, right, top) overlaps none of the others."""
     return not ((taken[:, 0] < box[2]) & (box[0] < taken[:, 2]) & (taken[:, 1] < box[3]) & (box[1] < taken[:, 3])).any()
 
 
 def write_names(axes, points, names, shades):
-    """A name beside its dot, on the first side where it covers neither a name nor a dot; none where there is no room."""
+    """Writes a name beside its dot, on the first side where it covers neither a name nor a dot; nowhere if there is no such
+    side."""
     import numpy
     figure, gap, dot = axes.figure, 6, 3
     renderer = figure.canvas.get_renderer()

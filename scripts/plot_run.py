@@ -16,7 +16,7 @@ import picture
 
 
 def read_metrics(path):
-    """The lines of metrics.jsonl that are whole; a run that was killed may have left the last one short."""
+    """Reads the whole lines of metrics.jsonl; a killed run may have left the last one short."""
     lines = []
     with open(path, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
@@ -31,7 +31,7 @@ def read_metrics(path):
 
 
 def column(lines, name):
-    """A field over the lines; not a number where it is missing or null."""
+    """Returns a field over the lines, NaN where it is missing or null."""
     values = (line.get(name) for line in lines)
     return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
 
@@ -45,14 +45,16 @@ def with_values(lines, name):
 
 
 def untrained_loss(lines):
-    """The loss a pair of a model that tells nothing apart: ln 2 for each of a pair's terms. None where it is not told."""
+    """Returns the loss a pair of a model that has learned nothing: ln 2 for each of a pair's terms; None where the lines do
+    not tell."""
     told = [line["loss_untrained"] * line["loss_pair"] / line["loss"] for line in lines
             if has_values(column([line], "loss_untrained")) and line.get("loss")]
     return sorted(told)[len(told) // 2] if told else None
 
 
 def draw_untrained(axes, level, highest):
-    """A line at the untrained loss; only its number where it is so far above that it would press the curve flat."""
+    """Draws a line at the untrained loss; only writes its number where it is so far above that it would press the curve flat.
+    """
     label = f"untrained: {level:.4g} = {level / math.log(2):.3g} ln 2"
     if level > 2 * highest:
         axes.plot([], [], " ", label=label + ", far above")

@@ -34,12 +34,12 @@ WAYS = {
 
 
 def fixed_of(shape):
-    """ms of a step's rows that no narrower row takes away: the line through both widths at no columns."""
+    """Returns the ms of a step's rows that remain however narrow rows are: the line through both widths, at no columns."""
     return 2 * shape["half"] - shape["step"]
 
 
 def parts_of(shape, way, ranks):
-    """ms of rows and of the sum, one beside the other or one behind the other, and of all."""
+    """Returns the ms of rows, of the sum, and of all together: the two overlap when near, and follow one another when far."""
     fixed, dots = fixed_of(shape), shape["targets"] * shape["contexts"]
     rows = fixed + (shape["step"] - fixed) / ranks
     seen = shape["all"] - shape["step"]

@@ -152,8 +152,8 @@ struct sptx_table_options {
 /* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
 
-/* The names that `optimizer` can be, and which of the options above an optimizer reads beside lr and clip: their names, as the
- * fields are called. `index` counts from 0; NULL comes after the last one. Any thread may call. */
+/* Lists the names that `optimizer` can have, and the names of the fields above that an optimizer reads beside lr and
+ * clip. `index` counts from 0; NULL comes after the last name. Any thread may call these. */
 const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 

@@ -1,4 +1,4 @@
-/* decimal_comma: a locale that writes 0.5 as "0,5", made in a directory of the test's own. */
+/* decimal_comma: makes a locale that writes 0.5 as "0,5", in a directory of the test's own. */
 #ifndef SPTX_TESTS_DECIMAL_COMMA_H
 #define SPTX_TESTS_DECIMAL_COMMA_H
 
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets it for the whole process, as a graphical toolkit does. 0, or -1 where this machine cannot make it. */
+/* Sets the locale for the whole process, as a graphical toolkit does. Returns 0, or -1 where this machine cannot make
+ * it. */
 static inline int decimal_comma_set(const char *directory) {
     char command[512], text[8];
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", directory);

@@ -5,7 +5,7 @@ import pytest
 
 
 def environment(directory):
-    """Makes de_DE.UTF-8 in the directory; the variable by which the C library finds it there."""
+    """Makes de_DE.UTF-8 in the directory, and returns the variable by which the C library finds it there."""
     try:
         made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", directory / "de_DE.UTF-8"], capture_output=True)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-/* fresh_directory: a directory of a test's own, where the system keeps what is temporary. */
+/* fresh_directory: makes a directory of a test's own, where the system keeps temporary files. */
 #ifndef SPTX_TESTS_FRESH_DIRECTORY_H
 #define SPTX_TESTS_FRESH_DIRECTORY_H
 
@@ -19,7 +19,7 @@ static inline int fresh_directory(char *path, size_t capacity, const char *name)
     return length > 0 && (size_t)length < capacity && mkdtemp(path) ? 0 : -1;
 }
 
-/* A directory with all that is in it; not an error where it is absent. The program itself never does that. */
+/* Removes a directory with all that is in it; one that is absent is no error. The program itself never does that. */
 static inline int directory_remove_tree(const char *path) {
     char **names;
     struct stat about;

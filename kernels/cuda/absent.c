@@ -1,4 +1,5 @@
-/* absent: the CUDA backend where the build found no nvcc. It plans, and to all else it says what to install. */
+/* absent: the CUDA backend of a build that found no nvcc. It makes plans, and answers everything else with what to
+ * install. */
 #include "arrays.h"
 
 #include "base/report.h"

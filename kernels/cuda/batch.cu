@@ -1,10 +1,11 @@
-/* batch: a batch built where it is used: examples (examples.cu), then both sides by row (index.cu).
+/* batch: builds a batch where it is used: its examples (examples.cu), then both sides sorted by row (index.cu).
  *
- * Where the sizes have a bound that the host knows, everything is enqueued for the bound and the host waits for
- * nothing (but make_repeats() for one number). Otherwise it waits for what counting comes to, and enqueues what follows
- * for the capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE. The second such batch of
- * a stage (make_repeats() apart) is captured as a graph, and from then on making a batch, or what follows counting, is
- * one launch: a small step takes less time than the host needs to launch its kernels one by one.
+ * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing (except for
+ * one number in make_repeats()). Otherwise it waits until the sizes are counted, and enqueues what follows for the
+ * capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE.
+ *
+ * The second such batch of a stage (not in make_repeats()) is captured as a graph. From then on making a batch, or what
+ * follows counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 
@@ -44,7 +45,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
     return grow_stage(b, stage, capacity) || cuda_index_reserve(b, stage->builder, capacity, rows) ? -1 : 0;
 }
 
-/* The stage is free: nothing reads the request of its last batch any more. */
+/* Writes the request. The stage is free, so nothing reads the request of its last batch any more. */
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
@@ -55,7 +56,7 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     if (to->source.shuffle) to->order = example_order(&to->source, request->epoch);
 }
 
-/* `counted`: counting has been enqueued, and waited for, before. */
+/* Enqueues making a batch. `counted`: its sizes have been counted and waited for. */
 static int enqueue_making(struct stage *stage, int counted) {
     if (!counted && cuda_examples_count(stage, 1)) return -1;
     return cuda_examples_fill(stage) || cuda_index_sides(stage, stage->request_host->source.rows) ? -1 : 0;
@@ -90,11 +91,11 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
     return 0;
 }
 
-/* For stage->sizes, which are the same for every batch of a count while no array moves. */
+/* Makes a batch of stage->sizes, which all batches of a count have, as long as no array moves. */
 static int make_alike(struct backend *b, struct stage *stage, int counted) {
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = key_of(b, stage), last = making->last;
-    making->last = key; /* an epoch's last batch, of another count, does not take the graph's place */
+    making->last = key; /* an epoch's last batch has another count, and must not replace the graph */
     if (!is_captured(b, stage)) {
         if (!same_key(&key, &last)) return enqueue_making(stage, counted);
         if (capture_making(stage, &key, counted)) return -1;
@@ -112,8 +113,8 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                : 0;
 }
 
-/* Where most contexts stand once and their rows lie on the GPU, sorting is for the others. It is not captured: how many they
- * are the host knows only then, and such batches are large. */
+/* Makes a batch most of whose contexts come once and have their rows on the GPU: only the others are sorted. It is not
+ * captured: the host learns how many they are in the middle of it, and such batches are large. */
 static int make_repeats(struct backend *b, struct stage *stage, const struct batch_sizes *most) {
     uint64_t rows = stage->request_host->source.rows;
     stage->repeats_alone = 1;
@@ -130,7 +131,7 @@ static int make_bounded(struct backend *b, struct stage *stage, const struct bat
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
-/* A little more than a batch needs that did not fit; an eighth more where it is the first. */
+/* Returns a capacity a little above the batch that did not fit; an eighth above the first batch. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
     return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
@@ -141,20 +142,20 @@ static int fits(const struct batch_sizes *sizes, const struct batch_sizes *capac
            sizes->contexts <= capacity->contexts && sizes->terms <= capacity->terms;
 }
 
-/* The same for all stages: what they take turns with is then as large for one as for the next. */
+/* Widens the capacity of all stages, so that the parts for which they take turns fit each of them. */
 static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
     if (fits(sizes, &b->capacity)) return;
     b->capacity = {capacity_for(b->capacity.blocks, sizes->blocks), capacity_for(b->capacity.targets, sizes->targets),
                    capacity_for(b->capacity.contexts, sizes->contexts), capacity_for(b->capacity.terms, sizes->terms)};
-    b->layout++; /* graphs are for the capacity that there was */
+    b->layout++; /* captured graphs were for the old capacity */
 }
 
 static int count_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
     return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Counted, and enqueued for the capacity that every batch has, as if that were its bound; the first ones, and one that
- * finds too little of it, for their own sizes. */
+/* Makes a batch that must be counted: enqueues it for the capacity of all batches, as if that were its bound. The first
+ * batches, and one that the capacity is too small for, are enqueued for their own sizes. */
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
@@ -172,8 +173,8 @@ static int make_counted(struct backend *b, struct stage *stage) {
     return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
-/* There are few of them, and of all sizes: each is enqueued for its own. Where examples have a bound, capacity is not
- * more. */
+/* Makes a batch of held-out examples. There are few of these batches, in all sizes, so each is enqueued for its own
+ * size; where examples have a bound, capacity is not larger. */
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
@@ -196,7 +197,7 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
-/* one_target is known. */
+/* Sets the pool. stage->one_target is set before. */
 static void use_pool(struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = stage->one_target || pool->on;
@@ -225,7 +226,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
 
 /* ---- set and view ---- */
 
-/* The arrays of a batch in 32 bits, with the blocks of occurrences and the places of terms. */
+/* Packs a batch's arrays into 32 bits, with the blocks of occurrences and the places of terms. */
 static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, struct stage *stage) {
     uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
     uint32_t *starts[3], *target_block, *context_block;
@@ -246,7 +247,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
-        terms += view->pool.on ? c : t * c; /* a score a context, so that both have one number */
+        terms += view->pool.on ? c : t * c; /* one score a context, so that both have the same number */
         if (view->pool.on && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;
@@ -289,7 +290,7 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
         upload(stage, &stage->block_of[SIDE_CONTEXT], target_block + targets, contexts))
         return -1;
     CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->builder->stream));
-    CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller's arrays may go */
+    CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller may free its arrays */
     return 0;
 }
 
@@ -320,7 +321,7 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* A batch's arrays on the host; they belong to the stage. starts: [2 x (blocks + 1)] the GPU's, of targets and
+/* The host's copy of a batch's arrays, which the stage owns. starts: [2 x (blocks + 1)] the GPU's, for targets and
  * contexts. */
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
@@ -359,7 +360,7 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Starts in 64 bits; the contexts without the slots left out. */
+/* Converts starts to 64 bits, and removes left-out slots from the contexts. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

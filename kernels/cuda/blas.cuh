@@ -21,7 +21,7 @@ struct cuda_blas {
 #undef CUDA_BLAS_POINTER
 };
 
-/* The calls, loaded once for the process; NULL after fail(). */
+/* Returns the calls, which are loaded once for the process; NULL after fail(). */
 const struct cuda_blas *cuda_blas_load(void);
 
 #endif

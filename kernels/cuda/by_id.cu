@@ -1,28 +1,28 @@
-/* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. Here is the
- * life of a call; its words are in the files named at the right.
+/* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. This file
+ * tells the life of a call; the files named at the right do its parts.
  *
- *   ids       taken as 32-bit numbers, checked; those that are no rows are left out and remembered   by_id_list.cu
- *   index     sorted; each distinct row with the places where it stands                              index.cu
- *   fetch     rows, where they lie -> out: each of a long list crosses the link once                 by_id_rows.cu
- *   update    sums of gradients, rule, in place                                                      by_id_update.cu
- *   store     values -> rows, of those that are named twice the last                                 by_id_rows.cu
- *   claims    a list whose rows need no order: which place moves each of them                        by_id_claims.cu
- *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                   by_id_announced.cu
+ *   ids       taken as 32-bit numbers and checked; those that are no rows are left out and noted        by_id_list.cu
+ *   index     sorted; each distinct row with its places in the list                                     index.cu
+ *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
+ *   update    sums of gradients, rule, in place                                                         by_id_update.cu
+ *   store     values -> rows; of a row that is named twice, the last values                             by_id_rows.cu
+ *   claims    a list whose rows need no order: which place moves each of them                           by_id_claims.cu
+ *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
  *
- * An update needs the index: it sums in the order of the ids. A fetch and a store take the fewest kernels that do
- * (list_way below), since what they take beside the rows is mostly the time between one kernel and the next. What they
- * give is the same.
+ * An update needs the index, since it sums in the order of the ids. A fetch and a store take the fewest kernels that do
+ * (list_way below), since most of the time they take beside the rows is that between one kernel and the next. All ways have the
+ * same result.
  *
- * The list of a call is a row set (row_set.cuh). No row of it waits in a slot: what a call has changed is where it
- * belongs when the stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach,
- * go through staging that the host's threads fill and empty.
+ * The list of a call is a row set (row_set.cuh). None of its rows waits in a slot: changed rows are in their places when the
+ * stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach, go through staging, which
+ * the host's threads fill and empty.
  */
 #include "by_id.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what every call begins and ends with ---- */
+/* ---- the beginning and the end of every call ---- */
 
 static int open_by_id(struct backend *b, struct by_id *own) {
     for (struct given &given : own->given) CK(cudaEventCreateWithFlags(&given.sent, cudaEventDisableTiming));
@@ -34,7 +34,7 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
-/* Rows of batches in flight may not be home yet. */
+/* Waits for batches in flight, whose rows may not be home yet. */
 static int wait_for_batches(struct backend *b) {
     for (unsigned i = 0; i < b->depth; i++)
         if (cuda_in_flight(&b->stages[i])) return cuda_drain(b);
@@ -64,7 +64,7 @@ static int end(struct by_id *own, cudaStream_t stream) {
     return 0;
 }
 
-/* The caller's values where the GPU reads them, or memory for them. */
+/* Makes the caller's values readable for the GPU, or takes memory for a copy. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled,
                         cudaStream_t stream, struct value_view *values) {
     uint32_t dim = r->table->spec.layout.dim;
@@ -77,18 +77,18 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
     return 0;
 }
 
-/* ---- what a fetch and a store do with their list ---- */
+/* ---- the ways of a fetch and a store ---- */
 
 enum list_way {
     AS_GIVEN, /* one kernel, two where a long list comes from the host: rows on the GPU, or few */
     CLAIMED,  /* each row moves once, in any order */
     SORTED,   /* and in the order of the table */
-    INDEXED   /* and its distinct ones are known: the host's threads move them, or an announced list may share them */
+    INDEXED   /* and its distinct rows are known: the host's threads move them, or an announced list may share them */
 };
 
-/* Whether the link is faster where rows move in the order of the table. 512-byte rows of 16 GiB come at 50 GB/s in any order and
- * go home at 46 unsorted, 51 sorted, sorting included. Where they are pinned they move at 15 unsorted; sorted, 8,192 of them at
- * 20, 262,144 at 26, 1,048,576 at 52. Of 1 GiB all come to 50. */
+/* Returns 1 where the link is faster for rows in the order of the table. 512-byte rows of 16 GiB come at 50 GB/s in any
+ * order, and go home at 46 unsorted, 51 sorted, with the time of sorting. Pinned ones move at 15 unsorted; sorted,
+ * 8,192 of them at 20, 262,144 at 26, 1,048,576 at 52. Rows of 1 GiB all come to 50. */
 static int order_helps(const struct store *store, uint64_t count) {
     return cuda_is_cold(store) && store->bytes > NEAR_BYTES && count >= store->bytes / DENSE_BYTES;
 }
@@ -115,7 +115,7 @@ static int take_sorted(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-/* The rows of the first `parts` stores that lie in a file come to staging. */
+/* Brings rows of the first `parts` stores that lie in a file into staging. */
 static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
                         cudaStream_t stream) {
     return by_id_take(b, own, &own->set, r, stream) ||
@@ -132,7 +132,7 @@ static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_r
     if (by_id_take(b, own, &own->set, r, stream)) return -1;
     struct id_view ids = by_id_taken(&own->set);
     if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
-    /* The one of the two kernels that has nothing to do sees so. */
+    /* The two kernels find out on the GPU which of them has nothing to do. */
     return by_id_fetch_announced(b, own, announced, out, stream) ||
                    by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, out, stream)
                ? -1
@@ -175,7 +175,7 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     return end(own, stream);
 }
 
-/* A file's rows cannot come without the host, which would have to wait: they come when they are fetched. */
+/* Announces a list. A file's rows need the host, which would have to wait: they come when they are fetched. */
 int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
@@ -186,7 +186,7 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* Host memory that was given may be used again: its copy is done. */
+/* Ends a call that changes rows: the host's memory has been copied, and may be used again. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     int lands = own->set.lands[0] || own->set.lands[1];
     if (lands) CK(cudaStreamSynchronize(stream));
@@ -237,7 +237,7 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
                : 0;
 }
 
-/* ---- besides ---- */
+/* ---- waiting and closing ---- */
 
 int cuda_by_id_wait(struct backend *b) {
     struct by_id *own = (struct by_id *)b->by_id;

@@ -1,4 +1,4 @@
-/* by_id: what the files of rows by id share. by_id.cu tells a call in order. */
+/* by_id: shared by the files of rows by id. by_id.cu tells a call in order. */
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
 
@@ -11,17 +11,17 @@ enum {
     LINK_BLOCKS = 64, /* enough requests for the link; more only take the GPU from others */
     ANNOUNCED = 2,
     GIVEN = 8,              /* the host's lists that may be on their way at once: calls of some training steps */
-    FEW = 2048,             /* ids of a call that one kernel serves: another launch would take longer than the rows */
+    FEW = 2048,             /* ids of a call that a single kernel serves: another launch would take longer than the rows */
     CLAIMED_MOST = 1 << 24, /* ids of a call that claim their rows; for more the claims would take 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* of a table's host memory whose rows move in any order as fast as in the table's; */
-    DENSE_BYTES = 256 << 10 /* of a larger one for each id: where ids lie farther apart, no order helps */
+    NEAR_BYTES = 1 << 30,   /* bytes of a table's host memory below which rows move in any order as fast as in the table's; */
+    DENSE_BYTES = 256 << 10 /* bytes of a larger table for each id: where ids are farther apart, no order helps */
 };
 
-/* The host's ids of a call, pinned. */
+/* The ids of a call from the host, in pinned memory. */
 struct given {
     void *ids;
     uint64_t bytes;
-    cudaEvent_t sent; /* they have been read */
+    cudaEvent_t sent; /* recorded when they have been read */
 };
 
 /* The arrays in which lists of so many ids are claimed; by_id_claims.cu says how. */
@@ -30,7 +30,8 @@ struct claims {
     struct gpu_array slots;       /* uint64 [a power of two of them] */
 };
 
-/* An announced list. set.table: NULL where none is announced here; set.slots[0]: [distinct rows x span] weights. */
+/* An announced list. set.table is NULL where none is announced here; set.slots[0] has [distinct rows x span]
+ * weights. */
 struct announced {
     struct row_set set;
     uint64_t sequence;
@@ -42,23 +43,23 @@ struct bad_ids { /* in host memory that the GPU writes */
 };
 
 struct by_id {
-    struct row_set set; /* of the call that runs; its ticket: the last call is done, whatever it was */
+    struct row_set set; /* of the call that runs; its ticket is recorded when the last call, of any kind, is done */
     struct announced announced[ANNOUNCED];
     uint64_t sequence;
     struct iota iota;
-    struct sorting sorting, ahead_sorting; /* of calls; of announced lists, on `ahead` */
+    struct sorting sorting, ahead_sorting; /* for calls; for announced lists, on `ahead` */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
-    struct given given[GIVEN]; /* they take turns, so that the host waits for no call that it has just made */
+    struct given given[GIVEN]; /* used in turn, so that the host does not wait for the call it has just made */
     unsigned turn;             /* the one in use */
     struct bad_ids *bad;
     cudaStream_t ahead;
 };
 
-/* ---- lists of ids, as kernels see them ---- */
+/* ---- lists of ids in kernels ---- */
 
-/* Ids as they were given, of which those that are no rows are told through `bad`; or as a kernel has taken them: 32-bit
- * numbers, DRAW_NONE for those that are no rows. */
+/* Ids as a kernel reads them: either as they were given, where ids that are no rows are noted in `bad`, or as a kernel
+ * has taken them: 32-bit numbers, DRAW_NONE for those that are no rows. */
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
@@ -88,11 +89,11 @@ static inline struct list_view list_view(const struct row_set *set) {
 }
 
 /* One part of a table's records: hot rows, and the others by their number or, where a file's are in staging, by their
- * place among the distinct ones. */
+ * place among the distinct rows. */
 struct row_part {
     char *hot, *rest;
     uint64_t hot_rows, stride;
-    uint32_t staged; /* rest is staging: its first row is the first cold distinct one */
+    uint32_t staged; /* 1: `rest` is staging, whose first row is the first cold distinct one */
 };
 
 static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct,
@@ -103,7 +104,7 @@ static __device__ __forceinline__ char *row_at(const struct row_part &part, uint
 
 /* ---- values ---- */
 
-/* [count x dim] floats of the caller; `whole`: rows are whole 16 bytes at a multiple of 16. */
+/* The caller's [count x dim] floats. `whole`: 1 where each row is whole 16 bytes, at a multiple of 16. */
 struct value_view {
     float *data;
     uint32_t dim;
@@ -130,8 +131,8 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
-/* Rows of two neighbours in a list move at once by a warp, each in two parts, so that the link always has requests
- * waiting. NULL: that one does not move. */
+/* The rows of two neighbours in a list, which a warp moves at once, each in two parts, so that the link always has
+ * requests waiting. NULL: that row does not move. */
 struct row_pair {
     char *row[2];
 };
@@ -166,7 +167,7 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 
 /* ---- launching ---- */
 
-/* Blocks of a kernel that moves `count` rows, two a warp. */
+/* Returns the thread blocks of a kernel that moves `count` rows, two a warp. */
 static inline unsigned row_blocks(const struct backend *b, const struct backend_table *table, uint64_t count) {
     unsigned most = cuda_is_cold(&table->stores[0]) ? LINK_BLOCKS : 8 * (unsigned)b->processors;
     unsigned wanted = blocks_for(count, 2 * WARPS);
@@ -177,18 +178,19 @@ static inline uint32_t row_quads(const struct by_id *own) {
     return record_quads(&own->set.table->spec.layout);
 }
 
-/* ---- by_id_list.cu: everything is enqueued, on `stream` where one is given ---- */
+/* ---- by_id_list.cu: all of it is enqueued, on `stream` where that is an argument ---- */
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* The ids where the GPU reads them, as they were given. Once the kernel that does is enqueued, by_id_have_read(). */
+/* Makes the ids, as they were given, readable for the GPU. Call by_id_have_read() once the kernel that reads them is
+ * enqueued. */
 int by_id_reach(struct backend *backend, struct by_id *own, const struct rows_request *request, struct id_view *ids);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Fills set->ids, which by_id_taken() has then. */
+/* Fills set->ids, from which by_id_taken() then reads. */
 int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
                cudaStream_t stream);
 struct id_view by_id_taken(const struct row_set *set);
-/* A list that was taken, in the order of the table: its keys and its order alone, or all that an index has. */
+/* Sorts a list that was taken in the order of the table: only its keys and its order, or all that an index has. */
 int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                cudaStream_t stream);
 int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
@@ -196,24 +198,25 @@ int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set,
 /* These say where weights and state lie, once by_id_stage_file() has been called for the set. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
-/* A file's rows of the first `parts` stores come to staging. The host waits for the GPU: its threads move them. */
+/* Brings a file's rows of the first `parts` stores into staging. The host's threads move them, so the host waits for
+ * the GPU. */
 int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cudaStream_t stream);
 
 /* ---- by_id_announced.cu ---- */
 
-/* Rows of the list that the request names are on their way, behind all that was asked before. */
+/* Begins to fetch the rows of the request's list, behind everything that was asked before. */
 int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* The list that this fetch may be asking for, or NULL. */
+/* Returns the list that this fetch may be asking for, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
 /* Returns true where a list of the table is announced: a call that changes rows must know its distinct ones. */
 int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
 /* Fetches from that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
 int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
                           struct value_view out, cudaStream_t stream);
-/* Rows that the call has changed come into the slots of lists that are announced. */
+/* Copies rows that the call has changed into the slots of announced lists. */
 int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
-/* ---- by_id_rows.cu: own->set, between the table and the caller's values ---- */
+/* ---- by_id_rows.cu: moves own->set between the table and the caller's values ---- */
 
 /* Fetches in the order in which the ids come. `owners`: on the GPU; the place that fetches each row, NULL: every place its own.
  * `skip`: on the GPU; nothing is to be done where it is 1. NULL: all is. */
@@ -226,7 +229,7 @@ int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
-/* ---- by_id_claims.cu: the list of a call whose rows need no order, each of them moved once ---- */
+/* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
 
 int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
                         struct value_view out, cudaStream_t stream);
@@ -235,7 +238,7 @@ int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct
 
 /* ---- by_id_update.cu ---- */
 
-/* Sums of the gradients by row, rule, in place. */
+/* Sums the gradients by row, and applies the rule in place. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
                       struct value_view gradients, cudaStream_t stream);
 

@@ -1,12 +1,12 @@
-/* by_id_claims: lists whose rows need no order, but of which each row is to move once: for rows that the link reaches
- * as fast in any order, hashing the ids takes one kernel where sorting them takes some ten.
+/* by_id_claims: lists whose rows need no order, but of which each row must move only once. Where the link reaches rows as fast in
+ * any order, hashing the ids takes one kernel, and sorting them some ten.
  *
- *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; EMPTY
- *   owners  [count] of a fetch: the place that fetches the row, the first that has come to its slot
- *                   of a store: the row's slot, where the last of its places stands
+ *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; or EMPTY
+ *   owners  [count] for a fetch: the place that fetches the row, which is the first that came to its slot
+ *                   for a store: the row's slot, which holds the last of its places
  *
- * A fetch is three kernels: claim, fetch (by_id_rows.cu), and what other places copy from the row's owner on the GPU. A
- * store is two. Between a claim and the next one the slots are emptied.
+ * A fetch is three kernels: claim, fetch (by_id_rows.cu), and a copy on the GPU from each row's owner to its other places. A store
+ * is two. Between a claim and the next one the slots are emptied.
  */
 #include "by_id.cuh"
 #include "warp.cuh"
@@ -30,7 +30,7 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* without an atomic where another place of the row has been here */
+        unsigned long long found = slots[slot]; /* read without an atomic: another place of the row may have been here */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -54,7 +54,7 @@ static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from
     to.owners[i] = owner;
 }
 
-/* The places that have fetched nothing, from the row's owner. */
+/* Copies to places that have fetched nothing from their row's owner. */
 static __global__ void __launch_bounds__(THREADS)
     copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;

@@ -1,6 +1,5 @@
-/* by_id_list: a list of ids made a row set: taken as 32-bit numbers and checked, sorted, and where its rows are
- * reached. A file's rows, which the GPU does not reach, come to staging.
- */
+/* by_id_list: turns a list of ids into a row set: takes it as 32-bit numbers and checks these, sorts it, and finds
+ * where its rows can be reached. A file's rows, which the GPU does not reach, are brought into staging. */
 #include "by_id.cuh"
 
 #include <string.h>
@@ -24,7 +23,8 @@ static __global__ void take_ids(struct id_view from, uint32_t *to) {
     if (i < from.count) to[i] = read_id(from, i);
 }
 
-/* A power of two: for a list that is a little longer than those before no new memory is made, which stops the GPU. */
+/* Returns a power of two, so that a list a little longer than those before needs no new memory, which would stop the
+ * GPU. */
 static uint64_t given_bytes(uint64_t ids) {
     uint64_t bytes = 4096;
     while (bytes < ids) bytes *= 2;
@@ -45,7 +45,7 @@ int by_id_reach(struct backend *b, struct by_id *own, const struct rows_request 
     CK(cudaEventSynchronize(given->sent));
     if (buffer_grow(b, &given->ids, &given->bytes, given_bytes(bytes))) return -1;
     memcpy(given->ids, r->ids, bytes);
-    ids->ids = given->ids; /* read over the link */
+    ids->ids = given->ids; /* the GPU reads them over the link */
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
     if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
         cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
         return -1;
-    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without asking */
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without waiting */
     by->sorting = sorting;
     by->ids = (const uint32_t *)set->ids.data;
     by->places = (const uint32_t *)own->iota.numbers.data;

@@ -1,12 +1,11 @@
-/* by_id_rows: rows of a list, from the table to the caller's values and back: as the ids come, or in the order of the
- * table, where each crosses the link once.
- */
+/* by_id_rows: moves rows of a list from the table to the caller's values and back: in the order of the ids, or in that
+ * of the table, where each row crosses the link once. */
 #include "by_id.cuh"
 #include "warp.cuh"
 
 enum { RUN = 64 /* places of a row that one warp fills */ };
 
-/* The list as sorting leaves it. */
+/* A sorted list. */
 struct sorted_view {
     struct list_view list;
     const uint32_t *keys, *ranks; /* [count] ids in order; 1 + the place of each in distinct_ids, where it is indexed */
@@ -16,13 +15,14 @@ static struct sorted_view sorted_view(const struct by_id *own) {
     return {list_view(&own->set), (const uint32_t *)own->sorting.keys.data, (const uint32_t *)own->sorting.ranks.data};
 }
 
-/* Rows of staging are found by their place among the distinct ones, for which the list has been indexed. */
+/* Returns a row of the sorted list. Rows in staging are found by their place among the distinct ones, for which the
+ * list has been indexed. */
 static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part,
                                                    uint32_t at) {
     return row_at(part, v.keys[at], part.staged ? v.ranks[at] - 1 : 0, part.staged ? v.list.counts->cold_first[0] : 0);
 }
 
-/* ---- as the ids come ---- */
+/* ---- in the order of the ids ---- */
 
 static __global__ void __launch_bounds__(THREADS)
     fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t quads,
@@ -40,7 +40,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Each block has the whole list at hand, where every place looks for a later one of the same row. */
+/* Each thread block has the whole list in shared memory, in which every place looks for a later place of the same
+ * row. */
 static __global__ void __launch_bounds__(THREADS)
     store_few(struct id_view ids, struct row_part part, uint32_t quads, struct value_view from) {
     __shared__ uint32_t all[FEW];
@@ -64,7 +65,8 @@ static __global__ void __launch_bounds__(THREADS)
 /* ---- in the order of the table ---- */
 
 /* A warp reads the rows of two neighbours in the sorted list, so that the link always has requests waiting, and writes
- * each to all its places. A row that stands often is read again every RUN places, so that no warp has all the work. */
+ * each to all its places. A row that comes often is read again every RUN places, so that the work is spread over
+ * warps. */
 static __global__ void __launch_bounds__(THREADS)
     fetch_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;

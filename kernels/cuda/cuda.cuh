@@ -40,7 +40,7 @@ extern "C" {
 }
 #include "row_set.cuh"
 
-/* Turns a CUDA error into fail() with the call's text. Only in functions that return 0 or -1. */
+/* Turns a CUDA error into fail() with the call's text. It can be used in functions that return 0 or -1. */
 int cuda_failed(cudaError_t error, const char *call); /* always -1 */
 #define CK(call)                                                                                                       \
     do {                                                                                                               \
@@ -54,7 +54,7 @@ int cuda_failed(cudaError_t error, const char *call); /* always -1 */
         if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
     } while (0)
 
-/* Thread blocks of `size` that have so many threads. */
+/* Returns how many thread blocks of `size` have so many threads. */
 static inline unsigned blocks_for(uint64_t threads, unsigned size) {
     return (unsigned)((threads + size - 1) / size);
 }
@@ -71,18 +71,18 @@ struct part_view {
     uint64_t hot_rows, stride;
 };
 
-/* A table, by value to kernels. */
+/* A table as kernels get it, by value. */
 struct table_view {
     struct part_view weights, state; /* state: all zeros where slots == 0 */
     uint64_t rows;
     uint32_t dim, quads, slots, counted;
-    uint32_t slot_at, count_at; /* bytes from where a row's state begins: its first slot; where counted, its updates */
+    uint32_t slot_at, count_at; /* bytes from where a row's state begins to its first slot; where counted, to its count */
 };
 
 static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
     return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
 }
-/* A row's first slot and its count at their own home, host rows over the link: for work that goes without stages. */
+/* Returns a row's first slot and its count at their own home, host rows over the link: for work without stages. */
 static __device__ __forceinline__ char *table_slot(const struct table_view &table, uint64_t row) {
     return part_at(table.state, row) + table.slot_at;
 }
@@ -93,7 +93,7 @@ static __device__ __forceinline__ uint32_t *table_updates(const struct table_vie
 /* Memory of one store. */
 struct store {
     enum place place;
-    uint64_t stride, bytes; /* of a record; of the whole host part */
+    uint64_t stride, bytes; /* stride: bytes of a record; bytes: of the whole host part */
     char *host;             /* pinned: rows_take()'s; file: the working file, mapped; else NULL */
     char *host_device;      /* pinned: the GPU's address of `host` */
     char *gpu_memory;       /* gpu: all rows; pinned and file: the hot ones; or NULL */
@@ -111,7 +111,7 @@ struct backend_table {
     int parts;               /* stores in use: 1 or 2 */
     struct store stores[2];
     struct table_view view;
-    uint32_t *frozen;        /* on the GPU: [table_frozen_words] as table_spec has it; NULL: none */
+    uint32_t *frozen;        /* on the GPU: [table_frozen_words] like table_spec's; NULL: none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -136,18 +136,18 @@ struct graph_key {
     uint64_t layout, count;
 };
 struct making {
-    cudaGraphExec_t graph;      /* or NULL */
-    struct graph_key key, last; /* last: of the last batch that was made without it */
+    cudaGraphExec_t graph;      /* NULL: none is captured */
+    struct graph_key key, last; /* last: the key of the last batch that was made without it */
 };
 
 /* The arrays in which the ids of a row set are sorted. */
 struct sorting {
     struct gpu_array keys, ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids */
     struct gpu_array temporary;
-    uint32_t count; /* that it was grown for last, */
-    uint64_t rows;  /* of a table of so many rows: asking the sort what it needs takes longer than a launch */
+    uint32_t count; /* the count that it was grown for last, */
+    uint64_t rows;  /* and that table's rows: asking the sort for its needs takes longer than a launch */
 };
-/* 0, 1, 2 ..: what is sorted along with the ids. */
+/* The numbers 0, 1, 2 .., which are sorted along with the ids. */
 struct iota {
     struct gpu_array numbers;
     uint64_t count;
@@ -156,21 +156,22 @@ struct iota {
 /* The arrays in which the rows that a batch repeats are found (repeats.cu). */
 struct repeats {
     struct gpu_array bits, temporary;
-    struct gpu_array places, ids; /* uint32: of the ids that are repeated, in their order */
+    struct gpu_array places, ids; /* uint32: the ids that come more than once, in their order, with their places */
 };
 
-/* Sorting and scanning work here; used by a builder's stream, and a side's by what runs beside it. */
+/* Memory for sorting and scanning. A builder's stream uses it; the arrays of a side are for what runs beside that
+ * stream. */
 struct scratch {
     struct gpu_array sizes, offsets, words, scanning;
     struct iota iota;
     struct sorting sorting[2]; /* by side */
-    struct repeats repeats;    /* of the contexts */
+    struct repeats repeats;    /* for the contexts */
 };
 
 /* Streams and scratch memory that batches are made with. There are several builders (arrays.h: batch_builders). Distinct ids and
  * counts are double-buffered in a stage: while a builder makes its next batch, the older one may still be read. */
 struct batch_builder {
-    cudaStream_t stream, beside; /* beside: the other side of a batch, within its making */
+    cudaStream_t stream, beside; /* beside: for the other side of a batch while the batch is made */
     cudaEvent_t forked, joined;
     struct scratch scratch;
 };
@@ -178,41 +179,41 @@ struct batch_builder {
 /* The states of a batch's life; stage.cu has the drawing of who moves it on. */
 enum stage_state {
     STAGE_EMPTY,      /* no batch */
-    STAGE_BUILT,      /* a batch; none of its rows has been asked for */
+    STAGE_BUILT,      /* there is a batch; none of its rows has been asked for */
     STAGE_STEPPING,   /* its step is being enqueued, or that has failed */
     STAGE_GOING_HOME, /* its cold rows are on their way to their places */
-    STAGE_HOME        /* they have landed; the result and the batch can be looked at */
+    STAGE_HOME        /* they have landed; the result and the batch may be read */
 };
 
 struct stage {
     enum stage_state state;
-    int loss_only;     /* the batch is for its loss, and changes nothing */
+    int loss_only;     /* 1: the batch is only for its loss, and changes nothing */
     uint64_t sequence; /* order of step() */
-    struct batch_sizes sizes, capacity; /* capacity: what arrays are grown to, so that later batches fit in them */
+    struct batch_sizes sizes, capacity; /* capacity: the sizes that arrays are grown to, so that later batches fit */
     uint64_t words;
     struct example_request *request, *request_host; /* on the GPU; pinned, where the host writes it */
-    struct batch_builder *builder;                  /* of the batch */
-    int copy;                /* the batch's distinct ids and counts among the two */
+    struct batch_builder *builder;                  /* made the batch */
+    int copy;                /* which of the two copies of distinct ids and counts is the batch's */
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
-    int one_target;          /* every block has T == 1 */
+    int one_target;          /* 1: every block has one target */
     int repeats_alone;       /* 1: the context row set holds only rows named more than once; all contexts lie on the GPU */
-    int one_vector;          /* or its targets are pooled: a context's gradient is coefficients x vectors of blocks */
+    int one_vector;          /* 1: one target, or pooled ones: a context's gradient is coefficients x vectors of blocks */
     struct example_pool pool;
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
-    struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block that each stands in */
+    struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block of each */
     struct gpu_array coefficients; /* float [terms] */
     struct gpu_array losses;       /* double [targets], or blocks where they are more */
-    struct batch_counts *both_counts, *counts; /* GPU; counts: the batch's */
+    struct batch_counts *both_counts, *counts; /* on the GPU; counts: those of the batch */
     struct step_result *result;    /* pinned, mapped */
-    cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. When rows are in their slots: side[].ticket */
-    void *view_memory[6]; /* of batch_view(): its arrays on the host, and the starts that they are made from */
+    cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. Rows are in their slots when side[].ticket is recorded */
+    void *view_memory[6]; /* for batch_view(): its arrays on the host, and the starts that they are made from */
 };
 
 /* ---- the backend ---- */
 
-/* The source with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
+/* The source, with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
 struct cuda_source {
     struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
     struct example_source host; /* as the caller gave it */
@@ -228,29 +229,29 @@ struct backend {
     const struct backend_ops *ops;
     struct pool *pool;
     int device;
-    unsigned sharers; /* ranks that have this GPU */
+    unsigned sharers; /* ranks that use this GPU */
     unsigned depth;
-    int processors; /* SMs */
+    int processors; /* multiprocessors */
     uint32_t shared_most; /* bytes of shared memory that a thread block may ask for */
     int manages_rows; /* rows on the host are managed memory: cuda_manages_rows() */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
-    struct batch_sizes capacity; /* of counted batches, in every stage */
-    uint64_t layout; /* changes when an array moves, whose address captured graphs hold, and with `capacity` */
+    struct batch_sizes capacity; /* for counted batches, the same in every stage */
+    uint64_t layout; /* changes with `capacity`, and when an array moves whose address captured graphs hold */
     cudaStream_t in, compute, out;
     struct batch_builder builders[BACKEND_STAGES];
-    unsigned builders_in_use; /* the first of them, for batches of the source */
+    unsigned builders_in_use; /* so many first builders make the source's batches */
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
-    struct gpu_array gradients, context_gradients, partials; /* floats; used by the compute stream alone */
-    struct gpu_array row_sums;     /* the same; only where ranks sum the squares of rows */
-    struct gpu_array scores, lengths, pooled; /* the same; only of learn.cuh */
+    struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */
+    struct gpu_array row_sums;     /* floats; only where ranks sum the squares of rows */
+    struct gpu_array scores, lengths, pooled; /* floats; only for learn.cuh */
     struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: there are none */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
-    struct rule_options corrections_rule; /* what they are for */
+    struct rule_options corrections_rule; /* the rule that they are for */
     double corrections_lr;
     int corrections_ready;
-    char *transfer[2];         /* pinned: rows of the GPU, by store, on their way between table_read or _write and there */
+    char *transfer[2];         /* pinned, by store: the GPU's rows on their way to and from table_read and table_write */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, where the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;
@@ -259,49 +260,49 @@ struct backend {
     void *by_id;   /* by_id.cu's own */
 };
 
-/* memory.cu. Budgeted GPU memory: `what` completes "GPU memory for WHAT". */
+/* memory.cu. Takes GPU memory within the budget. `what` completes "GPU memory for WHAT". */
 int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
 void gpu_give(struct backend *backend, void *data, uint64_t bytes);
-/* At least `bytes`; the contents are lost when it grows. Waits for the GPU when it grows. */
+/* Makes an array hold at least `bytes`. When it grows, its contents are lost, and the call waits for the GPU. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
-/* Memory of the GPU from the host's, or NULL: zeros. Any stream may read it from then on. */
+/* Fills the GPU's memory from the host's (NULL: with zeros). Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
 /* Returns 1 where rows on the host are managed memory: the host and this GPU can use it at once, and SPTX_PIN_ROWS does not forbid
  * it. The driver maps it into the GPU by pages of 2 MiB, and memory that is pinned by smaller ones. The GPU looks each page up, so
  * random rows of 512 bytes over 16 GiB cross at 50 GB/s when managed and at 15 when pinned. */
 int cuda_manages_rows(int device);
-/* Host memory for a table's rows, zeroed by all threads, that the GPU reads and writes where it lies. */
+/* Takes host memory for a table's rows, zeroed by all threads, that the GPU reads and writes in place. */
 int rows_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void rows_give(struct backend *backend, char *host, uint64_t bytes);
-/* Pinned host memory in huge pages, zeroed by all threads, mapped into the GPU: for what is long. */
+/* Takes pinned host memory in huge pages, zeroed by all threads and mapped into the GPU: for long arrays. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
-/* Pinned memory of the driver's, mapped into the GPU: for what is small, or only passes through. */
+/* Takes pinned memory from the driver, mapped into the GPU: for small arrays, and for bytes that only pass through. */
 int buffer_take(struct backend *backend, void **host, uint64_t bytes);
 void buffer_give(struct backend *backend, void *host, uint64_t bytes);
-/* One that grows: at least `bytes`; the contents are lost when it does. Nothing may use it then. */
+/* Makes such memory hold at least `bytes`; nothing may use it then, and its contents are lost when it grows. */
 int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t bytes);
 
-/* backend.cu: as many builders as batches of the source are made with at once. */
+/* backend.cu: opens as many builders as make batches of the source at once. */
 int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
 /* source.cu */
 void cuda_source_drop(struct backend *backend);
 
-/* examples.cu. Both are only enqueued, on the builder's stream, and read stage->request. */
+/* examples.cu. Both only enqueue work on the builder's stream, which reads stage->request. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
-/* padded: stage->sizes are a bound, and what a batch does not fill of them is to hold DRAW_NONE. */
+/* padded: 1 where stage->sizes are a bound, and what a batch leaves of them must hold DRAW_NONE. */
 int cuda_examples_count(struct stage *stage, int padded);
 int cuda_examples_fill(struct stage *stage);
-/* Waits for the sizes that counting came to; -1 after fail() where an example is too long. */
+/* Waits for the counted sizes. Returns -1 after fail() where an example is too long. */
 int cuda_examples_counted(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* index.cu: the ids of a row set sorted. */
+/* index.cu: sorts the ids of a row set. */
 struct indexing {
     const struct sorting *sorting; /* grown for `count` */
-    const uint32_t *ids, *places;  /* [count] what is sorted, and where in the set's ids each stands */
+    const uint32_t *ids, *places;  /* [count] the ids that are sorted, and their places in the set's ids */
     uint32_t count;
     uint64_t rows;  /* all ids are below it */
     uint32_t least; /* rows that are named less often make no piece of work */
@@ -311,10 +312,10 @@ int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, c
 int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
                       const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
-/* Fills order of the set, and keys of the sorting, from such ids. Enqueued. */
+/* Enqueues that the set's order and the sorting's keys are filled, from such ids. */
 int cuda_sort(struct row_set *set, const struct indexing *by);
-/* Fills distinct, distinct_ids, distinct_starts, order, items and longs of the set from such ids; of its counts, which
- * are zeros before, distinct, items, partials and longs. Enqueued. */
+/* Enqueues that the set's distinct, distinct_ids, distinct_starts, order, items and longs are filled from such ids, and
+ * its counts distinct, items, partials and longs, which are zeros before. */
 int cuda_index(struct row_set *set, const struct indexing *by);
 /* Indexes both sides of a batch: on the builder's stream and, for one of them, beside it. */
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
@@ -323,26 +324,26 @@ int cuda_index_sides(struct stage *stage, uint64_t rows);
 /* Does the same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
 int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
 
-/* repeats.cu. Enqueued; `found`: mapped host memory that gets how many there are. */
+/* repeats.cu. Enqueues; `found` is mapped host memory that gets how many there are. */
 int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t count, uint64_t rows);
 void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
 int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
                       cudaStream_t stream);
 
-/* stage.cu: what making a batch begins and ends with. */
+/* stage.cu: the beginning and the end of making a batch. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
 int cuda_stage_built(struct stage *stage);
-void cuda_stage_use(struct stage *stage, int copy); /* of its distinct ids and counts */
-/* The batch's rows may not be home: whoever wants them takes them from its slots. */
+void cuda_stage_use(struct stage *stage, int copy); /* chooses the copy of its distinct ids and counts */
+/* Returns 1 where the batch's rows may not be home: whoever needs them takes them from its slots. */
 static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }
 
-/* rows.cu: the cold rows of one side of a batch. Only enqueued, but that a file's rows are read at once. Last, when all
- * that is done, comes row_set_land(). */
-int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* the builder's stream */
-int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* in; records the side's ticket */
-int cuda_rows_forward(struct backend *backend, struct stage *stage, int side); /* compute, before the step */
+/* rows.cu: the cold rows of one side of a batch. These only enqueue work, except that a file's rows are read at once.
+ * When all of it is done, row_set_land() comes last. */
+int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* on the builder's stream */
+int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* on stream `in`; records the side's ticket */
+int cuda_rows_forward(struct backend *backend, struct stage *stage, int side); /* on the compute stream, before the step */
 int cuda_rows_home(struct backend *backend, struct stage *stage, int side);    /* out */
 
 /* step.cu */
@@ -350,7 +351,7 @@ int cuda_launch_step(struct backend *backend, struct stage *stage, const struct 
 int cuda_launch_result(struct backend *backend, struct stage *stage, const struct step_request *request); /* out */
 
 /* by_id.cu */
-void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* it is closed */
+void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* the table is closed */
 void cuda_by_id_close(struct backend *backend);
 
 /* hogwild.cu, topk.cu */

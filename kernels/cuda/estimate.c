@@ -1,5 +1,5 @@
-/* estimate: what the CUDA backend will hold, added up from the sizes that arrays.h gives its files. Plain C without a CUDA
- * header: compiled always, so that a plan can be made for a GPU that is not here.
+/* estimate: adds up what the CUDA backend will hold, from the sizes in arrays.h by which its files allocate. It is plain C
+ * without a CUDA header, and always compiled, so that a plan can be made for a GPU that is not here.
  *
  *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
  *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
@@ -23,7 +23,7 @@
 
 enum { SIDE_TARGET, SIDE_CONTEXT, SIDES };
 
-/* A run as the sums below see it. */
+/* The run, as the sums below need it. */
 struct run {
     const struct estimate_request *request;
     const struct example_source *source;
@@ -31,8 +31,8 @@ struct run {
     uint64_t rows;
     struct example_sizes sizes; /* of the largest batch */
     uint64_t stages, builders;
-    int one_target, one_vector; /* as a stage has them */
-    int learned;                /* steps take the passes of learn.cuh */
+    int one_target, one_vector; /* as in struct stage */
+    int learned;                /* 1: steps take the passes of learn.cuh */
 };
 
 /* ---- the run ---- */
@@ -41,8 +41,9 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* The largest batch: what its examples are bound to where they are, otherwise what the caller found. Held-out batches
- * of lock-free training get as much as the caller says, but never more than the bound. */
+/* Returns the sizes of the largest batch: the bound for its examples where there is one, otherwise the sizes that the
+ * caller found. Held-out batches of lock-free training get as much as the caller says, but never more than the
+ * bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
@@ -62,7 +63,8 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = batch_builders(s, request->depth);
-    /* Lock-free training has one stage, where a second builder makes batches only if there are two and the depth is odd. */
+    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two, and the
+     * depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_target = example_one_target(s);
     run.one_vector = run.one_target || s->pool.on;
@@ -92,7 +94,7 @@ static void add_tables(const struct run *run, struct estimate *e) {
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
-/* Arrays that are read over the link are the caller's, registered, or where the driver refuses that a pinned copy. */
+/* Arrays that are read over the link are the caller's, registered, or a pinned copy where the driver refuses that. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t ids = s->tokens * sizeof *s->ids, starts = (s->sentences + 1) * sizeof *s->starts;
@@ -107,7 +109,7 @@ static void add_source(const struct run *run, struct estimate *e) {
 
 /* ---- batches ---- */
 
-/* An array that grows. */
+/* Returns the bytes of an array that grows. */
 static uint64_t array(uint64_t bytes) {
     return round_up(bytes, GPU_ARRAY_ALIGN);
 }
@@ -129,8 +131,8 @@ static int is_cold(const struct store_shape *store) {
     return store->place != PLACE_GPU && store->on_host;
 }
 
-/* The contexts of the largest batch of which those that stand once are left out of sorting (batch.cu); 0: there is none. An
- * epoch's last batch may be such a one where all others have too many contexts. */
+/* Returns the contexts of the largest batch in which those that come once are left out of sorting (batch.cu); 0: there
+ * is no such batch. An epoch's last batch may be one where all others have too many contexts. */
 static uint64_t contexts_alone(const struct run *run) {
     const struct table_shape *table = &run->shape[SIDE_CONTEXT];
     struct example_sizes bound;
@@ -227,7 +229,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 
 /* ---- all ---- */
 
-/* Rows of the GPU pass through a buffer for each store on their way to and from the host. */
+/* Adds a buffer for each store, through which the GPU's rows pass on their way to and from the host. */
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;

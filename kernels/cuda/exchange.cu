@@ -1,5 +1,5 @@
-/* exchange: the mailboxes of ranks whose GPUs see each other, and sums by way of the host for the others. Growing is done by
- * all ranks at once: they make the same batches. */
+/* exchange: the mailboxes of ranks whose GPUs see each other, and sums through the host for other ranks. All ranks grow
+ * their arrays at the same time, since they make the same batches. */
 #include "exchange.cuh"
 
 extern "C" {
@@ -13,19 +13,19 @@ extern "C" {
 
 struct exchange {
     struct ranks *ranks;
-    int near_by;             /* by mailboxes; 0: far */
-    uint32_t sequence;       /* of the newest step */
+    int near_by;             /* 1: by mailboxes; 0: far */
+    uint32_t sequence;       /* the number of the newest step */
     uint64_t capacity;       /* slots */
     struct gpu_array box;    /* near: uint64 [2 x ranks x capacity]; far: float [capacity] */
-    void *peers[NEAR_RANKS]; /* near: the others' boxes, mapped; NULL: this rank's */
-    struct nccl *nccl;       /* far; NULL: by way of the host */
-    struct gpu_array work;   /* far by NCCL: float [capacity] */
-    float *host;             /* far by way of the host: [capacity], pinned */
+    void *peers[NEAR_RANKS]; /* near: the others' boxes, mapped; NULL: this rank's own */
+    struct nccl *nccl;       /* far; NULL: through the host */
+    struct gpu_array work;   /* far, by NCCL: float [capacity] */
+    float *host;             /* far, through the host: [capacity], pinned */
     uint64_t host_bytes;
     int opened_far;
     enum exchange_way asked;
     unsigned *missing;           /* pinned, mapped */
-    struct heartbeat *heartbeat; /* where boxes were near when it opened */
+    struct heartbeat *heartbeat; /* there where boxes were near when the exchange opened */
     unsigned *gave_up;           /* on the GPU */
 };
 
@@ -33,7 +33,7 @@ int exchange_is_near(const struct exchange *x) {
     return x->near_by;
 }
 
-/* ---- mailboxes of the others ---- */
+/* ---- the others' mailboxes ---- */
 
 static void unmap_peers(struct exchange *x) {
     for (void *&peer : x->peers) {
@@ -53,7 +53,7 @@ static int map_boxes(struct exchange *x, const cudaIpcMemHandle_t *handles) {
     return 1;
 }
 
-/* Whether every rank has mapped every other's box; otherwise none has. */
+/* Returns 1 where every rank has mapped every other's box; otherwise no rank keeps any. */
 static int map_peers(struct exchange *x) {
     cudaIpcMemHandle_t own, handles[NEAR_RANKS];
     memset(&own, 0, sizeof own);
@@ -63,7 +63,7 @@ static int map_peers(struct exchange *x) {
     failed = failed || !map_boxes(x, handles);
     if (!ranks_any(x->ranks, failed ? 1 : 0)) return 1;
     unmap_peers(x);
-    ranks_any(x->ranks, 0); /* nobody frees a box that another still maps */
+    ranks_any(x->ranks, 0); /* nobody may free a box that another rank still maps */
     return 0;
 }
 
@@ -85,8 +85,8 @@ static int grow_near(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* What sums are made with where GPUs do not see each other. A rank that shares its GPU is refused by NCCL, and the others would
- * wait for it. */
+/* Opens the sums of ranks whose GPUs do not see each other. NCCL refuses a rank that shares its GPU, and the other
+ * ranks would wait for it. */
 static int open_far(const struct backend *b, struct exchange *x) {
     char why[256] = "ranks share a GPU, and NCCL wants one for each";
     if (x->opened_far) return 0;
@@ -109,7 +109,7 @@ static int grow_far(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* The steps before are done on every rank before a box goes. */
+/* Grows the boxes. Every rank must have finished the steps before, since the old box goes. */
 static int grow(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     CK(cudaStreamSynchronize(b->compute));
@@ -122,7 +122,7 @@ static int grow(struct backend *b, uint64_t slots) {
 
 /* ---- a step ---- */
 
-/* 0 seconds: however long it takes. */
+/* Converts seconds to beats; 0 seconds: no limit. */
 static uint32_t beats_of(unsigned seconds) {
     return seconds && seconds < UINT32_MAX / HEARTBEATS ? seconds * HEARTBEATS : UINT32_MAX;
 }
@@ -132,7 +132,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     memset(view, 0, sizeof *view);
     if (!x) return 0;
     if (slots > x->capacity && grow(b, slots)) return -1;
-    if (++x->sequence == 0) x->sequence = 1; /* 0 is what a box begins with */
+    if (++x->sequence == 0) x->sequence = 1; /* 0 is the number that a box begins with */
     uint64_t all = x->capacity * x->ranks->count, parity = (x->sequence & 1) * all;
     view->ranks = x->ranks->count;
     view->number = x->ranks->number;
@@ -172,7 +172,7 @@ static int check_missing(const struct exchange *x) {
                 missing - 1, x->ranks->count, x->ranks->patience);
 }
 
-/* Kernels wait for words within bounds of their own; NCCL's wait for good. */
+/* Kernels wait for words only so long; NCCL's kernels wait for ever. */
 int exchange_await(const struct backend *b, cudaEvent_t event) {
     const struct exchange *x = b->exchange;
     const struct timespec pause = {0, 20000};

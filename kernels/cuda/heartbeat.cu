@@ -1,7 +1,6 @@
-/* heartbeat: time for kernels that wait for another rank. A GPU's own clock goes on while its process is stopped (Ctrl-Z, a
- * container that is paused), and with it those of all other ranks: they would give up waiting for one another. A rank that is
- * stopped alone is named by the others; its own kernel waits on until its process ends.
- */
+/* heartbeat: a clock for kernels that wait for another rank. A GPU's own clock goes on while its process is stopped
+ * (Ctrl-Z, a paused container), and so do the clocks of all other ranks: they would give up waiting for one another. A
+ * rank that alone is stopped is named by the others; its own kernel waits until its process ends. */
 #include "exchange.cuh"
 
 extern "C" {
@@ -15,9 +14,10 @@ extern "C" {
 
 enum { PAGE_BYTES = 4096 };
 
-/* The page is the program's own: where a process ends without heartbeat_end(), the driver does not take it from the thread. */
+/* The page belongs to the program: where a process ends without heartbeat_end(), the driver does not take it away from
+ * the thread. */
 struct heartbeat {
-    unsigned *page, *device; /* aligned; as kernels see it, once it is registered */
+    unsigned *page, *device; /* page: aligned; device: the same for kernels, once it is registered */
     pthread_t thread;
     int begun, ended;
 };

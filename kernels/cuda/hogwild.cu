@@ -1,7 +1,7 @@
-/* hogwild: the call for lock-free training on the GPU: what a request comes to, and which of three kernels does it.
+/* hogwild: the call for lock-free training on the GPU. It chooses one of three kernels for a request, and collects the result.
  *
  *   hogwild_windows.cu   windows of a text with sgd, in registers
- *   hogwild_pooled.cu    the same where a window's words make one vector
+ *   hogwild_pooled.cu    such windows, where a window's words make one vector
  *   hogwild_rows.cu      everything else
  */
 #include "windows.cuh"
@@ -14,7 +14,7 @@ struct hogwild_memory {
     gpu_array scratch;
 };
 
-/* The parts of a table of which rows lie in its file, as bits from that of its weights on. */
+/* Returns the parts of a table with rows in its file, as bits from that of its weights on. */
 unsigned parts_in_file(const backend_table *t, unsigned weights) {
     const part_view *parts[2] = {&t->view.weights, &t->view.state};
     unsigned bits = 0;
@@ -46,7 +46,7 @@ int open_memory(backend *backend, hogwild_memory **out) {
     return 0;
 }
 
-/* Scratch of the general kernel, and how many of `warps` it allows. */
+/* Sizes the scratch of the general kernel, and how many of `warps` it allows. */
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
     struct hogwild_scratch scratch = hogwild_scratch(&s);
@@ -66,7 +66,7 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     return 0;
 }
 
-/* Whether rows of a table lie in host memory. */
+/* Returns 1 where rows of a table lie in host memory. */
 bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }

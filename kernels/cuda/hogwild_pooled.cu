@@ -14,7 +14,7 @@
 
 namespace {
 
-/* Sizes by the width of a row: what fits a thread's registers. group: windows; words: read at a time. */
+/* Sizes by the width of a row, so that they fit a thread's registers. group: windows; words: read at a time. */
 template <int VEC> struct tile {
     static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
 };
@@ -27,16 +27,16 @@ struct words {
     uint32_t in[MOST_WORDS]; /* bit g: window g has it; bit 16 + g: as its first word */
 };
 
-/* A group of windows, the same for all lanes. */
+/* A group of windows; all lanes have the same one. */
 template <int GROUP> struct group {
-    uint32_t words;          /* of all its windows */
-    uint32_t targets[GROUP]; /* of each */
+    uint32_t words;          /* words of all its windows together */
+    uint32_t targets[GROUP]; /* of each window */
 };
 
 /* ---- draws ---- */
 
-/* The first NT negatives of each position of a piece, a slot a lane, into `drawn`: what a group would wait for, and with
- * most lanes idle. */
+/* Draws the first NT negatives of each position of a piece, a slot a lane, into `drawn`: otherwise a group would wait
+ * for them, with most lanes idle. */
 template <int NT>
 __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
                                            uint32_t own, uint32_t *drawn) {
@@ -62,7 +62,7 @@ __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uin
     group<GROUP> found = {};
     uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
     if (stop > entries) stop = entries;
-    __syncwarp(); /* all have read the words before */
+    __syncwarp(); /* until all lanes have read the words before */
     for (uint32_t base = first; base < stop; base += 32) {
         uint32_t at = base + lane_number(), in = 0;
 #pragma unroll
@@ -81,7 +81,7 @@ __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uin
     return found;
 }
 
-/* The vectors of a group's windows. */
+/* Computes the vectors of a group's windows. */
 template <int VEC, int GROUP, int TT, bool ON_HOST>
 __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
@@ -124,13 +124,14 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
 
 /* A lane's part of the windows: logit `lane` of GROUP x (1 + NT), a window's middle word first. */
 struct own_logit {
-    uint64_t number; /* of its window's position, what draws are counted by */
+    uint64_t number; /* of its window's position, by which draws are counted */
     uint32_t middle, slot;
     float rate;
     bool on, sampled; /* on: there is such a window, and it has words */
 };
 
-/* This lane's coefficient as rate x (y - sigmoid). any: a window of the group is taken for the loss. */
+/* Returns this lane's coefficient, as rate x (y - sigmoid). any: 1 where a window of the group is sampled for the
+ * loss. */
 __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
                                              bool positive) {
     float y = positive ? 1.0f : 0.0f;
@@ -142,8 +143,8 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
     return alive ? own.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* A group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn: what
- * draw_ahead() left for the first of them. */
+/* Trains a group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn:
+ * what draw_ahead() has drawn for the first window. */
 template <int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_group(const hogwild_job &job, const group<tile<VEC>::group> &of, const words &w,
                                             const own_logit &own, bool any, const uint32_t *drawn_ahead,
@@ -182,7 +183,8 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
     move_words<VEC, GROUP, ON_HOST>(job, of, w, moved, sums);
 }
 
-/* The group of own words [i, i + GROUP) of a piece that begins at position `number` of the request, `first` of the corpus. */
+/* Trains the group of own words [i, i + GROUP) of a piece that begins at position `number` of the request, `first` of
+ * the corpus. */
 template <int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
                                               uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,

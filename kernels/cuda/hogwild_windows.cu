@@ -22,11 +22,11 @@
 namespace {
 
 struct windows : piece {
-    uint32_t targets[2 * WIDEST]; /* of the position at hand */
+    uint32_t targets[2 * WIDEST]; /* of the current position */
 };
 
 struct position {
-    uint64_t number; /* in the corpus: what draws are counted by */
+    uint64_t number; /* its number in the corpus, by which draws are counted */
     uint32_t middle; /* its id */
     uint32_t targets;
     float rate;
@@ -40,7 +40,7 @@ __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32
     for (uint32_t base = 0; base < 2 * window; base += 32) {
         uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
         bool there =
-            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* wraps below 0: too large */
+            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
         unsigned mask = __ballot_sync(ALL_LANES, there);
         if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
         found += __popc(mask);
@@ -51,7 +51,8 @@ __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32
 
 /* ---- training ---- */
 
-/* This lane's logit (number `lane` of TT x (NT + 1), the first of each target the positive) as rate x (y - sigmoid). */
+/* Turns this lane's logit (number `lane` of TT x (NT + 1), the first of each target the positive) into rate x (y -
+ * sigmoid). */
 __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
                                              bool positive) {
     float y = positive ? 1.0f : 0.0f;
@@ -62,8 +63,8 @@ __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &s
     return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* One position whose pairs draw negatives of their own: as in word2vec. TT targets and NT negatives of each at a time.
- */
+/* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
+ * at a time. */
 template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
@@ -132,7 +133,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<VEC, ON_HOST>(gained, job.context, at.middle, quads, sums);
 }
 
-/* One position whose pairs share their negatives. */
+/* Trains one position whose pairs share their negatives. */
 template <int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
@@ -189,7 +190,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (n0 < negatives);
 }
 
-/* Tiles by the width of a row: what fits a thread's registers. */
+/* Tiles by the width of a row, so that they fit a thread's registers. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
 };
@@ -228,7 +229,7 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Kernels by row width, pairs' own negatives, and whether rows may lie on the host. */
+/* Returns the kernel for a row width, for pairs with negatives of their own or not, and for rows on the host or not. */
 template <int VEC> window_function *kernel_of(bool pairs, bool on_host) {
     if (pairs) return on_host ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
     return on_host ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;

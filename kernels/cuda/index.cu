@@ -1,6 +1,6 @@
-/* index: the ids of a row set sorted: distinct rows, places by row, rows that stand once, pieces of work. DRAW_NONE (a
- * slot left out, an id that is no row, capacity that a batch did not fill) sorts last and counts for nothing.
- */
+/* index: sorts the ids of a row set, which gives its distinct rows, the places of each row, rows that come once, and
+ * pieces of work. DRAW_NONE (a slot left out, an id that is no row, capacity that a batch did not fill) sorts last and
+ * counts for nothing. */
 #include "cuda.cuh"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ static __global__ void count_up(uint32_t *to, uint64_t count) {
     if (i < count) to[i] = (uint32_t)i;
 }
 
-/* Of sorted rows, which begin a run: 1 or 0, so that their running sum numbers the runs from 1. */
+/* 1 where a sorted row begins a run, otherwise 0: the running sum of these numbers the runs from 1. */
 struct is_head {
     const uint32_t *keys;
     __host__ __device__ uint32_t operator()(uint32_t i) const {
@@ -53,8 +53,8 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
     to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
 }
 
-/* A place in a list for each of the thread block's threads that wants one. One counter for so many warps would hold them up
- * one after the other, so a thread block asks it once. */
+/* Gives each thread of the thread block that wants one a place in a list. So many warps would wait for one counter one
+ * after the other, so a thread block asks it once. */
 static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     __shared__ uint32_t first, taken;
     uint32_t lane = threadIdx.x & 31, wanting = __ballot_sync(0xFFFFFFFFu, wants), of_warp = 0;
@@ -67,7 +67,7 @@ static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     return first + __shfl_sync(0xFFFFFFFFu, of_warp, 0) + __popc(wanting & ((1u << lane) - 1));
 }
 
-/* A row of several pieces. */
+/* Cuts a row into several pieces. */
 static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
     struct batch_counts *counts = to.counts;
     uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
@@ -79,7 +79,7 @@ static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t 
     }
 }
 
-/* Pieces of work, for rows with at least `least` occurrences. Where they stand in the list changes nothing but where
+/* Makes the pieces of work, for rows with at least `least` occurrences. Their order in the list decides only where
  * partial sums lie, so counters may hand out the places. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
@@ -95,7 +95,8 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-/* Bits of a row's id that sorting must look at; DRAW_NONE, all ones in them, must come behind the last row. */
+/* Returns the bits of an id that sorting must look at. DRAW_NONE, which is all ones in them, must come behind the last
+ * row. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
     while (bits < 32 && ((uint64_t)1 << bits) - 1 < rows) bits++;
@@ -218,7 +219,7 @@ static int index_side(struct stage *stage, int side, const uint32_t *ids, const 
     by.places = places;
     by.count = count;
     by.rows = rows;
-    /* Contexts of blocks of one vector that stand once are updated where the block's gradient is summed. */
+    /* contexts of blocks with one vector that come once are updated where the block's gradient is summed */
     by.least = side == SIDE_CONTEXT && stage->one_vector ? 2 : 1;
     by.stream = stream;
     return cuda_index(&stage->side[side], &by);
@@ -229,7 +230,7 @@ static int index_all(struct stage *stage, int side, uint32_t count, uint64_t row
     return index_side(stage, side, (const uint32_t *)stage->side[side].ids.data, iota, count, rows, stream);
 }
 
-/* Targets, beside what the builder's stream does until they are joined. */
+/* Indexes the targets on a stream of their own, beside the builder's stream, until the two are joined. */
 static int fork_targets(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));

@@ -1,7 +1,7 @@
-/* nccl: sums over ranks by NCCL. The library is looked for when it is needed: a program for one GPU does without it.
+/* nccl: sums over ranks by NCCL. The library is loaded when it is needed, so a program for one GPU runs without it.
  *
- * Each rank adds up its share of the parts, in the ranks' order, and gives it to all: what NCCL's own all-reduce moves, but its
- * order of adding depends on how it finds the machines connected.
+ * Each rank sums its share of the parts, in rank order, and gives it to all. That moves as much as NCCL's own
+ * all-reduce, whose order of adding depends on how it finds the machines connected.
  */
 #include "exchange.cuh"
 
@@ -13,7 +13,7 @@ extern "C" {
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is used of nccl.h (NCCL 2.7 and later), which few machines have beside the compiler. */
+/* The part of nccl.h that is used (NCCL 2.7 and later): few machines have the header beside the compiler. */
 typedef struct ncclComm *nccl_group;
 struct nccl_id {
     char bytes[128];
@@ -59,7 +59,7 @@ static int load(struct nccl *nccl) {
     return nccl->library && find_calls(nccl->library, &nccl->calls);
 }
 
-/* NCCL writes of its own accord to stderr only where NCCL_DEBUG asks for it. */
+/* Joins the ranks. NCCL itself writes to stderr only where NCCL_DEBUG asks for it. */
 static int join(struct nccl *nccl, struct ranks *ranks) {
     struct nccl_id id;
     int failed = ranks_first(ranks) && nccl->calls.unique(&id) != NCCL_SUCCESS;
@@ -101,7 +101,7 @@ uint64_t nccl_padded(uint64_t count, unsigned ranks) {
     return count + ranks - 1;
 }
 
-/* own: this rank's share of its own parts, in the place that the sum takes; others: [ranks x share]. */
+/* Adds up a share. own: this rank's part of it, which becomes the sum; others: [ranks x share]. */
 static __global__ void add_shares(float *own, const float *others, uint64_t share, uint32_t ranks, uint32_t number) {
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= share) return;

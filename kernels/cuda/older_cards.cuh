@@ -29,7 +29,7 @@ static __device__ __forceinline__ void wait_for_copies(void) {
     __syncwarp();
 }
 
-/* The sum of what the lanes have, in all of them. All lanes call it. */
+/* Returns the sum of all lanes' numbers, to all of them. All lanes call it. */
 static __device__ __forceinline__ uint32_t add_over_warp(uint32_t x) {
     NV_IF_TARGET(NV_PROVIDES_SM_80, (return __reduce_add_sync(ALL_LANES, x);),
                  (for (int width = 16; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width); return x;))
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void add_each(float *p, float4 v) {
     atomicAdd(p + 3, v.w);
 }
 
-/* Adds to four numbers on this GPU and loses nothing of what other warps add. Memory of the host takes add_each(). */
+/* Adds to four numbers on this GPU without losing what other warps add. Memory of the host takes add_each(). */
 static __device__ __forceinline__ void add_four(float *p, float4 v) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
                  (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),

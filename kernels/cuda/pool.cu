@@ -1,9 +1,10 @@
-/* pool: of learn.cuh, what pooled targets take before and after the other passes: a warp a block. */
+/* pool: the passes of learn.cuh that pooled targets take before and after the others, one warp a block. */
 #include "learn.cuh"
 
-enum { AT_ONCE = 8 }; /* rows on their way: a window has ten, a list a hundred */
+enum { AT_ONCE = 8 }; /* rows in flight: a window has ten, a list a hundred */
 
-/* A block's vector: the weighted sum of its rows, in their order. Each lane finds the place of one of 32 rows. */
+/* Computes a block's vector: the weighted sum of its rows, in their order. Each lane finds the place of one of 32
+ * rows. */
 static __global__ void __launch_bounds__(CTA)
     pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
@@ -12,7 +13,7 @@ static __global__ void __launch_bounds__(CTA)
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float *out = l.pooled + (uint64_t)block * v.span;
     for (uint32_t q = lane; q - lane < v.quads; q += 32) {
-        uint32_t quad = q < v.quads ? q : 0; /* all lanes stay, for what they hand to one another */
+        uint32_t quad = q < v.quads ? q : 0; /* all lanes stay, since they hand values to one another */
         float4 sum[1] = {make_float4(0, 0, 0, 0)};
         for (uint32_t base = 0; base < targets; base += 32) {
             uint32_t count = targets - base < 32 ? targets - base : 32, at = first + base + (lane < count ? lane : 0);
@@ -34,7 +35,7 @@ static __global__ void __launch_bounds__(CTA)
     }
 }
 
-/* The vector's gradient, at its block's first target, goes to the places of all. */
+/* Gives the vector's gradient, which lies at its block's first target, to all places of the block. */
 static __global__ void __launch_bounds__(CTA)
     share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;

@@ -1,7 +1,6 @@
-/* repeats: which ids of a batch stand in it more than once, found before any sorting. In most batches over a large vocabulary
- * that is a few: the others need no place in an order, where no memory but the GPU's is asked for their rows. A bit a row says
- * that it has been seen, another that it has been seen again.
- */
+/* repeats: finds the ids of a batch that come more than once, before any sorting. In most batches over a large
+ * vocabulary these are few: the other ids need no place in an order, if their rows lie on the GPU. One bit a row says
+ * that it has been seen, another that it has been seen again. */
 #include "cuda.cuh"
 
 #include <cub/device/device_select.cuh>
@@ -11,10 +10,10 @@
 
 enum {
     THREADS = 256,
-    MARKED = 4 /* ids of a thread, so that it waits for as many answers at once */
+    MARKED = 4 /* ids of a thread, so that it waits for that many answers at once */
 };
 
-/* All are single until they are sorted: of those that are repeated, place_runs (index.cu) knows better. */
+/* Marks rows. All ids count as single until the repeated ones are sorted and place_runs (index.cu) corrects them. */
 static __global__ void mark_rows(const uint32_t *ids, uint32_t count, uint32_t *seen, uint32_t *again, uint32_t *distinct) {
     uint32_t first = (blockIdx.x * blockDim.x + threadIdx.x) * MARKED, id[MARKED], before[MARKED];
 #pragma unroll
@@ -28,7 +27,7 @@ static __global__ void mark_rows(const uint32_t *ids, uint32_t count, uint32_t *
     }
 }
 
-/* Of {place, id}, whether the id stands elsewhere, too. */
+/* Tells of a {place, id} if the id comes elsewhere, too. */
 struct is_repeated {
     const uint32_t *again;
     __device__ bool operator()(const thrust::tuple<uint32_t, uint32_t> &at) const {

@@ -1,4 +1,4 @@
-/* row_set: see row_set.cuh. Here is what the host does for every set, whoever it belongs to. */
+/* row_set: see row_set.cuh. This file has what the host does for every set, whoever owns it. */
 #include "cuda.cuh"
 
 /* ---- which stores are cold ---- */
@@ -103,7 +103,7 @@ int row_set_read_file(struct backend *b, struct row_set *set, int part, uint64_t
 }
 
 int row_set_land(struct backend *b, struct row_set *set) {
-    if (!set->table) return 0; /* closed since */
+    if (!set->table) return 0; /* the table was closed meanwhile */
     for (int part = 0; part < 2; part++) {
         const struct store *store = &set->table->stores[part];
         const uint32_t *ids;

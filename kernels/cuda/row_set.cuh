@@ -1,5 +1,5 @@
-/* row_set: the rows that some work is about: which they are, where each is named, and where their records lie while the
- * work goes on. Fetch, update and coming home are said of a row set, whoever it belongs to:
+/* row_set: the rows that some work is about: which they are, where each is named, and where their records lie during the
+ * work. Fetch, update and coming home work on row sets, whoever owns them:
  *
  *   a side of a batch          its targets, or its contexts                                        stage.cu, rows.cu
  *   a call by id               one list of ids                                                     by_id.cu
@@ -7,25 +7,25 @@
  *
  *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
  *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
- *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it stands once
+ *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it comes once
  *   order          1  0  3  2  4      [count] places in ids, by row and then as given
  *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
  *   cold_first     1                  (of hot_rows 5) the first distinct row that lies on the host
  *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
  *   staging           r7 r9           the same in pinned memory, for a store in a file
  *
- * Sorting finds it all on the GPU (index.cu), where the counts stay: the host knows a bound, and is told ids and counts
- * only where its own threads move rows, those of a file (row_set_send).
+ * Sorting finds all of this on the GPU (index.cu), and the counts stay there. The host knows a bound; it gets ids and counts only
+ * where its own threads move rows, which is for stores in a file (row_set_send).
  *
  * What differs by owner:
  *
- *   - A batch whose contexts all lie on the GPU may leave those that stand once out of all but ids and distinct, where they
- *     have SINGLE_BIT and no number (repeats.cu).
+ *   - A batch whose contexts all lie on the GPU may sort only those that come more than once. The others are in ids and in
+ *     distinct alone, where they have SINGLE_BIT and no number (repeats.cu).
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
  *     (rows.cu: forward). Its records go home on a stream of their own.
- *   - A call by id works on rows where they lie: those on the host over the link, those of a file in staging. They are home
- *     when the caller's stream goes on, so it has no order to keep.
- *   - An announced list has in its slots the weights alone, of hot rows too: a fetch copies from one place.
+ *   - A call by id works on rows in place: those on the host over the link, those of a file in staging. They are home when
+ *     the caller's stream goes on, so there is no order to keep.
+ *   - An announced list has only weights in its slots, those of hot rows too: a fetch then copies from one place.
  */
 #ifndef SPTX_CUDA_ROW_SET_CUH
 #define SPTX_CUDA_ROW_SET_CUH
@@ -50,34 +50,34 @@ struct gpu_array {
 };
 
 struct row_set {
-    struct backend_table *table; /* whose rows; NULL: it was closed, or none yet */
-    uint64_t count;              /* of ids, or the most of them that the host knows */
-    uint64_t capacity;           /* a count that memory is grown for, so that the owner's later sets fit */
+    struct backend_table *table; /* the table of the rows; NULL: it was closed, or there is none yet */
+    uint64_t count;              /* number of ids, or the bound that the host knows */
+    uint64_t capacity;           /* the number of ids that memory is grown for, so that the owner's later sets fit */
     struct gpu_array ids, distinct, distinct_starts, order;
-    struct gpu_array items, longs;    /* the update's pieces of work */
-    struct gpu_array distinct_ids[2]; /* by copy: while one is made the other may still be looked up */
-    int copies, copy;                 /* of distinct_ids: how many; the one in use */
-    struct batch_counts *counts;      /* on the GPU, the owner's: distinct, cold_first and so on of `side` */
+    struct gpu_array items, longs;    /* pieces of the update's work */
+    struct gpu_array distinct_ids[2]; /* by copy: an older copy may still be read while a new one is made */
+    int copies, copy;                 /* how many copies of distinct_ids there are; the one in use */
+    struct batch_counts *counts;      /* on the GPU, owned by the set's owner: distinct, cold_first and so on of `side` */
     int side;
-    struct gpu_array forward;    /* of a batch: [cold rows] stage << 28 | slot that has a newer value, or DRAW_NONE */
+    struct gpu_array forward;    /* in a batch: [cold rows] stage << 28 | slot with a newer value of the row, or DRAW_NONE */
     struct gpu_array slots[2];   /* by store */
     char *staging[2];            /* by store */
     uint64_t staging_bytes[2];
-    uint32_t *host_ids;          /* pinned copy of distinct_ids, and of the counts */
+    uint32_t *host_ids;          /* a pinned copy of distinct_ids and of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    int lands[2];                /* by store: it is a file, and new records go home through staging */
-    cudaEvent_t ticket;          /* batch, announced list: rows are in the slots; a call: they are home, it is done */
+    int lands[2];                /* by store: 1: it is a file, and new records go home through staging */
+    cudaEvent_t ticket;          /* batch, announced list: rows are in the slots; call: it is done, and rows are home */
 };
 
-/* As kernels see it. */
+/* A row set as kernels see it. */
 struct row_set_view {
     const uint32_t *ids, *distinct, *distinct_ids, *distinct_starts, *order;
     const struct item *items; /* one a piece */
-    const struct item *longs; /* one a row of several pieces: over the partial sums */
+    const struct item *longs; /* one for each row of several pieces: its partial sums */
 };
 
-/* The first place in increasing ids[low..high) that holds `id` or more. */
+/* Returns the first place in increasing ids[low..high) whose id is `id` or more. */
 static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -87,31 +87,33 @@ static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint
     return low;
 }
 
-/* ---- which stores are cold: some of their rows lie on the host ---- */
+/* ---- cold stores: some of their rows lie on the host ---- */
 
 int cuda_is_cold(const struct store *store);
 int cuda_in_file(const struct store *store); /* cold, and out of the GPU's reach: the host's threads move its rows */
 int cuda_has_cold(const struct backend_table *table);
 uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below lie on the GPU in every store */
-char *cuda_home_of(const struct store *store);             /* of a cold store: where row 0 would lie on the host */
+char *cuda_home_of(const struct store *store);             /* for a cold store: where row 0 would lie on the host */
 
 /* ---- the set ---- */
 
 int row_set_open(struct row_set *set, int side, int copies);
 void row_set_close(struct backend *backend, struct row_set *set);
-/* Arrays for so many ids; all but slots and staging, which are grown by who uses them. `what` as gpu_grow() has it. */
+/* Makes the arrays for so many ids, all but slots and staging, which their users grow. `what` is for gpu_grow(). */
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 
-/* Rows of the first `parts` stores are about to change: of which of them, those in a file, they land. */
+/* Rows of the first `parts` stores are about to change: marks which of these stores are files, so that rows must be
+ * landed. */
 void row_set_changes(struct row_set *set, int parts);
-/* The host is sent the distinct ids and the counts: there when the stream has come so far. */
+/* Sends the host the distinct ids and the counts; they are there when the stream has come so far. */
 int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);
-/* Of a set whose ids have been sent and have come: its cold rows, and their ids. */
+/* Returns the number of cold rows, and their ids, of a set whose ids have been sent and have come. */
 uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
-/* The file's rows of store `part` into staging by the host's threads; staging is grown to `capacity` rows. */
+/* Makes the host's threads read the rows of store `part` from its file into staging, which is grown to `capacity`
+ * rows. */
 int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
-/* The rows of staging, which the GPU has filled, are put in their places by the host's threads. */
+/* Makes the host's threads put the rows of staging, which the GPU has filled, in their places. */
 int row_set_land(struct backend *backend, struct row_set *set);
 
 #endif

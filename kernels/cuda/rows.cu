@@ -1,26 +1,25 @@
-/* rows: cold rows between the host and a stage's slots, and what keeps them exact while several batches are in flight.
- * stage.cu has the order in which a batch goes through this.
+/* rows: moves cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight. stage.cu
+ * has the order in which a batch goes through this.
  *
- *   plan     which distinct rows are cold; which of them a batch in flight holds in its slots     its builder's stream
- *   fetch    the other cold rows, host -> slots                                                   in stream
- *   forward  those that batches in flight hold, their slots -> these, after the step before       compute stream
- *   home     slots -> host; of a store in a file, which the GPU does not reach, slots -> staging  out stream
- *   land     staging -> file (row_set.cu)                                                         the host's threads
+ *   plan     finds which distinct rows are cold, and which of them a batch in flight holds in its slots   its builder's stream
+ *   fetch    the other cold rows, host -> slots                                                           in stream
+ *   forward  those that batches in flight hold, their slots -> these, after the step before               compute stream
+ *   home     slots -> host; for a store in a file, which the GPU does not reach, slots -> staging         out stream
+ *   land     staging -> file (row_set.cu)                                                                 the host's threads
  *
- * A store's rows go home one way, in the order of their batches: on one stream, or as their batches are finished. The
- * kernels that move rows are small on purpose: more of their blocks only take the step's memory bandwidth.
+ * A store's rows go home in one way, in the order of their batches: on one stream, or as their batches are finished. The kernels
+ * that move rows are small on purpose: more thread blocks of them would only take the step's memory bandwidth.
  *
- * A row that the host may not have yet is never read from it: a batch in flight, from its step's beginning until its rows
- * have landed, holds them in its slots. Of several batches that hold a row the newest has its value: steps run one after
- * another.
+ * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have landed,
+ * holds it in its slots. Of several batches that hold a row the newest has its value, since steps run one after another.
  */
 #include "warp.cuh"
 
 enum {
     ROW_THREADS = 256,
-    MOVE_THREADS = 128, /* small thread blocks find room beside a step's sooner */
-    MOVED_ROWS = 8,     /* that a warp moves at a time, */
-    MOVED_CHUNKS = 8,   /* with so many chunks of a lane on their way at once */
+    MOVE_THREADS = 128, /* small thread blocks find space beside a step's sooner */
+    MOVED_ROWS = 8,     /* rows that a warp moves at a time, */
+    MOVED_CHUNKS = 8,   /* with so many chunks of each lane in flight at once */
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
@@ -38,7 +37,7 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* The first place in a whole increasing list that holds `id` or more, for a warp: 32 probes at once. */
+/* Returns the first place in an increasing list that holds `id` or more, found by a warp with 32 probes at once. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -76,7 +75,7 @@ static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_
 
 /* ---- moving rows ---- */
 
-/* Records of one store. `home` counts from row 0. */
+/* Records of one store that are moved. `home` counts from row 0. */
 struct record_move {
     char *home, *slots;
     uint64_t stride;
@@ -85,15 +84,15 @@ struct record_move {
     int side;
 };
 
-/* The id of the record at `row` of them, or DRAW_NONE where none is to move. */
+/* Returns the id of the record at `row` of them, or DRAW_NONE where that record does not move. */
 template <bool OUT>
 static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
     if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
     return m.distinct_ids[first + row];
 }
 
-/* A warp moves some neighbours at a time, as if they were one record: each lane has several chunks of them on their way at once,
- * and the ids of the next ones, so that the link always has requests waiting, however short the records are. */
+/* A warp moves some neighbours at a time, as if they were one record: each lane has several chunks of them in flight at
+ * once, and the ids of the next ones, so that the link always has requests waiting, however short the records are. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
@@ -122,7 +121,7 @@ template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_
     }
 }
 
-/* All records of the slots, end to end: staging is pinned memory of the same layout. */
+/* Copies all records of the slots: staging is pinned memory of the same layout. */
 static __global__ void copy_slots(uint4 *to, const uint4 *from, uint64_t chunks, const struct batch_counts *counts, int side) {
     uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * chunks, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) to[i] = from[i];
@@ -146,7 +145,7 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
 
 /* ---- plan, the host's side ---- */
 
-/* The most cold rows among so many ids. */
+/* Returns a bound for the cold rows among so many ids. */
 static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
     uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
     return ids < cold ? ids : cold;
@@ -176,7 +175,8 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* Each may be another builder's. The newest is not enough: without cold rows it has not waited for those before it. */
+    /* Each of them may be another builder's. Waiting for the newest is not enough: without cold rows it has not waited
+     * for those before it. */
     for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
         row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,
@@ -185,7 +185,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     return 0;
 }
 
-/* The host's threads move rows of this set, those of a file. */
+/* Returns 1 where the host's threads move rows of this set, which are in a file. */
 static int needs_ids(const struct row_set *set) {
     for (int i = 0; i < set->table->parts; i++)
         if (cuda_in_file(&set->table->stores[i])) return 1;
@@ -225,8 +225,8 @@ static struct record_move move_of(const struct row_set *set, int part) {
     return m;
 }
 
-/* The file's rows go through staging, which the host's threads fill: they wait until the ids are there. Rows that will
- * be forwarded come along; what they bring is not used. */
+/* Fetches a file's rows through staging, which the host's threads fill: they wait until the ids are there. Rows that
+ * will be forwarded are read as well, and not used. */
 static int fetch_file(struct backend *b, struct stage *stage, struct row_set *set, int part) {
     const uint32_t *ids;
     CK(cudaEventSynchronize(stage->prepared));
@@ -275,8 +275,8 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
 
 /* ---- home ---- */
 
-/* Slots -> staging. A block of one target has hardly fewer distinct targets than the batch has blocks: the copy engine
- * takes them all, at no cost to the step. Otherwise a kernel that knows their number. */
+/* Copies slots to staging. Where blocks have one target, a batch has hardly fewer distinct targets than blocks: the
+ * copy engine takes them all, which costs the step nothing. Otherwise a kernel copies, which knows their number. */
 static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
     uint64_t stride = set->table->stores[part].stride;
     uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;

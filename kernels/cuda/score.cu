@@ -1,15 +1,17 @@
-/* score: of learn.cuh, dot products and squares; and what blocks of several vectors gain by the coefficients. */
+/* score: the passes of learn.cuh that compute dot products and squares, and the gradients of blocks of several vectors
+ * from the coefficients. */
 #include "learn.cuh"
 
 /* ---- score ---- */
 
-/* Of rows in flight, a value each: the groups' parts added, and by lanes. */
+/* Finishes the values of rows in flight: adds the groups' parts, and over the lanes. */
 template <int G, int U> static __device__ __forceinline__ float finish_values(float (&value)[U]) {
     group_sum<G, U>(value);
     return to_lanes<G, U>(value, threadIdx.x & 31);
 }
 
-/* The group's contexts against a vector, from `terms` on; and the squares of the contexts, once for a block. */
+/* Computes the products of the group's contexts with a vector, from `terms` on, and the squares of the contexts, once a
+ * block. */
 template <int G, int VEC>
 static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
                                                       const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,
@@ -27,7 +29,7 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
             read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
-            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums */
+            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have equal sums */
 #pragma unroll
             for (int u = 0; u < U; u++) value[u] = dot_rows<VEC>(x, w[u]);
             float part = finish_values<G, U>(value);
@@ -70,9 +72,9 @@ struct learn_launch_of learn_score(uint32_t quads) {
     return learn_kernels_for<score_family>(quads, 0);
 }
 
-/* ---- gain, of several vectors ---- */
+/* ---- gradients of blocks of several vectors ---- */
 
-/* A target's gradient: all contexts of its block by their coefficients, and its own row. */
+/* Computes a target's gradient: all contexts of its block times their coefficients, and its own row. */
 template <int G, int VEC>
 static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
                                                    const struct block_share &s, uint32_t place, const float *coefficients) {
@@ -104,13 +106,13 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
     write_row<G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
-/* The gradient of a context's place: the block's targets by their coefficients, and its own row. */
+/* Computes the gradient of a context's place: the block's targets times their coefficients, and its own row. */
 template <int G, int VEC>
 static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
                                                     const struct block_share &s, uint32_t place, const float *coefficients) {
     uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
     float4 sum[VEC];
-    if (distinct == DRAW_NONE) return; /* a slot left out: no row sums it */
+    if (distinct == DRAW_NONE) return; /* a left-out slot, which no row sums */
     sum_targets<G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
     if (l.lengths[SIDE_CONTEXT]) {
         float4 w[VEC];

@@ -1,6 +1,6 @@
-/* source: where a GPU finds what examples are made of: the id stream and its sentences in its own memory or, where
- * they would take too much of it, in the host's; subsampling, the negatives' table and known rows always in its own.
- */
+/* source: puts what examples are made of where the GPU finds it: the id stream and its sentences in the GPU's own
+ * memory or, where they would take too much of it, in the host's; subsampling, the negatives' table and known rows
+ * always in its own. */
 #include "cuda.cuh"
 
 #include <string.h>
@@ -13,7 +13,8 @@ static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, c
     return gpu_fill(*owned, from, bytes);
 }
 
-/* An array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy otherwise. */
+/* Makes an array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy
+ * otherwise. */
 static int share_with_gpu(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
                           const void **seen) {
     struct cuda_source *source = &b->source;
@@ -40,7 +41,7 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
     return 0;
 }
 
-/* Over the link where the caller wants it on the host. */
+/* Places a part of the stream; over the link where the caller wants it on the host. */
 static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
     struct cuda_source *source = &b->source;
@@ -80,7 +81,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     CK(cudaSetDevice(b->device));
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
-    b->layout++; /* what captured graphs were made of is gone */
+    b->layout++; /* captured graphs refer to arrays that are gone */
     b->capacity = cuda_sizes(&from->capacity);
     if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;

@@ -38,9 +38,8 @@ void cuda_stage_use(struct stage *stage, int copy) {
     }
 }
 
-/* Ids and counts go into the copy that the stage's last batch did not have: what may still look there is older than
- * that batch, which is home. With stages used in turn, builders are too, and each copy of a stage always has the same
- * one. */
+/* Writes the copy that the previous batch did not use. Whatever still reads that copy belongs to an older batch, which
+ * is home. Stages are used in turn, and so are builders, so each copy of a stage always has the same builder. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
     unsigned turn = number + (b->builders_in_use < b->depth && b->depth % 2 ? (unsigned)stage->copy : 0);
@@ -55,7 +54,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
     if (stage->state == STAGE_STEPPING) return fail("stage %u has a batch whose step failed", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
-    CK(cudaEventSynchronize(stage->prepared)); /* a batch that was made and never stepped */
+    CK(cudaEventSynchronize(stage->prepared)); /* waits for a batch that was made and never gathered */
     take_turn(b, stage, number);
     stage->state = STAGE_EMPTY;
     *out = stage;
@@ -95,7 +94,7 @@ static int has_cold(const struct stage *stage) {
 static int fetch(struct backend *b, struct stage *stage) {
     if (!has_cold(stage)) return 0;
     CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-    /* The newest step's forwarding may still read these slots, of the older batch that was in this stage. */
+    /* The newest step's forwarding may still read these slots, which then belong to the older batch of this stage. */
     CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
     for (int side = 0; side < 2; side++)
         if (cuda_rows_fetch(b, stage, side)) return -1;
@@ -168,12 +167,12 @@ static struct stage *oldest_going_home(struct backend *b) {
     return oldest;
 }
 
-/* Waits until the rows of a stage that is going home have landed. Older batches first: a row that two of them hold must
- * keep the newer value. */
+/* Waits until the rows of a stage that is going home have landed. Older batches land first: where two of them hold a
+ * row, the newer value must stay. */
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
-        if (exchange_await(b, oldest->done)) return -1; /* the last that the GPU does for it: its step waited for all before */
+        if (exchange_await(b, oldest->done)) return -1; /* the last work of the GPU for it, whose step waited for all before */
         for (int side = 0; side < 2; side++)
             if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;

@@ -1,15 +1,15 @@
-/* topk: exact nearest rows on the GPU: float32 products by cuBLAS rule rows out, the few that are left are scored as
- * kernels/search.h says, slice after slice, so that neither the base table nor all products need fit the GPU and none
- * of its sizes changes an answer: the CPU finds the same to the bit.
+/* topk: exact nearest rows on the GPU. float32 products by cuBLAS rule rows out, and the few others are scored as
+ * kernels/search.h defines, slice after slice. So neither the base table nor all products need to fit the GPU, none of its sizes
+ * changes an answer, and the CPU finds the same to the bit.
  *
- *   base slice -> GPU   (the next one on its way while this one is worked on), the length of its longest row
+ *   base slice -> GPU   (the next one moves while this one is worked on), the length of its longest row
  *   queries x slice     cublasSgemm, no TF32
- *   select              of each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
- *                       keys; rows whose products come near it scored; the k best of (its best so far, those scores)
+ *   select              for each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
+ *                       keys; rows whose products come near it are scored; the k best of (its best so far, those scores)
  *   at the end          a segmented sort puts each query's k in order
  *
- * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the
- * better answer, ties going to the smaller row. 0 is no answer: a banned row, -infinity, not a number.
+ * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better answer;
+ * of equal scores the smaller row wins. 0 is no answer: a banned row, -infinity, NaN.
  */
 #include "cuda.cuh"
 
@@ -31,13 +31,13 @@ enum {
     THREADS = 256,          /* of a block that selects */
     QUERIES_AT_ONCE = 1024, /* queries multiplied at once */
     GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at once */
-    BASE_BYTES = 256 << 20, /* of one slice of base rows */
+    BASE_BYTES = 256 << 20, /* bytes of one slice of base rows */
     SCORES = 64 << 20,      /* floats of one product */
-    NEAR = 1024             /* scored rows of a slice that a block keeps at hand */
+    NEAR = 1024             /* scored rows of a slice that a block keeps in shared memory */
 };
 
 struct topk_memory {
-    const struct cuda_blas *calls; /* NULL until the handle is there */
+    const struct cuda_blas *calls; /* NULL until the library is loaded */
     cublasHandle_t blas;
     gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets, longest;
     cudaEvent_t arrived[2], used[2];
@@ -54,7 +54,7 @@ template <class Each> void each_array(topk_memory *m, Each each) {
 
 __device__ answer_key key_of(float score, uint32_t row) {
     if (!(score > -INFINITY)) return 0;
-    uint32_t bits = __float_as_uint(score + 0.0f); /* -0 is 0 */
+    uint32_t bits = __float_as_uint(score + 0.0f); /* makes -0 equal to 0 */
     bits ^= bits >> 31 ? 0xFFFFFFFFu : 0x80000000u;
     return (answer_key)bits << 32 | (0xFFFFFFFFu - row);
 }
@@ -71,9 +71,9 @@ __host__ __device__ float score_of(answer_key key) {
 
 /* ---- kernels ---- */
 
-constexpr uint32_t MASKED = 0xFFC0BA2Du; /* bits of a banned row's product: a NaN that no arithmetic makes */
+constexpr uint32_t MASKED = 0xFFC0BA2Du; /* marks a banned row's product: a NaN that no arithmetic makes */
 
-/* Takes each query's banned rows out of its products with rows [first, first + rows). A block a query. */
+/* Masks each query's banned rows in its products with rows [first, first + rows). One block a query. */
 __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
                             const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
@@ -82,8 +82,8 @@ __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const 
             scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
-/* The squared length of the longest row, as the bits of a float, which rise with it; a row that is no number is never
- * found. A warp a row. */
+/* Finds the squared length of the longest row, as the bits of a float, which rise with it; rows with NaN are never
+ * found. One warp a row. */
 __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, uint32_t *longest) {
     uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
     float most = 0;
@@ -96,7 +96,7 @@ __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, u
     if (lane_number() == 0) atomicMax(longest, __float_as_uint(most));
 }
 
-/* search_sum() by a warp: a lane's columns in order, then lanes by halves. */
+/* Computes search_sum() with a warp: a lane's columns in order, then the lanes by halves. */
 __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     static_assert(SEARCH_LANES == 32, "a lane a column");
     double sum = 0;
@@ -104,21 +104,22 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* What one query chooses from: its answers so far, then either scored rows as keys or the values of a slice's rows. */
+/* The keys that one query chooses from: its answers so far, then either scored rows as keys or the values of a slice's
+ * rows. */
 struct choice {
     const answer_key *before, *near;
     const float *values;
-    uint64_t k, count; /* of `before`; of both */
-    uint32_t first;    /* row of the first value */
+    uint64_t k, count; /* k: answers in `before`; count: of both together */
+    uint32_t first;    /* the row of the first value */
 
     __device__ answer_key at(uint64_t i) const {
         return i < k ? before[i] : near ? near[i - k] : key_of(values[i - k], first + (uint32_t)(i - k));
     }
 };
 
-/* The k-th largest key, or 1 where fewer than k are answers. Digit by digit from the top: a histogram of those keys
- * that agree with the digits found, then the digit in which the k-th lies. Stops as soon as all that agree are wanted.
- */
+/* Returns the k-th largest key, or 1 where fewer than k keys are answers. It goes digit by digit from the top: a
+ * histogram of the keys that agree with the digits found so far gives the digit in which the k-th lies. It stops as
+ * soon as all keys that agree are wanted. */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;
@@ -152,16 +153,16 @@ __device__ answer_key find_least(const choice &c, uint64_t k) {
     return found ? found : 1;
 }
 
-/* A slice, as one query sees it. */
+/* A slice, as one query uses it. */
 struct slice {
     const float *base; /* [rows x dim] */
     uint64_t rows;
-    uint32_t dim, first;     /* first: row number of the first */
-    const uint32_t *longest; /* of lengths_kernel */
+    uint32_t dim, first;     /* first: the number of its first row */
+    const uint32_t *longest; /* made by lengths_kernel */
 };
 
-/* The product from which on a row may be among the k best: the k-th best of products and earlier scores may lie above
- * its own score by the margin, and a row that belongs before it below its score as much. */
+/* Returns the product from which on a row may be among the k best. The k-th best of products and earlier scores may be
+ * above its own score by the margin, and a row that belongs before it may be below its score by as much. */
 __device__ float least_product(const choice &products, const slice &s, const float *query) {
     double squares = sum_of(query, query, s.dim);
     float least = score_of(find_least(products, products.k));
@@ -169,8 +170,8 @@ __device__ float least_product(const choice &products, const slice &s, const flo
     return least > -INFINITY ? least - 2 * margin : -INFINITY;
 }
 
-/* Scores the rows whose products do not rule them out, a warp a row. Either the first NEAR of them go to `near`, as
- * keys, and all are counted; or, near being NULL, every product becomes the score or MASKED. */
+/* Scores the rows that their products do not rule out, one warp a row. Either the first NEAR of them go to `near` as
+ * keys, and all are counted; or, with near NULL, every product becomes the score or MASKED. */
 __device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near,
                            uint32_t *count) {
     for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
@@ -191,7 +192,7 @@ __device__ void score_rows(float *products, float least, const slice &s, const f
     __syncthreads();
 }
 
-/* The k best of each query's answers so far and of a slice's rows, in no order. A block a query. */
+/* Selects the k best of each query's answers so far and of a slice's rows, in no order. One block a query. */
 __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
                                                          float *products, const float *queries, slice s) {
     __shared__ answer_key near[NEAR];
@@ -260,12 +261,12 @@ int open_memory(backend *backend, topk_memory **out) {
     return 0;
 }
 
-/* One group of queries through all slices. */
+/* A group of queries that goes through all slices together. */
 struct group {
     const topk_request *request;
     uint64_t first, count; /* queries */
     uint64_t k, slice, chunk;
-    int newest; /* which of best[] */
+    int newest; /* the newest of best[] */
 };
 
 int size_memory(backend *backend, topk_memory *m, const group &g) {
@@ -301,7 +302,7 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     return 0;
 }
 
-/* Products of all queries of the group with a slice on the GPU, and the best so far with its rows in it. */
+/* Multiplies all queries of the group with a slice on the GPU, and selects the best so far among its rows, too. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
     const float one = 1, zero = 0;
@@ -408,8 +409,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = std::min<uint64_t>(request->k, request->base_rows);
-    /* Few queries: long slices; many: what leaves room for their scores. At most 2^31 - 1 rows, cuBLAS's own bound.
-     * Where tables fill the budget, shares of what is left of it. */
+    /* For few queries slices are long; for many they leave space for the scores. They have 2^31 - 1 rows at most, which
+     * is cuBLAS's own bound. Where tables fill the budget, they are shares of the rest. */
     uint64_t capacity = backend->gpu_budget - backend->gpu_used;
     each_array(m, [&](gpu_array *array) { capacity += array->bytes; });
     uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);

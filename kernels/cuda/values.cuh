@@ -1,11 +1,11 @@
-/* values: how a column is stored. A field of a record is said by a `char *` to where it begins, and is read and written here alone,
- * four columns at a time (a quad), which are float32 in registers. Working memory (gradients, sums, pooled vectors) is always
- * float32 and is said by a `float *`; functions of the same names take it, so that a kernel's code says what it means by the type
- * of the pointer that it hands over.
+/* values: how a column is stored. A field of a record is given as a `char *` to its beginning. Only the functions here read
+ * and write it, four columns at a time (a quad), which are float32 in registers. Working memory (gradients, sums, pooled vectors)
+ * is always float32, and is given as a `float *`. Functions of the same names take both, so that the type of a pointer tells
+ * which it is.
  *
  *   read_quad, write_quad            a quad of either
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
- *   add_quad, add_quad_over_link     a quad added to a row without losing what other warps add; of rows on this GPU, on the host
+ *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
  *   copy_chunk                       16 stored bytes, whatever they mean
  */
 #ifndef SPTX_CUDA_VALUES_CUH
@@ -24,7 +24,8 @@ static __device__ __forceinline__ void write_quad(char *field, uint32_t quad, fl
     ((float4 *)field)[quad] = value;
 }
 
-/* A quad of a row into shared memory, as it is stored. It is there for the whole warp after wait_for_copies(). */
+/* Brings a quad of a row into shared memory, as it is stored. It is there for the whole warp after
+ * wait_for_copies(). */
 static __device__ __forceinline__ void bring_quad(char *to, const char *from, uint32_t quad, uint32_t quads) {
     if (quad < quads) copy_to_shared((uint4 *)to + quad, (const uint4 *)from + quad);
 }
@@ -51,7 +52,7 @@ static __device__ __forceinline__ void add_quad_over_link(char *field, uint32_t 
     add_each((float *)field + 4 * quad, value);
 }
 
-/* Adds to one column, and gives what it was. */
+/* Adds to one column, and returns the value before. */
 static __device__ __forceinline__ float add_column(char *field, uint32_t column, float value) {
     return atomicAdd((float *)field + column, value);
 }

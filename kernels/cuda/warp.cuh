@@ -1,4 +1,5 @@
-/* warp: what the lanes of a warp do together: sums over all lanes, or over groups of G lanes side by side; a search. */
+/* warp: work that the lanes of a warp do together: sums over all lanes, or over groups of G neighbouring lanes; a
+ * search. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
@@ -13,20 +14,20 @@ static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
 
-/* Over groups of G lanes side by side. */
+/* Sums over groups of G neighbouring lanes. */
 template <int G = 32> static __device__ __forceinline__ double warp_sum(double x) {
     for (int width = G / 2; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width);
     return x;
 }
 
-/* The largest that a lane of the groups side by side has at this place of its group. */
+/* Returns the largest value that lanes at this place of their groups have. */
 template <int G> static __device__ __forceinline__ uint32_t most_beside(uint32_t x) {
     for (int width = G; width < 32; width *= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, width));
     return x;
 }
 
-/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, M the power of two from N on. Each
- * round hands half of a lane's values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
+/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the power of two from N on.
+ * Each round hands half of a lane's values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
 template <int N, int M> struct transposed_sum {
     static __device__ __forceinline__ float run(float (&v)[N]) {
         if constexpr (M == 1) {
@@ -49,7 +50,7 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-/* Does the same over groups of G lanes side by side, each with values of its own; N <= G. */
+/* Sums over groups of G neighbouring lanes, each with values of its own; N <= G. */
 template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
@@ -61,7 +62,7 @@ template <int N> __device__ __forceinline__ float sum_over_warp(float (&v)[N]) {
     return sum_over_group<32>(v);
 }
 
-/* Any number of values: lane l of a group gets the sums of values l, l + G, l + 2 G .. */
+/* Sums any number of values: lane l of a group gets the sums of values l, l + G, l + 2 G .. */
 template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(float (&v)[N], float (&sums)[S]) {
     static_assert(S == (N + G - 1) / G, "a sum for each value");
     constexpr int whole = N / G;

@@ -1,9 +1,8 @@
-/* windows: what the lock-free kernels share: rows as they are read and moved, kept words, draws, sums of a
- * warp.
+/* windows: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums.
  *
- * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after it.
- * Rows are read past the first cache (another warp may just have moved them) and moved by adding differences, four
- * columns an instruction, so that no update is lost however many warps meet on a row.
+ * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
+ * it. Rows are read past the first cache, since another warp may just have moved them, and moved by adding differences,
+ * four columns an instruction, so that no update is lost however many warps meet on a row.
  */
 #ifndef SPTX_CUDA_WINDOWS_CUH
 #define SPTX_CUDA_WINDOWS_CUH
@@ -19,21 +18,21 @@ extern "C" {
 struct hogwild_job {
     struct table_view target, context;
     struct example_source source; /* its pointers are the device's */
-    struct shuffle order;         /* of examples, where the source shuffles */
+    struct shuffle order;         /* the order of examples, where the source shuffles */
     uint32_t quads, epoch;
     uint64_t first, count;
-    uint64_t large_pieces; /* of windows: those before the last and small ones */
+    uint64_t large_pieces; /* for windows: the pieces before the last, small ones */
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
-    int linear, adagrad, counted; /* linear: as hogwild_is_linear() says; counted: rows count their own updates */
-    int on_host;                  /* some rows lie in host memory */
+    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); counted: rows count their own updates */
+    int on_host;                  /* 1: some rows lie in host memory */
     double lr_decay;
     uint64_t global_step;
-    uint32_t loss_mask; /* of hogwild_loss_mask() */
-    uint32_t *scratch;  /* [warps x scratch_words], of the general kernel */
+    uint32_t loss_mask; /* made by hogwild_loss_mask() */
+    uint32_t *scratch;  /* [warps x scratch_words], for the general kernel */
     uint64_t scratch_words;
     uint32_t most_contexts, most_targets, most_vectors; /* of one block */
-    uint32_t most_words;                                /* of one window: its blocks' targets */
+    uint32_t most_words;                                /* bound for the targets of all blocks of a window */
     struct hogwild_totals *totals;
 };
 
@@ -48,7 +47,7 @@ struct hogwild_sums {
 __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32_t id) {
     return id >= rows.weights.hot_rows;
 }
-/* The weights of a row; where ON_HOST is false, all rows are known to lie on the GPU. */
+/* Returns the weights of a row. Where ON_HOST is false, all rows lie on the GPU. */
 template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
@@ -110,13 +109,13 @@ __device__ __forceinline__ kept_words words_at(const struct example_source &s, u
     return words;
 }
 
-/* ---- the kernels: launches of at most `warps`; 0, or -1 after fail() ---- */
+/* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */
 
-/* hogwild_windows.cu: windows of a text with sgd. Whether it takes the job; its launch. */
+/* hogwild_windows.cu: windows of a text with sgd. Returns 1 where it can do the job; launches it. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_pooled.cu: those of them whose words make one vector. */
+/* hogwild_pooled.cu: such windows whose words make one vector. */
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 

@@ -14,7 +14,7 @@ struct pool;
 
 enum { POOL_THREADS_MOST = 4096 };
 
-/* Memory of a worker beside its work's own: the pages of its stack that it touches, its allocator's bookkeeping. */
+/* Bytes that a worker takes beside its work's own memory: the touched pages of its stack and its allocator's bookkeeping. */
 enum { POOL_THREAD_BYTES = 160 << 10 };
 
 /* Runs on every worker; 0, or -1 after fail(). */

@@ -28,7 +28,7 @@ struct bench_length {
 };
 int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length);
 
-/* Where a result comes from: command, device, date and, with `gpu`, what plain copies reach. */
+/* Prints what a result depends on: command, device, date and, with `gpu`, the speed of plain copies. */
 void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                       int gpu);
 

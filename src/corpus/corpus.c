@@ -99,8 +99,9 @@ static int add_file(struct corpus *corpus, const char *path) {
 
 static int add_directory(struct corpus *corpus, const char *path);
 
-/* Adds a plain file, a link to one, or a deeper directory. A link to a directory is not followed (it may lead in a circle), and a
- * socket or a pipe is no text. */
+/* Adds an entry of a directory: a plain file, a link to one, or a deeper directory. A link to a directory is not
+ * followed, since it may lead in a circle; sockets and pipes are no text; hidden files belong to an editor or a
+ * system. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);

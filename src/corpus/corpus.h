@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-/* The order is that of the key's list in config.def. */
+/* Numbered in the order of its list in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
 /* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
@@ -28,12 +28,12 @@ struct corpus_options {
     const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
     enum corpus_format format;
     enum corpus_order order;
-    enum corpus_header header; /* of formats with columns */
+    enum corpus_header header; /* for formats with columns */
     uint64_t max_sentence;     /* tokens of a sentence of running text */
-    uint64_t max_word;     /* bytes; a longer word is a failure; 0: CORPUS_WORD */
+    uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
-    double min_rating;     /* of formats with columns; -infinity: all */
+    double min_rating;     /* formats with columns: lower ratings are left out; -infinity: none is */
     int list_rows;         /* 1: the name of a list is a row too, and stands first in its list (vocab.h) */
     double report_seconds; /* between two updates of the live line */
 };

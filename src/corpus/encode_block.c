@@ -89,7 +89,8 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* A list's row is already known, since its word is not its name's bytes. It is queued so that order is kept. */
+/* A list's row is found before the batch is, since its word is not just the bytes in the block. It is queued, so that
+ * order is kept. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;
@@ -119,14 +120,14 @@ static int encode_lines(struct encoder *encoder) {
                                     : encoder->options->list_rows && take_list(encoder, field.text, field.length))
             return -1;
     if (more || flush(encoder)) return -1;
-    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a file's end is a line's, newline or not */
+    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* the end of a file ends its line */
 }
 
-/* One item of a list that is told by its name. */
+/* Takes one item of a list, whose name comes with it. */
 static int take_scattered(struct encoder *encoder, const struct list_name *name, const struct corpus_field *item) {
     struct encoded *out = encoder->out;
     uint64_t before = out->count;
-    ask(encoder, item->text, item->length); /* the only one: no batch is full */
+    ask(encoder, item->text, item->length); /* an item is the only query of its line, so that no batch is full here */
     if (flush(encoder)) return -1;
     if (out->count == before) return 0;
     if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;

@@ -27,7 +27,7 @@ struct encoded {
 };
 void encoded_release(struct encoded *encoded); /* harmless on a zeroed one */
 
-/* 1 where a sentence is a target and its contexts: the format says so, or lists have rows. */
+/* Returns 1 where a sentence is a target and its contexts: the format says so, or lists have rows. */
 static inline int encode_has_targets(const struct corpus_options *options) {
     return corpus_formats[options->format].targets || options->list_rows;
 }

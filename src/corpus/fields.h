@@ -1,4 +1,4 @@
-/* fields: what stands in a block of a corpus, one field after the other, as the corpus' format reads it. */
+/* fields: goes through a block of a corpus, one field after the other, as the corpus' format reads it. */
 #ifndef SPTX_FIELDS_H
 #define SPTX_FIELDS_H
 
@@ -6,7 +6,7 @@
 
 struct corpus_field {
     enum token_part part;
-    const char *text; /* in the block; NULL: this is no field but a line's end */
+    const char *text; /* in the block; NULL: the end of a line, and no field */
     uint64_t length;
     uint64_t line; /* of its file, from 1 */
 };
@@ -18,14 +18,14 @@ struct corpus_fields {
     struct corpus_cursor cursor;
     double min_rating;
     uint64_t index;            /* of the next token of the line */
-    struct corpus_field later; /* read together with the last one, and given next */
+    struct corpus_field later; /* was read together with the last field, and comes next */
     int has_later;
 };
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
                          const struct corpus_options *options);
 
-/* 1 with the next field, 0 at the block's end, -1 after fail(). */
+/* Returns 1 with the next field, 0 at the block's end, -1 after fail(). */
 static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus_field *field) {
     return fields->format->read(fields, field);
 }

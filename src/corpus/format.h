@@ -1,5 +1,5 @@
-/* format: what the lines of a corpus hold. formats.def is the table; everything that treats one format otherwise than
- * another asks for a property here and names no format.
+/* format: the formats of a corpus, as a table of properties (formats.def). Code that treats formats differently asks for a
+ * property here, and names no format.
  *
  *   block of bytes -> the format's reader -> fields (a word, the name of a list, a line's end), one at a time
  */
@@ -14,12 +14,12 @@ enum corpus_format {
     CORPUS_FORMATS
 };
 
-/* The meaning of a line's field to the model. */
+/* The meaning of a field of a line. */
 enum token_part { PART_WORD, PART_NAME, PART_RATING };
 
 struct corpus_fields;
 struct corpus_field;
-/* Gives the next field: 1; 0 at the block's end; -1 after fail(). */
+/* Reads the next field and returns 1; 0 at the block's end; -1 after fail(). */
 typedef int corpus_reader(struct corpus_fields *fields, struct corpus_field *field);
 
 struct corpus_format_properties {
@@ -33,11 +33,11 @@ struct corpus_format_properties {
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
     int columns;              /* 1: lines have columns: a file may begin with their names, and one holds ratings */
     int whole_lines;          /* 1: the fields of a line are read together, so a block ends where a line does */
-    int scattered;            /* 1: a line is one item of a list, and the list's other items stand anywhere */
+    int scattered;            /* 1: a line is one item of a list, whose other items may come anywhere */
 };
 extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
 
-/* The meaning of token `index` of a line. */
+/* Returns the meaning of token `index` of a line. */
 static inline enum token_part corpus_part(const struct corpus_format_properties *format, uint64_t index) {
     return format->parts[index < 2 ? index : 2];
 }

@@ -51,7 +51,8 @@ int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length)
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
-/* 0 where it has as many words as training needs, or -1 after fail(). Asked before the corpus is encoded. */
+/* Checks that there are as many words as training needs, before a corpus of them is encoded. Returns 0, or -1 after
+ * fail(). */
 int vocab_check_size(const struct vocab *vocab);
 
 /* Returns the word nearest to `word` by letters among the 100,000 most frequent, or NULL: for "did you mean". */

@@ -22,7 +22,7 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* Lists are read alike with every format that does not scatter them. */
+/* The formats differ only in pairs or not: all others are read as lists. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (look_at_files(path, &form)) return -1;

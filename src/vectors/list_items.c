@@ -10,7 +10,7 @@ struct list_item {
     uint64_t list, code;
 };
 
-/* A file being read, and the lists that it is read into. */
+/* The state of reading a file. */
 struct taking {
     struct list_items *items;
     const struct model *model;
@@ -55,7 +55,7 @@ static int take_block(struct taking *taking, const struct corpus_block *block, c
     return more;
 }
 
-/* Each line of such a file begins with a name, whatever the run was trained on. */
+/* Each line of a file of lists begins with a name, whatever the run was trained on. */
 static struct corpus_options with_names(const struct corpus_options *reading) {
     struct corpus_options options = *reading;
     if (!corpus_formats[options.format].names) options.format = FORMAT_LISTS;

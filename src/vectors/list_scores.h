@@ -1,19 +1,19 @@
 /* list_scores: finds the items that suit a list best, by the items that the list has.
  *
- *   score             a list is                 an item is    compared by   what it finds
- *   target            mean of unit target rows  target row    cosine        items of the same lists
- *   context           mean of target rows       context row   dot product   what training itself compared
- *   context-cosine    mean of unit target rows  context row   cosine        what training compared by cosines
- *   normsum           mean of unit rows         the item's u/|u| + v/|v|    cosine
- *   sum               mean of unit rows         the item's u + v            cosine
- *   context-context   mean of unit context rows context row   cosine        items named beside the same others
- *   user              the list's own row        context row   dot product   what training itself compared
- *   user-cosine       the list's own row        context row   cosine        what training compared by cosines
+ *   score             a list is                   an item is         compared by   what it finds
+ *   target            mean of unit target rows    target row         cosine        items of the same lists
+ *   context           mean of target rows         context row        dot product   what training itself compared
+ *   context-cosine    mean of unit target rows    context row        cosine        what training compared by cosines
+ *   normsum           mean of unit w              w = u/|u| + v/|v|  cosine
+ *   sum               mean of unit w              w = u + v          cosine
+ *   context-context   mean of unit context rows   context row        cosine        items named beside the same others
+ *   user              the list's own row          context row        dot product   what training itself compared
+ *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
  *
- * u and v are an item's target and context row. The last two take a list without a row as the mean of its items' context rows; a
- * line of citations has the target row of the paper that it begins with. In a run with examples.own below 1, a list is to them
- * what it was in training: examples.own x its own row + the rest x the mean of its items' target rows, or whichever of the two
- * it has.
+ * u and v are an item's target and context row. The last two scores take a list without a row as the mean of its items'
+ * context rows; a line of citations has the target row of the paper that it begins with. In a run with examples.own below
+ * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
+ * or whichever of the two it has.
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */

@@ -14,7 +14,7 @@ KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40, "Ar
 
 
 def find():
-    """The program's path, or None. Ubuntu's chromium is a snap, which may not see a test's files."""
+    """Returns the program's path, or None. Ubuntu's chromium is a snap, which may not see a test's files."""
     for name in NAMES:
         path = shutil.which(name)
         if path and "/snap" not in os.path.realpath(path):
@@ -23,7 +23,7 @@ def find():
 
 
 class Browser:
-    """One page. What it said on its console, and what it asked the network for, is kept in `said` and `asked`."""
+    """One page. Messages of its console, and its requests to the network, are kept in `said` and `asked`."""
 
     def __init__(self, directory):
         to_read, self.write_end = os.pipe()
@@ -57,7 +57,7 @@ class Browser:
     # ---- messages ----
 
     def message(self, seconds):
-        """The next one."""
+        """Returns the next message."""
         end = time.monotonic() + seconds
         while b"\0" not in self.waiting:
             left = end - time.monotonic()
@@ -115,14 +115,14 @@ class Browser:
             self.hear(self.message(60))
 
     def settle(self):
-        """Two frames on: sizes are observed and the canvas is drawn."""
+        """Waits for two frames, after which sizes are observed and the canvas is drawn."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def dark(self, dark):
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def run(self, script):
-        """The value of an expression in the page."""
+        """Returns the value of an expression in the page."""
         got = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")

@@ -46,7 +46,7 @@ class Program:
         return done
 
     def refuses(self, *arguments, code=1, **options):
-        """Runs what must fail; gives the sentence, which is the last line on stderr, with stdout empty."""
+        """Runs what must fail. Returns the sentence, which is the last line on stderr; stdout is empty."""
         done = self(*arguments, expect=code, **options)
         assert done.stdout == ""
         last = done.stderr.rstrip("\n").split("\n")[-1]
@@ -72,16 +72,17 @@ class Program:
         return name
 
     def checkpoint(self, run="run"):
-        """The directory that RUN/latest names."""
+        """Returns the directory that RUN/latest names."""
         return self.path(run, self.path(run, "latest").read_text().strip())
 
     def tables(self, run="run"):
-        """The bytes of both tables of the newest checkpoint."""
+        """Returns the bytes of both tables of the newest checkpoint."""
         return tuple((self.checkpoint(run) / name).read_bytes() for name in ("target.npy", "context.npy"))
 
 
 def sentences(count, seed=1, words=300, length=12):
-    """Sentences of words that belong together: word t of topic k keeps to its topic. The same for the same arguments."""
+    """Makes sentences of words that belong together: word t of topic k keeps to its topic. The same arguments make the same
+    text."""
     rng = random.Random(seed)
     topics = 10
     for _ in range(count):
@@ -90,7 +91,7 @@ def sentences(count, seed=1, words=300, length=12):
 
 
 def wait_for(condition, process, seconds=60):
-    """Until the condition holds; False where the process ended, or the time did, before that."""
+    """Waits until the condition holds. Returns False where the process or the time ended before that."""
     end = time.monotonic() + seconds * SLOWER
     while time.monotonic() < end:
         if condition():
@@ -120,7 +121,7 @@ def sptx(tmp_path):
 
 @pytest.fixture(scope="session")
 def trained_once(tmp_path_factory):
-    """One finished run, for tests that only read it; copy it with `trained`."""
+    """One finished run, for tests that only read it; `trained` is a copy of it."""
     program = Program(tmp_path_factory.mktemp("trained"))
     program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
     program("train", program.config())
@@ -129,7 +130,7 @@ def trained_once(tmp_path_factory):
 
 @pytest.fixture
 def trained(trained_once, tmp_path):
-    """A finished run of one's own."""
+    """A finished run of the test's own."""
     shutil.copytree(trained_once.directory, tmp_path / "own")
     return Program(tmp_path / "own")
 
@@ -161,7 +162,7 @@ def whole_once(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def killed_once(whole_once, tmp_path_factory):
-    """Beside the whole run the same one, killed after its second checkpoint."""
+    """A whole run, and the same one killed after its second checkpoint."""
     program = Program(tmp_path_factory.mktemp("killed") / "own")
     shutil.copytree(whole_once.directory, program.directory)
     process = program.start("train", program.config(**STOP_KEYS))
@@ -174,7 +175,7 @@ def killed_once(whole_once, tmp_path_factory):
 
 @pytest.fixture
 def whole(whole_once, tmp_path):
-    """A finished run in `whole`, with its corpus and the seconds that it took: what an interrupted one must come to."""
+    """A finished run in `whole`, with its corpus and the seconds that it took; an interrupted run must end like it."""
     shutil.copytree(whole_once.directory, tmp_path / "own")
     program = Program(tmp_path / "own")
     program.seconds = whole_once.seconds

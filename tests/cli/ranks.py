@@ -1,4 +1,4 @@
-"""What tests of several ranks have in common: mpirun, and programs under it."""
+"""Shared by the tests of several ranks: mpirun, and programs under it."""
 import json
 import os
 import shutil
@@ -28,7 +28,7 @@ def mpi():
 
 
 def train(sptx, ranks, *arguments, expect=0):
-    """Trains with so many ranks; 0 is the program without mpirun. expect: 0, or 1 where it must fail; None: whatever comes."""
+    """Trains with so many ranks; 0 is the program without mpirun. expect: 0, or 1 where it must fail; None: anything."""
     words = [PROGRAM, "train", *arguments]
     done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
@@ -37,12 +37,12 @@ def train(sptx, ranks, *arguments, expect=0):
 
 
 def refuses(sptx, ranks, *arguments):
-    """The one sentence of a run that must fail; mpirun has more to say around it."""
+    """Returns the one sentence of a run that must fail; mpirun writes more around it."""
     return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
 
 
 def begin(sptx, *ranks, timeout=60 * SLOWER):
-    """mpirun with a program and arguments of its own for each rank; what came of it."""
+    """Runs mpirun with a program and arguments of its own for each rank, and returns the result."""
     words = ["mpirun", "--oversubscribe"]
     for number, rank in enumerate(ranks):
         words += [":"] * (number > 0) + ["-n", "1", *map(str, rank)]
@@ -51,7 +51,7 @@ def begin(sptx, *ranks, timeout=60 * SLOWER):
 
 
 def refuses_unlike(sptx, first, second, limits=("true", "true")):
-    """The one sentence of two ranks that train with other arguments, or in a shell with limits."""
+    """Returns the one sentence of two ranks that train with other arguments, or in a shell with limits."""
     done = begin(sptx, *(["bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
                          for limit, arguments in zip(limits, (first, second))))
     assert done.returncode != 0
@@ -69,7 +69,7 @@ def arrays(sptx, run):
 
 
 def difference(sptx, one, other):
-    """The largest difference of a weight or of state, by the largest number of its array."""
+    """Returns the largest difference of a weight or of state, divided by the largest number of its array."""
     worst = 0
     for a, b in zip(arrays(sptx, one), arrays(sptx, other)):
         assert a.dtype == b.dtype and a.shape == b.shape

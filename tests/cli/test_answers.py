@@ -1,4 +1,4 @@
-"""What a finished run is asked by where no table is named: citations by both tables, items never among lists' rows."""
+"""How a finished run answers where no table is named: citations by both tables, items never among lists' rows."""
 import random
 
 import numpy
@@ -6,7 +6,7 @@ import pytest
 
 
 def citations(papers=300, topics=6, seed=3):
-    """{paper: cited}: papers cite within their topic; the last third of each topic is cited and has no line."""
+    """Returns {paper: cited}: papers cite within their topic; the last third of each topic is cited and has no line."""
     rng = random.Random(seed)
     lines = {}
     for paper in range(papers * 2 // 3):
@@ -77,7 +77,8 @@ def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
 
 @pytest.fixture
 def readers(sptx):
-    """The same lists as lines of lists, and as ratings by blanks, tabs and commas, of which a header names the columns."""
+    """Writes the same lists as lines of lists, and as ratings by blanks, tabs and commas, of which a header names the
+    columns."""
     lists = {f"reader{name}": items for name, items in citations().items()}
     for name, part in (("train", slice(None, -2)), ("held", slice(-2, None))):
         sptx.path(f"{name}.lists").write_text("".join(f"{key} {' '.join(items[part])}\n" for key, items in lists.items()))

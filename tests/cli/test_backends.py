@@ -41,7 +41,7 @@ FULL = {
 
 
 def fill_with_hot_rows(sptx, kind):
-    """A config of this kind, and a budget of which its plan leaves nothing free: what the run needs, and some hot rows."""
+    """Returns a config of this kind, and a budget that its plan uses up: what the run needs, and some hot rows."""
     generated, corpus, negatives, train = FULL[kind]
     sptx("generate", generated, "--rows=200000", "--lists=20000", "--out=corpus.ids")
     config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},

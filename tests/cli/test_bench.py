@@ -1,4 +1,4 @@
-"""bench: what it counts must be true and its lines must be JSON; how fast is no test's business."""
+"""bench must count right and print lines of JSON; no test asks for its speed."""
 import json
 import re
 import subprocess
@@ -68,7 +68,7 @@ def test_train_in_words(sptx):
 
 
 def test_the_command_is_told_whatever_it_says(sptx):
-    """Its bytes may be no UTF-8 and its quotes anywhere: the line is JSON still."""
+    """The path's bytes may be no UTF-8, and its quotes anywhere: the line must still be JSON."""
     name = 'a"\\ \udcff'
     sptx.path(sptx.config()).rename(sptx.path(name))
     done = sptx("bench", "memory", name, "--rows=1000", "--dim=8", "--json")
@@ -109,7 +109,7 @@ def test_wrong_calls(sptx, arguments, said):
 
 
 def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():
-    """And no network makes two ranks faster than they are in one machine."""
+    """And no network can make two ranks faster than they are in one machine."""
     told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "1", "2", "64"], capture_output=True, text=True,
                           check=True)
     rates = {}

@@ -1,4 +1,4 @@
-"""scripts/compare_gensim.py: what it refuses, and a table of a small data set."""
+"""scripts/compare_gensim.py: the calls that it refuses, and the table of a small data set."""
 import os
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""The encoded corpus: made once, found again, shared by runs, and believed only where it can be meant."""
+"""The encoded corpus is made once, found again, shared by runs, and used only where it fits."""
 import ctypes
 import os
 import re
@@ -28,7 +28,7 @@ def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
 
 
 def test_what_a_refused_train_has_encoded_is_kept(sptx):
-    """Found by the next train, which finds no run there; nothing else is left."""
+    """The next train finds it, and finds no run there; nothing else is left."""
     sptx.path("corpus.txt").write_text("".join(f"u{i} {line}\n" for i, line in enumerate(sentences(500))))
     config = sptx.config(corpus={"format": "lists"}, examples={"mode": "list"}, run={"dir": "runs/new"})
     refused = sptx("train", config, "--examples.positives=40", expect=1)
@@ -55,7 +55,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_corpus_is_read(sptx):
 
 
 def given_stream(sptx, change):
-    """An id stream as the corpus, with `change` made to its ids and starts, and a checksum that is right (one piece)."""
+    """Writes an id stream as the corpus, after `change` to its ids and starts, with the right checksum (one piece)."""
     sptx("generate", "words", "--out=x.ids", "--rows=300", "--lists=1000")
     data = bytearray(sptx.path("x.ids").read_bytes())
     tokens, sentence_count = numpy.frombuffer(data, numpy.uint64, 2, 24)
@@ -93,7 +93,7 @@ def test_an_id_stream_that_cannot_be_meant_is_refused(sptx, change, wanted):
 
 @pytest.mark.parametrize("given", [False, True])
 def test_a_corpus_cut_short_while_it_is_trained_on_is_said(whole, given):
-    """The encoded corpus of the run itself, and an id stream that is the corpus."""
+    """Tries the run's own encoded corpus, and an id stream that is the corpus."""
     sptx, cut = whole, whole.path("run", "corpus.ids")
     keys = STOP_KEYS
     if given:
@@ -119,7 +119,7 @@ def test_a_corpus_cut_short_while_it_is_trained_on_is_said(whole, given):
 # ---- one cache for many runs ----
 
 def sweep(sptx, count, **sections):
-    """As many trainings at once, each with a seed of its own, over one cache; their outputs."""
+    """Begins so many trainings at once over one cache, each with a seed of its own, and returns their outputs."""
     config = sptx.config(train={"epochs": "0", "steps": "3"}, device={"threads": "1"}, **sections)
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--train.seed={i}") for i in range(count)]
     said = [process.communicate(timeout=600 * SLOWER)[1] for process in started]
@@ -148,7 +148,7 @@ def test_a_sweep_over_one_cache_encodes_once(sptx, count, format):
 
 
 def test_runs_of_other_keys_share_a_cache_in_turn(sptx):
-    """Each makes its own streams where it finds the other's: slow, and right."""
+    """Each makes its own streams where it finds the other's, which is slow but right."""
     config = sptx.config(corpus={"cache": "cache", "min_count": None}, train={"epochs": "0", "steps": "3"}, device={"threads": "1"})
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--corpus.min_count={1 + 60 * (i % 2)}") for i in range(8)]
     assert [(process.communicate(timeout=120 * SLOWER), process.returncode)[1] for process in started] == [0] * 8

@@ -80,7 +80,7 @@ def test_packed_files_that_are_damaged(sptx, pack):
 
 
 def test_files_of_each_kind_are_one_corpus(sptx):
-    """Each with its own packing and its own byte order mark."""
+    """Each file has its own packing and its own byte order mark."""
     folder = sptx.path("parts")
     folder.mkdir()
     plain = sptx.path("corpus.txt").read_bytes().splitlines(keepends=True)
@@ -100,7 +100,7 @@ def limit_memory(mebibytes):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_word_without_an_end_takes_no_memory(sptx, pack):
-    """A few kilobytes that stand for a word of 256 MiB."""
+    """A few kilobytes unpack to a word of 256 MiB."""
     sptx.path("corpus.txt").write_bytes(pack(b"one two\nthree " + b"x" * (256 << 20)))
     said = sptx.refuses("train", sptx.config(), preexec_fn=limit_memory(200))
     assert said.startswith("'corpus.txt' line 2: the word that begins with 'xxxx")
@@ -120,7 +120,7 @@ def test_the_longest_word_is_a_key(sptx):
 
 
 def grow(path):
-    """A hole of 3 GiB behind what stands in the file."""
+    """Leaves a hole of 3 GiB behind the file's bytes."""
     with open(path, "r+b") as file:
         file.truncate(3 << 30)
 
@@ -137,7 +137,7 @@ def test_a_state_that_grew_is_not_read(trained):
 
 
 def test_metrics_are_read_line_by_line(trained):
-    """The hole has no line in it."""
+    """The hole holds no line."""
     lines = trained.path("run", "metrics.jsonl").read_bytes()
     grow(trained.path("run", "metrics.jsonl"))
     trained("report", "run", "--out=page.html", preexec_fn=limit_memory(300))

@@ -17,7 +17,7 @@ EF_CONSTRUCTION, EF = 200, 100
 
 
 class Searched:
-    """A trained run, its export as .npy, some words and what `nearest` says of them."""
+    """A trained run, its export as .npy, some words, and the answers of `nearest` for them."""
 
     def __init__(self, program, run):
         self.path = program.path("vectors.npy")
@@ -37,7 +37,8 @@ class Searched:
         return self.vectors / numpy.linalg.norm(self.vectors, axis=1, keepdims=True)
 
     def recall(self, found):
-        """The share of our exact answers among the first K others of `found` [queries x (K + 1)]: it holds the query too."""
+        """Returns the share of our exact answers among the first K others of `found` [queries x (K + 1)], which holds the
+        query, too."""
         others = [[row for row in rows if row != query][:K] for rows, query in zip(found, self.queries)]
         recall = numpy.mean([len(set(other) & set(ours)) / K for other, ours in zip(others, self.found)])
         print(f"recall@{K} {recall:.4f} of {len(found)} queries in {len(self.vectors)} x {self.vectors.shape[1]}")
@@ -60,8 +61,8 @@ def faiss():
 
 
 def test_faiss_flat_is_our_search(searched, faiss):
-    """Exact against exact: both find K rows as near as any, and say the same of how near. Which of two rows comes first is
-    free where float32 cannot tell."""
+    """Compares two exact searches: both find K rows as near as any, and tell the same nearness. Where float32 sees no
+    difference, either of two rows may come first."""
     vectors, queries = searched.unit(), searched.queries
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
@@ -86,7 +87,7 @@ def test_faiss_hnsw(searched, faiss, m):
 
 
 def python_with_hnswlib():
-    """Ours or the distribution's, whichever has it."""
+    """Finds hnswlib in our environment or in the distribution's."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             if subprocess.run([python, "-c", "import hnswlib, numpy"], capture_output=True).returncode == 0:

@@ -1,4 +1,4 @@
-"""What goes wrong is said in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
+"""Failures are told in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
 import gzip
 import os
 import re
@@ -85,7 +85,7 @@ def test_wrong_call(sptx, arguments, sentence):
 
 
 def test_a_text_in_the_place_of_the_config(sptx):
-    """However it is packed, and however long."""
+    """The file is refused however it is packed, and however long it is."""
     corpora = {"t.txt": b"some words\nand more\n", "t.gz": gzip.compress(b"some words"), "long.txt": b"word " * (4 << 20)}
     for name, data in corpora.items():
         sptx.path(name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""Exports agree with the tables to the last bit, for readers that are not ours."""
+"""Exports agree with the tables to the last bit, for other programs' readers."""
 import os
 import re
 
@@ -87,7 +87,7 @@ def test_projector_metadata(trained):
 
 
 def test_a_row_of_zeros_stays_zeros(sptx):
-    """One step, after which rows that were in no batch have the zeros of context that they began with."""
+    """Makes one step, after which contexts that were in no batch still have the zeros that they began with."""
     sptx("train", sptx.config(train={"steps": "1", "batch": "16"}))
     target, context = weights(sptx), weights(sptx, "context.npy")
     zeros = ~context.any(axis=1)
@@ -158,7 +158,7 @@ def test_gensim_agrees_on_an_analogy(trained):
 
 
 def held_out(trained, train, held, k):
-    """recall@k and NDCG@k of held-out items, the plain way."""
+    """Computes recall@k and NDCG@k of held-out items in a plain way."""
     rows = weights(trained).astype(numpy.float64)
     rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
     row = {word: i for i, word in enumerate(words(trained))}
@@ -177,7 +177,7 @@ def held_out(trained, train, held, k):
 
 @pytest.mark.parametrize("corpus_format, table", [("lists", None), ("pairs", None), ("adjacency", "context")])
 def test_items_need_no_keys(sptx, corpus_format, table):
-    """The defaults of lists, pairs and adjacency find what belongs together."""
+    """The defaults of lists, pairs and adjacency must find what belongs together."""
     lists = [[f"user{i}", *sentence.split()] for i, sentence in enumerate(sentences(1000, length=12))]
     train, held = "".join(" ".join(line[:12]) + "\n" for line in lists), "".join(f"{line[0]} {line[12]}\n" for line in lists)
     pairs = "".join(f"{line[0]} {item}\n" for line in lists for item in line[1:12])
@@ -191,7 +191,7 @@ def test_items_need_no_keys(sptx, corpus_format, table):
 
 
 def test_a_list_of_edges_trains(sptx):
-    """Two nodes a line are shorter than an example's positives: they are repeated, not left out."""
+    """Lines of two nodes are shorter than an example's positives: they are repeated, and not left out."""
     sptx.path("corpus.txt").write_text("".join(f"n{i} n{(i * 7 + k) % 40}\n" for i in range(40) for k in range(3)))
     done = sptx("train", sptx.config(corpus={"format": "adjacency"}))
     assert "nothing was trained" not in done.stderr
@@ -202,7 +202,7 @@ def test_evaluate_table_is_checked(trained):
 
 
 def test_evaluate_lists(sptx):
-    """Items of one topic stand in one list: most held-out items are found."""
+    """Items of one topic are in one list: most held-out items must be found."""
     lists = [f"user{i} " + sentence for i, sentence in enumerate(sentences(1500, length=12))]
     train = [" ".join(line.split()[:11]) for line in lists]
     held = [line.split()[0] + " " + " ".join(line.split()[11:]) for line in lists]

@@ -1,4 +1,4 @@
-"""Files that commands write: what the user has beside them, or had there before, is as it was but for what was asked for."""
+"""Commands write only the files they are asked for: all others, there before or beside them, stay as they are."""
 import os
 import stat
 import subprocess
@@ -18,7 +18,7 @@ def export(trained, out, **options):
 
 @pytest.fixture
 def wanted(trained):
-    """The bytes of an export."""
+    """Returns the bytes of an export."""
     export(trained, "wanted.npy")
     return trained.path("wanted.npy").read_bytes()
 

@@ -18,7 +18,7 @@ STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
 
 @pytest.fixture(scope="module")
 def older_once(tmp_path_factory):
-    """A run on 300 words, in `old`, and a corpus of these and 100 more, in other places of the order."""
+    """Makes a run on 300 words, in `old`, and a corpus of these and 100 more, in another order."""
     from conftest import Program
     program = Program(tmp_path_factory.mktemp("older"))
     program.path("old.txt").write_text("\n".join(sentences(1000)) + "\n")
@@ -41,7 +41,7 @@ def words(sptx, run):
 
 
 def rows(sptx, run, table, checkpoint=None):
-    """Word -> record of a table. Where lists have rows, contexts end before them and targets begin with them."""
+    """Returns {word: record} of a table. Where lists have rows, contexts end before them and targets begin with them."""
     array = numpy.load((sptx.path(run, checkpoint) if checkpoint else sptx.checkpoint(run)) / f"{table}.npy")
     named = words(sptx, run)
     return dict(zip(named[-len(array):] if table == "target" else named, array))
@@ -96,7 +96,7 @@ def test_state_of_another_rule_stays_behind(older, keys):
 
 
 def test_averages_that_count_the_steps_of_a_run_stay_behind(older):
-    """With one step count for all rows it begins at 0 again, and Adam would divide old averages by 1 - beta."""
+    """The common step count begins at 0 again, and Adam would divide old averages by 1 - beta."""
     config = older.config(optimizer={"rule": "adam", "lr": "0.001", "bias_correction": "global"})
     older("train", config, "--corpus.path=old.txt", "--run.dir=first", "--train.steps=20")
     done = older("train", config, "--train.from=first", "--train.steps=1", "--train.batch=1")
@@ -139,7 +139,8 @@ WAYS = {
 
 
 def check_frozen(sptx, old, run, targets=None):
-    """Known rows have the bytes of the older run, the others have moved. `targets`: the words that it has trained as targets"""
+    """Known rows must have the bytes of the older run, and the others must have moved. `targets`: the words trained as
+    targets."""
     olds, news = words(sptx, old), words(sptx, run)
     for table in ("target", "context"):
         one, other = rows(sptx, old, table), rows(sptx, run, table)
@@ -168,7 +169,7 @@ def test_known_rows_of_lists_stay(older, mode):
 
 
 def test_lists_with_rows_of_their_own_grow(older):
-    """New items learn from known lists, and new lists from known items."""
+    """New items must learn from known lists, and new lists from known items."""
     lines = {"old.txt": [], "corpus.txt": []}
     for name, into in lines.items():
         for number, line in enumerate(older.path(name).read_text().splitlines()[:600 if name == "old.txt" else 900]):
@@ -231,7 +232,7 @@ def test_a_damaged_list_of_known_rows_is_not_believed(older):
 
 
 def test_only_new_items_are_targets(older):
-    """The steps are those of all targets with the known ones' examples left out, and of far fewer pairs."""
+    """The steps are those of all targets without the known ones' examples, and of far fewer pairs."""
     for name in ("old.txt", "corpus.txt"):
         older.path(name).write_text("\n".join(f"l {line}" for line in older.path(name).read_text().splitlines()))
     keys = {"corpus": {"format": "lists"}, "examples": {"mode": "list"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
@@ -260,7 +261,7 @@ def test_only_new_items_are_targets(older):
 
 
 def test_a_killed_run_keeps_its_known_rows(older):
-    """Killed with -9 at a time that is not chosen, then gone on with where the older run is no more."""
+    """Killed with -9 at a random time, the run goes on although the older run is gone."""
     config = older.config(**ADAGRAD, run={"checkpoint_every": "50 steps"})
     more = ["--train.from=old", *KNOWN, "--train.epochs=0", "--train.steps=1000"]
     older("train", config, *more, "--run.dir=whole")
@@ -336,7 +337,7 @@ FORMS = {"bin": "word2vec-bin", "vec": "word2vec-text", "glove": "glove-text", "
 
 @pytest.fixture
 def forms(older):
-    """Every form of the older run's targets; of text also with CR LF and no last line end, of binary without line ends."""
+    """Writes the older run's targets in every form; text also with CR LF and no last line end, binary without line ends."""
     named = {form: export(older, FORMS[form], f"v.{form}") for form in FORMS}
     named["npy"] = "v.npy, old/vocab.tsv"
     text = older.path("v.vec").read_bytes()
@@ -383,7 +384,7 @@ def test_known_targets_of_vectors_stay_and_contexts_learn(older, forms):
 
 @pytest.mark.parametrize("own", [1, 0.5])
 def test_vectors_of_items_begin_where_export_takes_them(sptx, own):
-    """Where lists have rows of their own, an item's vector is its context row."""
+    """An item's vector is its context row, where lists have rows of their own."""
     draw = numpy.random.default_rng(1)
     sptx.path("lists.txt").write_text("".join(
         f"l{i} " + " ".join(f"i{item}" for item in draw.choice(30, 6, replace=False)) + "\n" for i in range(50)))

@@ -1,4 +1,4 @@
-"""Files that a user hands to the program, in every shape that they come in."""
+"""Files that a user hands to the program, in every shape that they may have."""
 import gzip
 import os
 import random
@@ -19,13 +19,13 @@ QUICK = {"timeout": 30}  # a program that waits for ever is caught soon
 
 @pytest.fixture
 def asked(trained):
-    """A finished run with a pipe that nobody writes to."""
+    """A finished run, and a pipe that nobody writes to."""
     os.mkfifo(trained.path("pipe"))
     return trained
 
 
 def feed(path, text):
-    """Writes to a pipe as soon as it is read."""
+    """Writes to a pipe as soon as somebody reads it."""
     writer = threading.Thread(target=lambda: path.write_text(text), daemon=True)
     writer.start()
     return writer
@@ -208,7 +208,7 @@ def as_lists(lines, least):
 
 
 def test_held_out_lists_are_read_as_the_runs_corpus_was(sptx):
-    """Ratings are no items, and what is rated below corpus.min_rating is none either."""
+    """Ratings are no items, and neither is a pair rated below corpus.min_rating."""
     train, held_out = PAIRS[::2], PAIRS[1::2]
     for name, lines in (("train", train), ("held", held_out)):
         sptx.path(f"{name}.csv").write_text("\n".join(["user,item,rating", *lines]))
@@ -259,7 +259,7 @@ def test_a_file_that_judges_nothing_is_a_failure(trained):
 
 @pytest.mark.parametrize("form", ["lists", "pairs", "adjacency"])
 def test_lists_that_are_left_out_are_counted(sptx, form):
-    """1,000 lists each of 1 to 8 items; of adjacency a line of one is none already."""
+    """Makes 1,000 lists each of 1 to 8 items; a line of adjacency with one item is too short."""
     rng = random.Random(5)
     lists = [[f"i{rng.randrange(200)}" for _ in range(length)] for length in range(1, 9) for _ in range(1000)]
     if form == "pairs":
@@ -301,7 +301,7 @@ def test_text_is_not_told_of_short_sentences(sptx):
 
 @pytest.mark.parametrize("mebibytes", [6, 8, 12, 16, 24, 48, 96, 200, 400])
 def test_little_memory_is_a_sentence_and_never_a_hang(trained, mebibytes):
-    """127: the system cannot even load the program; killed before its first instruction where not even its file fits."""
+    """127: the system cannot even load the program. It is killed before its first instruction where not even its file fits."""
     size = os.path.getsize(os.environ.get("SPTX_BIN", "build/sptx-w2v")) >> 20
     if mebibytes < size + 8:
         pytest.skip(f"the program's file alone has {size} MiB")

@@ -34,7 +34,7 @@ RUNS = {"lists": LISTS,
 
 
 def write_corpus(program, name, lists=4000, rows=12000):
-    """Lists of 5 to 15 of `rows` items; low numbers are frequent, so that batches have many rows in common."""
+    """Makes lists of 5 to 15 of `rows` items; low numbers are frequent, so that batches have many rows in common."""
     rng = random.Random(name)
     with open(program.path("corpus.txt"), "w") as file:
         for number in range(lists):
@@ -51,8 +51,8 @@ def merged(*parts):
 
 
 def kill_once(program, run, rng):
-    """Starts or resumes, and kills: while it trains, or (a fifth of them) anywhere from the start on. 1 where it was killed
-    before it ended."""
+    """Starts or resumes, and kills: while it trains, or (in a fifth of the cases) anywhere from the start on. Returns 1 where
+    it was killed before it ended."""
     metrics, began = program.path(run, "metrics.jsonl"), time.time_ns()
     resumed = ["--resume"] if program.path(run).exists() else []
     process = program.start("train", "run.ini", f"--run.dir={run}", *resumed)
@@ -68,7 +68,7 @@ def kill_once(program, run, rng):
 
 
 def kill_and_resume(program, rng, kills):
-    """Run after run, until there were so many kills; each run ends in the bytes of the whole one."""
+    """Makes run after run until there were so many kills; each run must end in the bytes of the whole one."""
     done = runs = 0
     while done < kills:
         run, left = f"run{runs}", kills - done

@@ -11,12 +11,12 @@ from conftest import ROOT
 
 @pytest.fixture
 def comma(tmp_path):
-    """The environment of a locale with a decimal comma, made in the test's own directory."""
+    """Returns the environment of a locale with a decimal comma, made in the test's own directory."""
     return {**os.environ, **decimal_comma.environment(tmp_path), "LC_ALL": "de_DE.UTF-8"}
 
 
 def answers(sptx, env=None):
-    """What a run says and writes, without what depends on the clock."""
+    """Returns what a run prints and writes, without what depends on the clock."""
     sptx("train", sptx.config(), "--overwrite", env=env)
     sptx("export", "run", "--format=glove-text", "--out=vectors.txt", env=env)
     written = [sptx.path("run", "config.ini").read_bytes(), sptx.path("vectors.txt").read_bytes(), *sptx.tables()]

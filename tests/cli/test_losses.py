@@ -1,4 +1,5 @@
-"""Losses and pooled targets from the command line: each learns what the corpus holds, and what cannot work is refused."""
+"""Losses and pooled targets from the command line: each learns what the corpus holds, and impossible combinations are
+refused."""
 import json
 
 import pytest
@@ -19,7 +20,7 @@ EXACT_MEANS = {"backend": "cpu"}  # which alone takes exact steps of them
 
 
 def items(sptx, **train):
-    """The words of a sentence as a list, named by its number."""
+    """Writes the words of a sentence as a list, named by its number."""
     lines = sptx.path("corpus.txt").read_text().splitlines()
     sptx.path("corpus.txt").write_text("".join(f"list{i} {line}\n" for i, line in enumerate(lines[:600])))
     return sptx.config(**{**ITEMS, "train": {**ITEMS["train"], **train}})
@@ -31,7 +32,7 @@ def losses(sptx, key="loss", run="run"):
 
 
 def topics_kept(sptx, run="run"):
-    """The share of nearest rows that belong to the same topic."""
+    """Returns the share of nearest rows that belong to the same topic."""
     words = [f"t{topic}w1" for topic in range(10)]
     lines = sum((sptx("nearest", run, word, "--k=5", "--among=context").stdout.splitlines() for word in words), [])
     kept = sum(line.startswith(word[:3]) for word, line in zip([word for word in words for _ in range(5)], lines))
@@ -72,7 +73,7 @@ def test_the_mean_of_a_window_is_one_pair(sptx):
 
 
 def test_lock_free_means_move_as_a_batch_of_one_does(sptx):
-    """One thread, batches of one position: both ways take the same steps, up to what a batch adds up first."""
+    """With one thread and batches of one position both ways take the same steps, but for what a batch adds up first."""
     import numpy
 
     keys = dict(examples={"mode": "cbow", "window": 3}, model={"dim": 16, "context_init": "uniform -0.1 0.1"},

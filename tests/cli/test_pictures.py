@@ -1,4 +1,4 @@
-"""The scripts that draw write whole pictures of what a run holds, and say in one sentence what is wrong."""
+"""The scripts that draw write whole pictures of a run's contents, and tell mistakes in one sentence."""
 import json
 import math
 import subprocess
@@ -22,7 +22,7 @@ def script(program, name, *arguments, expect=0):
 
 
 def texts(path):
-    """What is written in an SVG: matplotlib draws letters, with the text as a comment."""
+    """Returns the text in an SVG: matplotlib draws letters, with the text as a comment."""
     parser = xml.etree.ElementTree.XMLParser(target=xml.etree.ElementTree.TreeBuilder(insert_comments=True))
     tree = xml.etree.ElementTree.parse(path, parser)
     return {node.text.strip() for node in tree.iter() if node.tag is xml.etree.ElementTree.Comment}

@@ -37,7 +37,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("numbers", [(3,), pytest.param((1, 2, 4), marks=pytest.mark.long)])
 def test_every_number_of_ranks_makes_the_same_model(small, mode, numbers):
-    """50 columns: 20, 16 and 14 of them over three ranks."""
+    """There are 50 columns: 20, 16 and 14 of them over three ranks."""
     config = small.config(**{"model": {"dim": 50, "context_init": "uniform -0.1 0.1"}, **MODES[mode]})
     train(small, 0, config, "--run.dir=alone")
     for ranks in numbers:
@@ -79,7 +79,7 @@ def test_one_number_of_ranks_makes_one_model(small):
 
 @pytest.mark.parametrize("corpus", [{}, {"path": "friends.lists", "format": "lists"}])  # lists' targets begin behind the items
 def test_a_checkpoint_goes_on_with_any_number_of_ranks(small, corpus):
-    """With adagrad: adam divides roundings of gradients that are nearly zero by themselves."""
+    """Adagrad is the rule, since adam divides roundings of gradients that are nearly zero by themselves."""
     config = small.config(corpus=corpus, model={"dim": 50}, optimizer={"rule": "adagrad"}, train={"steps": 60, "epochs": 0})
     train(small, 3, config, "--run.dir=whole")
     train(small, 3, config, "--run.dir=half", "--train.steps=30")
@@ -94,7 +94,7 @@ def test_a_checkpoint_goes_on_with_any_number_of_ranks(small, corpus):
 
 
 def test_a_run_grows_over_any_number_of_ranks(small):
-    """Known rows have the bytes of the older run, and the others come to the same however many share out the columns."""
+    """Known rows have the bytes of the older run, and the others come to the same over any number of ranks."""
     small.path("fewer.txt").write_text("".join(small.path("corpus.txt").read_text().replace("t9", "t8")))
     config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0})
     every = ["--train.steps=0", "--train.epochs=2", "--examples.subsample=0"]  # a word that was never trained begins anew
@@ -168,7 +168,7 @@ def test_a_gpu_trains_no_table_in_a_file_lock_free(small):
 # ---- processes that end ----
 
 def process_of(rank, directory):
-    """The process id of a rank of the run that works in `directory`; None where there is none yet."""
+    """Returns the process id of a rank of the run that works in `directory`; None where there is none yet."""
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and (entry / "cwd").resolve() == directory.resolve() and \
@@ -184,7 +184,8 @@ LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 1500, "batch": 128
 
 
 def interrupt(sptx, rank, number):
-    """Sends a signal to one of three ranks when a checkpoint is there; what mpirun wrote, its exit code, and its time to end."""
+    """Sends a signal to one of three ranks when a checkpoint is there. Returns what mpirun wrote, its exit code, and its time
+    to end."""
     process = subprocess.Popen(command(3, PROGRAM, "train", sptx.config(**LONG)), cwd=sptx.directory, env=ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert wait_for(lambda: checkpoints(sptx), process)
@@ -215,7 +216,7 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
 
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
-    """Stopped in the middle of its steps: the others wait for rank_timeout."""
+    """The rank is stopped in the middle of its steps: the others wait for rank_timeout."""
     words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -230,7 +231,7 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
 
 
 def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
-    """All of its processes stand still for longer than device.rank_timeout, and none of them hangs."""
+    """All of its processes stand still for longer than device.rank_timeout, but none of them hangs."""
     words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1", "--train.steps=9999999")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -252,7 +253,7 @@ AUTO = {"model": {"dim": 50}, "optimizer": {"rule": "sgd", "lr": 0.001}, "train"
 
 @pytest.mark.parametrize("first, second", [(3, 0), (2, 3), (0, 0)])
 def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, second):
-    """Text is trained lock-free by one process, and in exact steps by several."""
+    """One process trains text lock-free, and several do so in exact steps."""
     config = small.config(**AUTO)
     train(small, first, config)
     assert "resumed" in train(small, second, config, "--resume", "--train.steps=40").stderr
@@ -271,7 +272,7 @@ def test_text_with_its_usual_rate_trains_over_ranks_as_well_as_by_one_process(sm
 
 
 def test_another_key_is_what_resume_speaks_of(small):
-    """And not train.update, which none has set."""
+    """The same holds for train.update, which no rank has set."""
     train(small, 0, small.config(**AUTO))
     for key in ("optimizer.momentum=0.9", "optimizer.clip=1", "train.reduction=mean"):
         said = small.refuses("train", "run.ini", "--resume", f"--{key}")
@@ -288,7 +289,7 @@ def test_paths_are_each_ranks_own_when_it_goes_on(small):
 
 
 def test_a_rank_with_other_words_is_told_so_when_it_goes_on(small):
-    """Which rows are known is told by number."""
+    """The number of known rows is told."""
     lines = small.path("corpus.txt").read_text().splitlines(True)
     for name in ("old", "copy"):
         small.path(f"{name}.txt").write_text("".join(lines))
@@ -312,7 +313,7 @@ def test_what_auto_began_lock_free_goes_on_in_one_process(small):
 
 
 def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
-    """mpirun hands the signal on, and leaves the ranks so many seconds."""
+    """mpirun hands the signal on, and gives the ranks so many seconds."""
     words = command(2, "--mca", "odls_base_sigkill_timeout", 4, PROGRAM, "train", small.config(**LONG), "--train.steps=9999999")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -381,7 +382,7 @@ def test_lock_free_calls_of_a_rank_alone_are_measured(small):
 
 
 def test_the_largest_model_is_planned_and_trained(small):
-    """Too small for the plan's 5%, which spares some 100 MB for what the program itself takes; the table is told."""
+    """The table is too small for the plan's 5%, which leaves out some 100 MB for the program itself; that is told."""
     tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 3,
              "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
     done = subprocess.run([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
@@ -392,7 +393,7 @@ def test_the_largest_model_is_planned_and_trained(small):
 
 
 def test_the_largest_model_takes_its_ranks_along(small):
-    """A script that is told to end leaves no ranks behind, which hold all memory of a machine."""
+    """A script that is ended leaves no ranks behind, which would hold all memory of a machine."""
     tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 1000000,
              "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
     script = subprocess.Popen([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
@@ -441,7 +442,7 @@ def test_a_run_that_diverges_says_so_once(small):
 
 @pytest.mark.long
 def test_a_full_disk_ends_all_with_its_sentence(small):
-    """No rank may write files of more than 200 KiB: of the first one the checkpoint fails, of the second its working file."""
+    """No rank may write files of more than 200 KiB: the first one's checkpoint fails, and the second one's working file."""
     config = small.config(model={"dim": 400}, train={"steps": 5})
     small("plan", config, "--run.dir=run")
     said = refuses_unlike(small, [config], [config], ("ulimit -f 200", "true"))
@@ -470,7 +471,7 @@ def test_a_plan_for_ranks_needs_none(small):
 
 
 def test_what_a_rank_takes_is_what_the_plan_says(small):
-    """The first rank has the most columns: its start-up table is the plan of any of them."""
+    """The first rank has the most columns: its start-up table is valid for any of them."""
     config = small.config(model={"dim": 50}, train={"steps": 2})
     planned = small("plan", config, "--device.ranks=3", "--device.threads=1").stdout.split("\n")
     said = train(small, 3, config, "--device.threads=1").stderr

@@ -1,4 +1,4 @@
-"""Checkpoints of several ranks, which all of them write and read: mpirun -n G sptx-w2v train."""
+"""Checkpoints that all of several ranks write and read: mpirun -n G sptx-w2v train."""
 import os
 import subprocess
 import time
@@ -14,7 +14,7 @@ NUMBER, ROWS, ROWS_OF_FIRST = 5, 6, 7
 
 
 def with_fault(sptx, rank, function, number, error, *arguments, kind="write", timeout=60 * SLOWER):
-    """Three ranks, one of which fails the call of this number of a function, over a corpus that is encoded already."""
+    """Trains with three ranks, one of which fails call `number` of a function, over a corpus that is encoded already."""
     sptx("plan", *arguments)
     fault = ["env", f"LD_PRELOAD={FAULTS}", f"FAULT_KIND={kind}", f"FAULT_FUNCTION={function}", f"FAULT_NUMBER={number}",
              f"FAULT_ERROR={error}"]
@@ -92,7 +92,7 @@ def test_a_rank_that_hangs_before_the_first_step_is_named(faulty):
 
 
 def test_a_slow_disk_is_no_rank_that_hangs(faulty):
-    """Each write of the second rank takes two seconds, and its process answers."""
+    """Each write of the second rank takes two seconds, while its process answers."""
     words = [PROGRAM, "train", faulty.config(**BRIEF), "--device.rank_timeout=1", "--train.steps=10"]
     slow = ["env", f"LD_PRELOAD={FAULTS}", "FAULT_SLEEP=2", *words]
     done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *slow])),
@@ -103,7 +103,7 @@ def test_a_slow_disk_is_no_rank_that_hangs(faulty):
 
 @pytest.mark.parametrize("rank, number, error", [(1, NUMBER, "ENOSPC"), (2, ROWS, "SHORT")])
 def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, rank, number, error):
-    """A rank that cannot write to the file gives its columns to the first one; a write that stops half way goes on."""
+    """A rank that cannot write to the file gives its columns to the first one; a write that stops half way is continued."""
     config = faulty.config(**BRIEF)
     train(faulty, 3, config, "--run.dir=whole")
     done = with_fault(faulty, rank, "pwrite", number, error, config)
@@ -116,7 +116,7 @@ def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, rank, number,
 
 @pytest.mark.parametrize("grown", [False, True])
 def test_ranks_that_do_not_see_one_file_system(small, grown):
-    """The second rank has an empty disk of its own under the same name, as on another machine."""
+    """The second rank has an empty disk of its own under the same path, as on another machine."""
     own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$PWD" && cd "$PWD" && exec "$@"', "sh"]
     if subprocess.run([*own, "true"], cwd=small.directory, capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")

@@ -21,7 +21,7 @@ def gpu_count():
 
 
 def exchange_ways():
-    """What there is on this machine, as device.exchange has it."""
+    """Returns the ways to exchange that this machine has, as device.exchange names them."""
     if not ON_GPU:
         pytest.skip("the tests run on the CPU")
     return ["host", "nccl"] if gpu_count() > 1 else ["host"]
@@ -101,7 +101,7 @@ EMPTY = {"pairs": {}, "windows": {"negatives": {"per": "example"}}, "norms": {"o
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_ranks_wait_for_one_another_where_most_batches_are_empty(small, kind):
-    """One that went on would overwrite words of the last step that had some."""
+    """A rank that went on would overwrite words of the last step that had some."""
     keys = {"optimizer": {"rule": "sgd", "lr": 0.01}, **EMPTY[kind]}
     keys["train"] = {"batch": 2, "steps": 400, **keys.get("train", {})}
     config = small.config(**keys)
@@ -128,7 +128,7 @@ THREE = {
 @pytest.mark.parametrize("kind", THREE)
 @pytest.mark.parametrize("way", ["gpu", "host", "nccl"])
 def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
-    """20, 16 and 14 columns, or 84, 84 and 82; NCCL wants a GPU for each rank."""
+    """Ranks have 20, 16 and 14 columns, or 84, 84 and 82; NCCL wants a GPU for each rank."""
     model = {"dim": 50, "context_init": "uniform -0.1 0.1", **THREE[kind].get("model", {})}
     keys = {**THREE[kind], "model": model}
     config = small.config(**keys)
@@ -160,7 +160,7 @@ def last_loss(sptx, run):
 @pytest.mark.long
 @pytest.mark.parametrize("batch, loss", [(4096, "dots"), (4096, "cosines"), (3800, "dots"), (4500, "dots")])
 def test_ranks_that_keep_contexts_in_other_places_make_one_model(small, batch, loss):
-    """One finds all rows of a batch by sorting, the other only those that stand twice."""
+    """One rank finds all rows of a batch by sorting, the other only those that come twice."""
     if not ON_GPU and (batch, loss) != (4096, "dots"):
         pytest.skip("CPUs sort all of them")
     assert (2 ** 18 <= batch * CONTEXTS <= ROWS / 2) == (batch == 4096)

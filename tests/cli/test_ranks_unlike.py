@@ -1,4 +1,4 @@
-"""Ranks that are begun with other commands, keys, corpora or rights than the others: one sentence, and nobody hangs."""
+"""Ranks with other commands, keys, corpora or rights than the others: there is one sentence, and nobody hangs."""
 import json
 import os
 import time
@@ -12,7 +12,7 @@ ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
 
 @pytest.mark.parametrize("first, second", [([], ["--resume"]), (["--resume"], [])])
 def test_what_the_first_rank_was_told_holds_for_all(small, first, second):
-    """Whether a run goes on is the directory's matter, which the first rank has."""
+    """A resume depends on the directory, which the first rank has."""
     config = small.config(model={"dim": 50}, train={"steps": 20})
     train(small, 2, config)
     arguments = [["--run.dir=other"] * (not first) + extra for extra in (first, second)]
@@ -71,7 +71,7 @@ def test_all_ranks_have_one_command(small, first, second):
 
 @pytest.mark.long
 def test_a_process_that_is_no_rank_is_not_waited_for(small):
-    """It has ended before the others begin, which MPI waits for without end."""
+    """That process has ended before the others begin, which MPI would wait for without end."""
     config, began = small.config(model={"dim": 50}, train={"steps": 5}), time.monotonic()
     late = ["sh", "-c", 'sleep 1; exec "$@"', "sh", PROGRAM, "train", config]
     done = begin(small, [PROGRAM, "help"], late, late)
@@ -88,7 +88,7 @@ def test_a_process_that_ends_before_it_has_joined_ends_all(small):
 
 
 def test_ranks_plan_for_themselves(small):
-    """The plan of each of them, told once."""
+    """The plan is told once, for each of them."""
     config = small.config(model={"dim": 50})
     done = begin(small, *[[PROGRAM, "plan", config, "--json", "--device.threads=1"]] * 3)
     assert done.returncode == 0, done.stderr
@@ -109,7 +109,7 @@ def test_ranks_plan_for_themselves(small):
 # ---- many ----
 
 def test_more_ranks_than_gpus_of_one_machine_have_mailboxes(small):
-    """17 of them, with fewer groups of four columns than ranks."""
+    """There are 17 of them, which is more than there are groups of four columns."""
     config = small.config(model={"dim": 50, "context_init": "uniform -0.1 0.1"}, train={"steps": 10}, device={"threads": 1})
     train(small, 17, config)
     train(small, 17, config, "--run.dir=again")

@@ -27,7 +27,7 @@ LEFT_OUT = {
 
 
 def lines():
-    """What README shows to be typed: lines of its blocks, and code in its sentences and tables, in order."""
+    """Returns what README shows to be typed: lines of its blocks, and code in its sentences and tables, in order."""
     found = []
     for code, block in re.findall(r"^```\w*\n(.*?)^```|`([^`\n]+)`", README, re.S | re.M):
         for line in (code or block).splitlines():
@@ -42,7 +42,7 @@ def reason(line):
 
 
 def clone(directory):
-    """The files that git would give, as they stand here."""
+    """Copies the files that git has, as they are here."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True,
                             text=True)
     if listed.returncode:
@@ -70,7 +70,7 @@ def typed(line, directory, **environment):
 
 
 def shorten(text, words):
-    """The corpus that README makes is that of a whole machine: what holds the words that README asks for is enough."""
+    """README makes its corpus of a whole machine: here a file with the words that README asks for is enough."""
     lines = text.read_text().splitlines(True)
     asked = [line for line in lines if any(f" {word} " in line for word in words)]
     text.write_text("".join((asked + lines)[:60]))
@@ -103,7 +103,7 @@ def test_every_file_that_the_readme_names_is_there():
 
 
 def test_a_copy_of_the_quickstart_is_a_run_of_its_own_name(fresh):
-    """And trains over ranks, as any config of text does."""
+    """The demo trains over ranks, too, as any config of text does."""
     typed("cp configs/quickstart.ini my.ini && mkdir -p build/demo && scripts/headers.sh build/demo/headers.txt", fresh)
     shorten(fresh / "build/demo/headers.txt", ["sin"])
     typed("build/sptx-w2v train my.ini", fresh)
@@ -116,7 +116,7 @@ def test_the_readme_is_short():
 
 @pytest.mark.long
 def test_what_builds_works_too(fresh):
-    """With the objects that stand here, and whether there is a GPU or not."""
+    """Uses the objects that are built here, with a GPU or without."""
     (fresh / "build" / "sptx-w2v").unlink()
     shutil.copytree(ROOT / "build", fresh / "build", dirs_exist_ok=True, symlinks=True,
                     ignore=shutil.ignore_patterns("venv*", "check", "asan", "tsan", "fuzz", "demo"))

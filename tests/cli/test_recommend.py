@@ -1,4 +1,4 @@
-"""recommend: the items that suit lists, held to the definition in NumPy; what is left out; bad input; streams that end."""
+"""recommend: items that suit lists, compared with the definition in NumPy; omitted items; bad input; streams that end."""
 import json
 import re
 import subprocess
@@ -20,7 +20,7 @@ def as_text(lists):
 
 @pytest.fixture(scope="session")
 def shop_once(tmp_path_factory):
-    """A run on lists, with the lists it was trained on in lists.txt."""
+    """A run on lists, with the lists that it was trained on in lists.txt."""
     program = Program(tmp_path_factory.mktemp("shop"))
     program.lists = lists_of(numpy.random.default_rng(5), 400, 12)
     program.path("lists.txt").write_text(as_text(program.lists))
@@ -32,7 +32,7 @@ def shop_once(tmp_path_factory):
 
 @pytest.fixture
 def shop(shop_once, tmp_path):
-    """The run, to be read only, and a directory of one's own for other files."""
+    """The run, only to be read, and a directory for other files."""
     program = Program(shop_once.directory)
     program.lists, program.own = shop_once.lists, tmp_path
     return program
@@ -53,7 +53,7 @@ def unit(rows):
 
 
 def expected(shop, items, score, k=20, among=None, seen=False):
-    """[(item, score)] by the definition, in float64."""
+    """Returns [(item, score)] by the definition, in float64."""
     target, context = (numpy.load(shop.checkpoint() / f"{name}.npy")["weights"].astype(float) for name in ("target", "context"))
     dot = score == "context"
     found = {"target": target, "context": context, "sum": target + context, "normsum": unit(target) + unit(context),
@@ -72,7 +72,7 @@ def expected(shop, items, score, k=20, among=None, seen=False):
 
 
 def answers(done):
-    """{list: [(item, score)]} in the order printed."""
+    """Returns {list: [(item, score)]} in the order printed."""
     found = {}
     for line in done.stdout.splitlines():
         name, item, score = line.split("\t")[:3]
@@ -81,7 +81,7 @@ def answers(done):
 
 
 def same(ours, wanted):
-    """The same items in the same order, but where scores are the same to the digits printed."""
+    """Checks that the same items come in the same order, but where scores have the same printed digits."""
     assert len(ours) == len(wanted)
     assert numpy.allclose([score for _, score in ours], [score for _, score in wanted], atol=2e-6)
     for (item, score), (other, _) in zip(ours, wanted):
@@ -101,7 +101,7 @@ def test_is_the_definition(shop, score):
 
 
 def test_one_list_by_name_and_by_hand(shop):
-    """The same list comes to the same answer whichever way it is given; the score is evaluate's."""
+    """The same list has the same answer whichever way it is given, and the score is evaluate's."""
     every = answers(shop("recommend", "run", "--lists=lists.txt"))
     some = answers(shop("recommend", "run", "--lists=lists.txt", "--name=u7", "--name=u3"))
     assert list(some) == ["u7", "u3"] and all(len(found) == 20 for found in some.values())
@@ -115,7 +115,7 @@ def test_one_list_by_name_and_by_hand(shop):
 @pytest.mark.parametrize("options", [[], ["--seen"]])
 @pytest.mark.parametrize("among", [1, 19, 20, 21, ITEMS, 10**6, 0])
 def test_among_and_seen(shop, among, options):
-    """Only the first words, with the list's own ones or without them, which may lie past them."""
+    """Searches only the first words, with the list's own ones or without them, which may lie past them."""
     found = answers(shop("recommend", "run", "--lists=lists.txt", f"--among={among}", *options))
     for name, items in list(shop.lists.items())[:40]:
         same(found.get(name, []), expected(shop, items, "target", among=among or None, seen=bool(options)))
@@ -241,7 +241,7 @@ def test_files_that_cannot_be_read(shop):
 
 
 def test_formats(shop):
-    """A file is read as the corpus of the run was, or as the keys say; one that needs no key is the same packed."""
+    """A file is read like the run's corpus, or by the keys; a packed file that needs no key is read, too."""
     wanted = answers(shop("recommend", "run", "--lists=lists.txt"))
     rated = (f"{name},{item},4\n{name},i1,2\n" for name, items in shop.lists.items() for item in items)
     pairs = own_file(shop, "user,item,rating\n" + "".join(rated))
@@ -275,7 +275,7 @@ def test_a_run_on_text_reads_lists(trained):
 
 
 def test_ties_by_row(sptx):
-    """Equal vectors are equally good: the more frequent item first, whatever the number of threads and lists."""
+    """Equal vectors are equally good: the more frequent item comes first, for any number of threads and lists."""
     rows = 3000
     sptx.path("equal.txt").write_text("".join(f"u{i} {' '.join(f'e{(i + j) % rows}' for j in range(5))}\n" for i in range(rows)))
     sptx("train", "--corpus.path=equal.txt", "--corpus.format=lists", "--run.dir=equal", "--train.steps=1", "--model.dim=4",

@@ -15,7 +15,7 @@ HOSTILE = ["</script><script>document.title='broken'</script>", "\"><img/src=x>"
 
 
 def shown(path):
-    """What a page shows, with its lists taken apart: {row's number: [(number, millionths), ..]}."""
+    """Returns what a page shows, with its lists taken apart: {row's number: [(number, millionths), ..]}."""
     text = path.read_text(encoding="utf-8")
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
     near, scores = base64.b64decode(data["near"]), base64.b64decode(data["scores"])
@@ -26,7 +26,7 @@ def shown(path):
 
 
 def nearest(program, *words, options=()):
-    """[[(word, score as it is printed), ..] for each word]."""
+    """Returns [[(word, score as it is printed), ..] for each word]."""
     answers = program("nearest", "run", *options, "--", *words, timeout=300).stdout.split("\n\n")
     lines = [[line for line in answer.split("\n") if "\t" in line] for answer in answers]
     return [[tuple(line.split("\t")) for line in answer] for answer in lines]
@@ -56,7 +56,7 @@ def test_another_table(trained, table):
 
 
 def test_items_of_lists_with_rows_are_contexts(sptx):
-    """The target table has the lists; its rows of items were never trained."""
+    """Only the target table has the lists; its rows of items were never trained."""
     lines = [f"l{i} {line}" for i, line in enumerate(sentences(300))]
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
     sptx("train", sptx.config(corpus={"format": "lists"}, examples={"mode": "user"}))
@@ -141,7 +141,7 @@ def window(tmp_path_factory):
 
 @pytest.fixture
 def page(window):
-    """A window whose pages have to be quiet: nothing on the console, nothing fetched but the page itself."""
+    """A window whose pages must be quiet: nothing on the console, nothing fetched but the page itself."""
     window.said.clear()
     window.asked.clear()
     yield window
@@ -161,7 +161,7 @@ def reported(tmp_path_factory):
 
 
 def listed(page):
-    """The neighbours that the page shows: [(name, score), ..]."""
+    """Returns the neighbours that the page shows: [(name, score), ..]."""
     return [tuple(pair) for pair in page.run(
         "[...document.querySelectorAll('#nearest li')].map((li) => [li.querySelector('.name').textContent,"
         " li.querySelector('.score').textContent])")]
@@ -172,7 +172,7 @@ def text_of(page, name):
 
 
 def focused(page):
-    """The id of what has the focus, or its text."""
+    """Returns the id of the element with the focus, or its text."""
     return page.run("document.activeElement.id || document.activeElement.textContent")
 
 

@@ -1,4 +1,4 @@
-"""The run directory: whatever path leads to it, whoever else is at it and whatever else lies in it, what a user has stays."""
+"""The run directory: whichever path leads to it, whoever else uses it and whatever else is in it, the user's files stay."""
 import json
 import os
 import pathlib
@@ -20,7 +20,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 
 
 def snapshot(directory):
-    """Everything below a directory: what links say, what files hold."""
+    """Returns everything below a directory: the targets of links, the contents of files."""
     found = {}
     for path in sorted(pathlib.Path(directory).rglob("*")):
         name = str(path.relative_to(directory))
@@ -110,7 +110,7 @@ def test_a_path_that_no_system_takes(sptx):
 
 
 def test_what_cannot_be_looked_at_is_not_absent(finished):
-    """A link that leads in a circle cannot be resolved: neither is it absent, nor is anything made or removed for it."""
+    """A link that leads in a circle cannot be resolved: it is not absent, and nothing is made or removed for it."""
     finished.path("circle").symlink_to("circle")
     before = snapshot(finished.directory)
     for path in ("circle", "circle/run", "run/circle/../../circle/x"):
@@ -141,7 +141,7 @@ def snapshot_of(files):
 
 @pytest.mark.parametrize("how", [["--overwrite"], ["--overwrite=now"]])
 def test_other_files_in_a_run_stay(sptx, how):
-    """Beside a run, in names that look like a run's, and inside of its checkpoints."""
+    """Puts files beside a run, under names like a run's, and inside of its checkpoints."""
     config = small(sptx)
     sptx("train", config)
     last = sptx.checkpoint().name
@@ -163,7 +163,8 @@ def test_other_files_in_a_run_stay(sptx, how):
 
 
 def test_a_checkpoint_on_another_disk_is_an_older_run_too(trained):
-    """It was moved, and a link has its name: a new run that fails takes nothing from it, and one that works keeps the link."""
+    """The directory was moved, and a link has its name: a new run that fails takes nothing from it, and one that works keeps
+    the link."""
     last = trained.checkpoint()
     elsewhere = trained.path("elsewhere")
     last.rename(elsewhere)
@@ -201,7 +202,7 @@ def test_names_that_are_taken_are_refused_before_training(trained, name, kind, h
 @pytest.mark.parametrize("name", ["corpus.ids", "corpus.vocab.tsv"])
 @pytest.mark.parametrize("command", ["train", "plan"])
 def test_the_names_of_the_encoded_corpus(sptx, name, command):
-    """In a directory of its own, and in a run that has none yet."""
+    """Tries a directory of its own, and one of a run that has none yet."""
     config = small(sptx)
     sptx("train", config, "--corpus.cache=elsewhere")
     for cache in ("cache", "run"):
@@ -231,7 +232,7 @@ def test_a_vocabulary_that_was_changed_is_not_the_runs_own(trained):
 
 
 def test_a_config_of_a_runs_user_is_kept_by_resume(killed):
-    """Its keys are what counts; the words that a user writes beside them are his."""
+    """Only its keys count: comments that a user writes beside them are his."""
     path = killed.path("run", "config.ini")
     text = "# mine\n" + path.read_text().split("\n", 1)[1]
     path.write_text(text)
@@ -243,7 +244,7 @@ def test_a_config_of_a_runs_user_is_kept_by_resume(killed):
 # ---- one process at a time ----
 
 def race(sptx, config, *arguments):
-    """Two trainers on one run directory; which exit codes, and what the one that gave way said."""
+    """Runs two trainers on one run directory. Returns their exit codes, and the sentence of the one that gave way."""
     both = [sptx.start("train", config, *arguments) for _ in range(2)]
     said = [end(process)[1].rstrip("\n").split("\n")[-1] for process in both]
     codes = [process.returncode for process in both]
@@ -273,7 +274,7 @@ def test_of_two_trainers_one_goes_on(sptx, pairs, how):
 
 
 def test_one_of_two_that_fail_harms_the_other_nothing(sptx):
-    """One trainer has no corpus and takes away what it made, the other begins at the same time."""
+    """One trainer has no corpus and removes what it made, while the other begins."""
     config = small(sptx)
     for _ in range(8):
         wrong, right = sptx.start("train", config, MISSING), sptx.start("train", config)
@@ -307,7 +308,7 @@ def test_who_has_a_run_is_said(whole):
 
 @AS_ROOT
 def test_a_finished_run_is_read_where_nothing_can_be_written(trained_once):
-    """By a user who may write nothing, by several at once, while somebody has the run."""
+    """A user reads who may write nothing; several do so at once, while somebody has the run."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         sptx = Program(directory)
@@ -333,7 +334,7 @@ CHECKPOINTS = {"run": {"checkpoint_every": "40 steps", "keep": "100"}}
 
 
 def states(sptx, run):
-    """The tables of each checkpoint of a run."""
+    """Returns the tables of each checkpoint of a run."""
     found = {}
     for checkpoint in sptx.path(run).glob("checkpoint-*"):
         found[tuple((checkpoint / name).read_bytes() for name in ("target.npy", "context.npy"))] = checkpoint.name
@@ -361,8 +362,8 @@ def both(two_runs, tmp_path):
 
 
 def which(sptx):
-    """The run that a reader finds: its export must be of the older one or of a checkpoint of the newer, and be read with its
-    own words."""
+    """Checks the run that a reader finds: its export must be of the older one or of a checkpoint of the newer, with its own
+    words."""
     for table in ("target", "context"):
         sptx("export", "run", "--format=word2vec-text", f"--out={table}", f"--table={table}")
     got = sptx.path("target").read_text(), sptx.path("context").read_text()
@@ -412,7 +413,7 @@ def test_a_kill_leaves_one_of_two_runs(two_runs, tmp_path, kills):
 
 @pytest.mark.parametrize("how", ["--overwrite", "--overwrite=now"])
 def test_a_run_in_the_place_of_another_is_one_run(trained, how):
-    """Its metrics are in one file, from before its first checkpoint to behind its last; nothing is left of the older one."""
+    """Its metrics are in one file, from before its first checkpoint to after its last; nothing is left of the older run's."""
     trained("train", "run.ini", OTHER, how, "--run.checkpoint_every=20 steps", "--train.report_seconds=0.01")
     lines = [json.loads(line) for line in trained.path("run", "metrics.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines]
@@ -520,7 +521,8 @@ def test_who_only_looks_writes_into_no_directory_of_the_users(sptx, command):
 # ---- what happens to the directory while a run trains in it ----
 
 def train_until(whole, happens):
-    """A run of some seconds; `happens` while it stands still in the middle. Its exit code and what it said."""
+    """Runs for some seconds, and does `happens` while the run stands still in the middle. Returns its exit code and its
+    sentence."""
     process = whole.start("train", whole.config(**STOP_KEYS))
     assert wait_for(lambda: lines_of_metrics(whole) >= 2 and whole.path("run", "latest").exists(), process)
     process.send_signal(signal.SIGSTOP)
@@ -532,7 +534,7 @@ def train_until(whole, happens):
 
 
 def test_a_directory_that_is_moved_is_written_to_where_it_is(whole):
-    """Its old path is another run's by then."""
+    """The old path is another run's by then."""
     def move():
         whole.path("run").rename(whole.path("moved"))
         whole("train", "whole.ini", OTHER, "--run.dir=run")

@@ -31,7 +31,7 @@ def config_of(name):
 
 
 def corpus(sptx, run, rows=4096, lists=1500, ending=".ids"):
-    """The corpus of a run, smaller; its path."""
+    """Makes the corpus of a run, smaller; returns its path."""
     kind = RUNS[run][0]
     name = kind + (".txt" if kind == "words" else ending)
     sptx("generate", kind, f"--rows={rows}", f"--lists={lists}", f"--out={name}")
@@ -51,7 +51,7 @@ def metrics(sptx):
 
 
 def share(sptx, groups, *options):
-    """Share and chance of each column of groups."""
+    """Returns share and chance of each column of groups."""
     said = sptx("evaluate", "run", f"--groups={groups}", *options, "--device.backend=cpu").stdout
     found = re.findall(r"^\S+ column (\d) share@(\d+) (\S+) chance (\S+) asked (\d+)/(\d+)$", said, re.M)
     assert [line[0] for line in found] == [str(i + 1) for i in range(len(found))] and len(found) == said.count("\n")
@@ -78,7 +78,7 @@ def test_every_run_has_a_config():
 
 @pytest.mark.parametrize("name", RUNS)
 def test_values_say_where_they_come_from(name):
-    """A comment of its own stands above every few keys."""
+    """Every few keys have a comment of their own above them."""
     text = config_of(name).read_text()
     for section in re.split(r"^\[", text, flags=re.M)[1:]:
         assert section.startswith("corpus]") or "\n# " in section, section
@@ -120,7 +120,7 @@ def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_dot_product(sptx, name):
 
 @pytest.mark.parametrize("name", ["lit2vec", "research2vec", "papers-cs"])
 def test_a_run_trains_real_lists(sptx, name):
-    """Lines of names, as they come: the same keys, another corpus.path."""
+    """Trains on lines of names, by the same keys with another corpus.path."""
     path = corpus(sptx, name, ending=".txt")
     assert sptx.path(path).read_text().splitlines()[0].split()[0][0] in "up"
     train(sptx, name, path, "--train.epochs=0", "--train.steps=5", "--model.dim=16")
@@ -145,7 +145,7 @@ def test_windows_are_those_of_the_notebook(sptx):
 # ---- a loss that stays where it began ----
 
 def test_the_published_run_stays_at_its_plateau_and_says_so(sptx):
-    """However fast the machine: here a single report is made, at the end."""
+    """Only one report is made, at the end, however fast the machine is."""
     done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=110", "--train.report_seconds=1000",
                  "--model.dim=64", "--train.batch=64")
     assert done.stderr.count(WARNING) == 1
@@ -155,7 +155,8 @@ def test_the_published_run_stays_at_its_plateau_and_says_so(sptx):
 
 
 def test_a_plateau_is_called_out_while_it_lasts(sptx):
-    """At the hundredth report, or at the first behind half of the run; a machine that makes no hundred waits for the end."""
+    """The warning comes at the hundredth report, or at the first after half of the run; a machine that makes no hundred warns
+    at the end."""
     done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=2500", "--optimizer.lr=0.001",
                  "--model.dim=64", "--train.batch=64", "--train.report_seconds=0.01")
     reports = [line["done"] for line in metrics(sptx)[1:]]
@@ -181,7 +182,7 @@ def test_no_run_that_learns_is_called_a_plateau(sptx, name, settings, every):
 
 
 def test_text_from_small_vectors_is_not_called_a_plateau(sptx):
-    """word2vec's first values are near zero, and its loss stays near ln 2 for long."""
+    """word2vec's first values are near zero, and the loss stays near ln 2 for a long time."""
     sptx.path("corpus.txt").write_text("\n".join(sentences(4000)) + "\n")
     for update in ("batch", "hogwild"):
         done = sptx("train", sptx.config(train={"update": update, "epochs": "6", "report_seconds": "0.01"}), "--overwrite")
@@ -321,7 +322,7 @@ def test_the_comparison_with_speedtorch(sptx):
 # ---- real data, where it lies beside the clone ----
 
 def hold_out(lists, train, test, seed=31):
-    """A tenth of each list of ten items or more goes to `test`: what keys are chosen by, and never by test lists."""
+    """Moves a tenth of each list of ten items or more to `test`: keys are chosen by these, and never by test lists."""
     rng = random.Random(seed)
     with open(train, "w") as kept, open(test, "w") as held:
         for line in lists.read_text().splitlines():
@@ -336,7 +337,7 @@ def hold_out(lists, train, test, seed=31):
 @pytest.mark.parametrize("name, lists, form", [("goodbooks", "items/goodbooks.train.txt", "lists"),
                                                ("hep-th", "papers/hep-th.train.txt", "adjacency")])
 def test_a_config_is_no_worse_than_no_keys(sptx, name, lists, form):
-    """By the score that evaluate takes by itself."""
+    """Evaluates by the score that evaluate chooses."""
     path = ROOT.parent / "shared" / "data" / lists
     if not path.exists():
         pytest.skip(f"there is no {path}: corpora/README.md says where such lists come from")

@@ -25,7 +25,7 @@ def odd(sptx):
 
 
 def on_terminal(sptx, *arguments):
-    """What a terminal gets of stdout and stderr."""
+    """Returns what a terminal gets of stdout and stderr."""
     main, side = pty.openpty()
     process = subprocess.Popen([PROGRAM, *map(os.fsencode, arguments)], cwd=sptx.directory, stdin=subprocess.DEVNULL, stdout=side,
                                stderr=side)

@@ -1,4 +1,4 @@
-"""Training from the command line: what it leaves, and that neither threads, nor kills, nor packing change a byte."""
+"""Training from the command line: the files that it leaves, and that threads, kills and packing change no byte."""
 import bz2
 import ctypes
 import gzip
@@ -188,7 +188,7 @@ def test_killed_before_the_first_checkpoint_starts_over_and_says_so(whole):
 
 
 def test_nohup_stays_nohup(whole):
-    """What was told to live on when its terminal goes does so."""
+    """A process that was told to survive its terminal does so."""
     sptx = whole
     process = sptx.start("train", sptx.config(**STOP_KEYS), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert wait_for(lambda: lines_of_metrics(sptx) >= 3, process)
@@ -236,7 +236,7 @@ def test_a_broken_checkpoint_is_passed_over(killed, name, harm):
 
 
 def test_resume_refuses_other_keys(killed):
-    """Before the corpus is read, which may take its time."""
+    """The refusal comes before the corpus is read, which may take long."""
     killed.path("run", "corpus.ids").unlink()
     for key, value in (("model.dim", "32"), ("train.batch", "64"), ("train.seed", "2")):
         said = killed.refuses("train", "run.ini", "--resume", f"--{key}={value}")
@@ -245,7 +245,7 @@ def test_resume_refuses_other_keys(killed):
 
 
 def test_what_is_left_to_the_machine_is_taken_from_the_run(killed):
-    """This machine would settle on another batch than the one that the run was begun with elsewhere."""
+    """This machine would settle on another batch than the one on which the run was begun elsewhere."""
     sptx = killed
     config = sptx.config("auto.ini", **{**STOP_KEYS, "train": {**STOP_KEYS["train"], "batch": "auto"}})
     assert "\nbatch = 128\n" in sptx.path("run", "config.ini").read_text()
@@ -264,7 +264,7 @@ def test_resume_refuses_another_corpus(killed):
 
 
 def shuffle_words(lines):
-    """The last lines with their words in another order: the vocabulary, by frequency and first mention, stays."""
+    """The last lines have their words in another order: the vocabulary, by frequency and first mention, stays the same."""
     rng = random.Random(5)
     return lines[:-500] + [" ".join(rng.sample(line.split(), len(line.split()))) for line in lines[-500:]]
 
@@ -287,7 +287,7 @@ def test_resume_refuses_the_same_words_in_another_order(killed, change):
 
 
 def write_state(checkpoint, text):
-    """A state.ini whose last line is the checksum of this text."""
+    """Returns a state.ini whose last line is the checksum of this text."""
     xxhash = ctypes.CDLL("libxxhash.so.0")
     xxhash.XXH64.restype = ctypes.c_uint64
     xxhash.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
@@ -295,7 +295,7 @@ def write_state(checkpoint, text):
 
 
 def forget(checkpoint, key):
-    """state.ini as versions wrote it that had no such key."""
+    """Returns a state.ini as versions wrote it that had no such key."""
     kept = re.sub(key.encode() + rb" = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
     write_state(checkpoint, kept)
 
@@ -322,7 +322,7 @@ def test_a_run_of_an_earlier_version_is_told_of_other_learning_rates(sptx):
 
 
 def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
-    """Version 1.0 drew negatives for each pair where a config did not say."""
+    """Version 1.0 drew negatives for each pair where a config did not say otherwise."""
     config = sptx.config(negatives={"per": None}, optimizer={"schedule": "constant"})
     sptx("train", config, "--negatives.per=pair", "--run.dir=whole")
     sptx("train", config, "--negatives.per=pair", "--train.steps=20")
@@ -333,7 +333,7 @@ def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
 
 
 def test_a_place_behind_the_epoch_is_refused(sptx):
-    """Lists regrouped into fewer than the epoch had done: what is shuffled has no such place."""
+    """The lists are regrouped into fewer than the epoch had done: the shuffled order has no such place."""
     words = [sentence.split() for sentence in sentences(800)]
     sptx.path("corpus.txt").write_text("".join(f"u{i} {' '.join(line)}\n" for i, line in enumerate(words)))
     config = sptx.config(corpus={"format": "lists"}, examples={"targets": "one"},
@@ -355,7 +355,7 @@ def test_resume_takes_other_threads(killed):
 
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx, update):
-    """Lock-free training may diverge within its first piece; batches write a good checkpoint or more before."""
+    """Lock-free training may diverge within its first piece; batches write a good checkpoint or more before that."""
     config = sptx.config(optimizer={"lr": "1e6"}, examples={"subsample": "0"},
                          train={"update": update, "epochs": "200", "batch": "64"},
                          run={"checkpoint_every": "1 steps", "keep": "3"})
@@ -381,7 +381,7 @@ def test_metrics_of_a_loss_that_is_no_number_are_json(sptx):
 
 
 def test_a_state_of_any_number_of_seconds_makes_json(killed):
-    """The checksum is right, and so the state is believed."""
+    """The checksum is right, so the state is used."""
     sptx, checkpoint = killed, killed.checkpoint()
     text = (checkpoint / "state.ini").read_bytes()
     write_state(checkpoint, re.sub(rb"state_xxh64 = .*\n", b"", re.sub(rb"seconds = .*", b"seconds = 1e308", text)))
@@ -393,7 +393,7 @@ def test_a_state_of_any_number_of_seconds_makes_json(killed):
 
 @pytest.mark.parametrize("every", ["end", "1 steps"])
 def test_what_a_last_step_breaks_is_not_a_checkpoint(sptx, every):
-    """The loss of a step is that of the rows before it: what the last one did is seen in the tables alone."""
+    """The loss of a step is that of the rows before it: the effect of the last step shows only in the tables."""
     config = sptx.config(model={"target_init": "uniform 1e38 1e38"}, optimizer={"lr": "1e3"}, train={"epochs": "0", "steps": "1"},
                          run={"checkpoint_every": every})
     said = sptx.refuses("train", config)
@@ -415,7 +415,8 @@ def test_diverging_windows_of_lists_stop_early_and_hear_of_all_ways_out(sptx):
 
 
 def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
-    """By this clock a write takes 1000 s: what was held out is measured, and said in a line, after each of 40 epochs."""
+    """By this clock a write takes 1000 s: held-out examples are measured after each of 40 epochs, and a line tells their
+    loss."""
     if not FAULTS.exists():
         pytest.skip(f"there is no {FAULTS.name} beside the program: make tests")
     sptx("train", sptx.config(train={"epochs": "40", "held_out": "0.1", "report_seconds": "86400"}, run={"checkpoint_every": "end"}),
@@ -439,7 +440,7 @@ def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
 
 
 def test_metrics_that_cannot_be_written_end_no_run(whole):
-    """The model is worth more than lines about it; that they are missing is said at once and at the end."""
+    """The model is worth more than lines about it; that some are missing is said at once and at the end."""
     sptx = whole
     metrics = sptx.path("run", "metrics.jsonl")
     process = sptx.start("train", sptx.config(**STOP_KEYS))
@@ -470,7 +471,7 @@ def test_hogwild_learns(sptx):
 
 
 def test_hogwild_counts_the_examples_of_the_whole_run(sptx):
-    """With a steep lr_decay the first examples are all that moves; a second epoch does not begin to count anew."""
+    """With a steep lr_decay only the first examples move rows; a second epoch must not count from the beginning."""
     config = sptx.config(train={"update": "hogwild", "epochs": "1", "batch": None}, device={"threads": "1", "backend": "cpu"},
                          optimizer={"rule": "adagrad", "lr": "0.1", "lr_decay": "1000", "bias_correction": "global"})
     sptx("train", config)

@@ -10,7 +10,7 @@ KEYS = {"examples": {"mode": "user", "positives": 0}, "negatives": {"count": 20}
 
 
 def baskets(count=300, seed=3):
-    """{list: items}: each list keeps to one topic of thirty items. Lists are numbers, and so are items."""
+    """Returns {list: items}: each list keeps to one topic of thirty items. Lists are numbers, and so are items."""
     rng = random.Random(seed)
     lists = {}
     for i in range(count):
@@ -65,7 +65,7 @@ def test_lists_are_never_negatives(sptx, law):
 
 @pytest.mark.parametrize("place", ["pinned", "file"])
 def test_contexts_end_and_targets_begin_where_lists_begin(sptx, place):
-    """In memory, in the plan and in files; a run that goes on and one that begins from it have the same."""
+    """Memory, plan and files have these tables, in a run that goes on and in one that begins from it, too."""
     write(sptx, baskets())
     keys = {"memory": {"target": place, "target_state": place}}
     whole = json.loads(sptx("plan", config(sptx, **keys), "--json", "--examples.own=0.5").stdout)
@@ -93,7 +93,7 @@ def test_contexts_end_and_targets_begin_where_lists_begin(sptx, place):
 
 
 def test_pairs_make_the_same_model(sptx):
-    """Lists of several blocks, one of them longer than a block."""
+    """Lists fill several blocks, and one of them is longer than a block."""
     rng = random.Random(1)
     lists = {f"u{i}": [f"item{rng.randrange(20000)}" for _ in range(rng.randrange(1, 300))] for i in range(1500)}
     lists["long"] = [f"item{rng.randrange(20000)}" for _ in range(300000)]
@@ -159,7 +159,7 @@ def test_what_cannot_work_is_refused(sptx):
 
 
 def test_a_given_vocabulary_gets_the_lists(sptx):
-    """Of items alone; one that has lists is taken as it is."""
+    """The vectors are of items only; a file that has lists is taken as it is."""
     write(sptx, baskets())
     sptx("train", config(sptx))
     rows = rows_of(sptx)
@@ -173,7 +173,7 @@ def test_a_given_vocabulary_gets_the_lists(sptx):
 # ---- examples.own below 1: a list is its own row and the mean of its other items' target rows ----
 
 def vectors_of_lists(sptx, lists, own):
-    """{list: vector} in float64, as the run was trained; a list that has no row is the mean alone."""
+    """Returns {list: vector} in float64, as the run was trained; a list without a row is only the mean."""
     words = [word for word, _ in rows_of(sptx)]
     target = table(sptx, "target.npy")
 
@@ -266,7 +266,7 @@ def test_means_without_locks(sptx):
 
 
 def test_lists_that_are_all_positives_have_no_mean(sptx):
-    """A run of such lists alone would score them by rows that it never trained. The longest here has eleven items."""
+    """A run of such lists only would score them by rows that it never trained. The longest list here has eleven items."""
     write(sptx, baskets())
     for own in ("0", "0.5"):
         said = sptx.refuses("train", config(sptx), f"--examples.own={own}", "--examples.positives=11")
@@ -280,7 +280,7 @@ def test_lists_that_are_all_positives_have_no_mean(sptx):
 
 
 def test_lists_that_are_means_alone_have_no_rows(sptx):
-    """What such rows began with is near nothing but by chance."""
+    """What such rows began with is near nothing except by chance."""
     write(sptx, baskets())
     sptx("train", config(sptx, examples={"own": 0}))
     for arguments in (["nearest", "run", "list:7"], ["analogy", "run", "1", "2", "list:7"],

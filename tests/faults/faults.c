@@ -104,7 +104,7 @@ static void read_environment(void) {
     wanted_number = number ? strtoull(number, NULL, 10) : 0;
 }
 
-/* One write of its own system calls, so that nothing here is counted or fails by its own hand. */
+/* Writes by a system call of its own, so that nothing in here is counted or made to fail. */
 static void log_line(const char *line, int length) {
     long fd = log_path ? syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     if (fd < 0) return;
@@ -112,7 +112,7 @@ static void log_line(const char *line, int length) {
     syscall(SYS_close, fd);
 }
 
-/* The addresses are the program's as its file has them: what addr2line wants. */
+/* Writes the addresses as they are in the program's file, for addr2line. */
 static void log_fault(const char *function) {
     static __thread int inside;
     char line[1024];
@@ -132,7 +132,7 @@ static void log_fault(const char *function) {
     inside--;
 }
 
-/* 0: the call is made as it is. Otherwise the error that it gives, or SHORT. */
+/* Returns 0 where the call is to be made. Otherwise returns the error that it gives, or SHORT. */
 static int fault(enum kind kind, const char *function) {
     if (!in_main || (kind == wanted && wanted_function && strcmp(function, wanted_function))) return 0;
     uint64_t number = atomic_fetch_add(&counted[kind], 1) + 1;
@@ -153,7 +153,7 @@ static int counting_main(int argc, char **argv, char **environment) {
     return real_main(argc, argv, environment);
 }
 
-/* The program's is the first object in the loader's list. */
+/* The first object in the loader's list is the program. */
 static int find_base(struct dl_phdr_info *info, size_t size, void *base) {
     *(uintptr_t *)base = info->dlpi_addr;
     return 1;
@@ -166,7 +166,7 @@ int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(v
     void *frames[1];
     read_environment();
     dl_iterate_phdr(find_base, &program_base);
-    backtrace(frames, 1); /* loads what unwinds, which allocates, before anything is counted */
+    backtrace(frames, 1); /* loads the unwinder, which allocates, before anything is counted */
     real_main = main;
     return start(counting_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
@@ -181,8 +181,9 @@ __attribute__((destructor)) static void log_counts(void) {
 
 /* ---- the calls ---- */
 
-/* A function that fails as most do, with errno set. `real`: the one that stands behind this library. `arguments` and
- * `names` come in brackets; `names` may ask what `error` is: SHORT for a transfer of half, otherwise 0. */
+/* Wraps a function that fails with errno set, as most do. `real` is the next function of that name, behind this
+ * library. `arguments` and `names` come in brackets; `names` may ask what `error` is: SHORT for a transfer of half,
+ * otherwise 0. */
 #define WRAP(kind, result, bad, name, arguments, names)                                                                \
     result name arguments {                                                                                            \
         static result(*real) arguments;                                                                                \
@@ -194,7 +195,7 @@ __attribute__((destructor)) static void log_counts(void) {
         }                                                                                                              \
         return real names;                                                                                             \
     }
-/* One that gives the error instead. */
+/* Wraps a function that returns the error instead. */
 #define WRAP_CODE(kind, name, arguments, names)                                                                        \
     int name arguments {                                                                                               \
         static int(*real) arguments;                                                                                   \
@@ -218,7 +219,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return result;
 }
 
-/* A mode is given only where a file may be made. */
+/* The mode is an argument only where a file may be made. */
 #define TAKE_MODE(mode, flags)                                                                                         \
     va_list rest;                                                                                                      \
     va_start(rest, flags);                                                                                             \
@@ -342,7 +343,7 @@ int fcntl(int fd, int command, ...) {
 
 /* ---- streams: stdout's failures are PRINT, those of a file that is read are READ; stderr is left alone ---- */
 
-/* Fails the stream as the C library would: its error indicator stands from then on. */
+/* Fails the stream as the C library would: its error indicator is set from then on. */
 static int stream_fault(enum kind kind, const char *function, FILE *stream) {
     enum { ERROR_SEEN = 0x20 }; /* _IO_ERR_SEEN of glibc */
     int error = stream == stderr ? 0 : fault(kind, function);
@@ -371,7 +372,7 @@ WRAP_STREAM(PRINT, int, EOF, putchar, (int letter), stdout, (letter))
 WRAP_STREAM(PRINT, int, EOF, fflush, (FILE * stream), stream, (stream))
 WRAP_STREAM(PRINT, int, -1, vfprintf, (FILE * stream, const char *format, va_list rest), stream, (stream, format, rest))
 
-/* vfprintf above asks whether it fails. */
+/* vfprintf above decides if this fails. */
 int fprintf(FILE *stream, const char *format, ...) {
     va_list rest;
     va_start(rest, format);

@@ -56,12 +56,12 @@ SENTENCES = {"EIO": "Input/output error", "ENOSPC": "No space left", "EMFILE": "
 
 
 def series():
-    """(kind, error, lasting) of every row of ERRORS."""
+    """Yields (kind, error, lasting) of every row of ERRORS."""
     return [(kind, error.rstrip("+"), error.endswith("+")) for kind, errors in ERRORS.items() for error in errors.split()]
 
 
 def exit_is_wrong(error, code, err):
-    """What is wrong with how a disturbed run ended, or None."""
+    """Says what is wrong with how a disturbed run ended, or returns None."""
     if code is None:
         return "hangs"
     if b"AddressSanitizer: CHECK failed: sanitizer_" in err:
@@ -82,13 +82,13 @@ def exit_is_wrong(error, code, err):
 
 
 def names(error, sentence):
-    """Whether the sentence says which error it was, as far as the program can know it."""
+    """True where the sentence names the error, as far as the program can know it."""
     return (SENTENCES[error] in sentence or sentence.endswith("cannot write all of the results to stdout")
             or (error == "ENOMEM" and SENTENCES["EAGAIN"] in sentence))  # the C library, starting a thread
 
 
 class Case:
-    """One disturbed run and what was wrong with it; `fired` is the line of the library's log, or None."""
+    """Makes one disturbed run and says what was wrong with it; `fired` is the line of the library's log, or None."""
 
     def __init__(self, scenario, kind, error, lasting, number):
         self.scenario, self.kind, self.error, self.lasting, self.number = scenario, kind, error, lasting, number
@@ -116,7 +116,7 @@ class Case:
 
 
 def run_series(scenario, kind, error, lasting):
-    """All numbers of a series, until a run ends untouched."""
+    """Goes through all numbers of a series, until a run ends undisturbed."""
     cases, number = [], 1
     while True:
         case = Case(scenario, kind, error, lasting, number).run()
@@ -127,7 +127,7 @@ def run_series(scenario, kind, error, lasting):
 
 
 def sample(scenarios, wanted, size):
-    """As many cases of all that there are, chosen by chance but the same ones each time."""
+    """Chooses so many of all cases, at random but the same ones each time."""
     rng = random.Random(1)
     every = [Case(scenario, *row, number) for scenario in scenarios for row in wanted
              for number in range(1, scenario.counts().get(row[0], 0) + 1)]
@@ -135,7 +135,7 @@ def sample(scenarios, wanted, size):
 
 
 def functions(addresses):
-    """The program's functions on the way to a call, innermost first."""
+    """Returns the program's functions on the way to a call, innermost first."""
     if not addresses:
         return "(a library)"
     said = subprocess.run(["addr2line", "-f", "-i", "-e", PROGRAM, *addresses], capture_output=True, text=True).stdout

@@ -1,4 +1,5 @@
-"""What is disturbed: commands on a small corpus, the directory each begins in, and what has to be true of it afterwards."""
+"""The scenarios that are disturbed: commands on a small corpus, the directory in which each begins, and what must be true of
+it afterwards."""
 import functools
 import gzip
 import os
@@ -66,7 +67,7 @@ def write_files(directory, files):
 
 
 def inputs():
-    """{path: bytes}: corpora, configurations, questions."""
+    """Returns {path: bytes}: corpora, configurations, questions."""
     rng = random.Random(1)
 
     def lines(count, words, width):
@@ -84,7 +85,7 @@ def inputs():
 
 
 class Run:
-    """What an undisturbed run of a configuration comes to."""
+    """Returns the result of an undisturbed run of a configuration."""
 
     def __init__(self, folder, config):
         work = os.path.join(folder, "whole-" + config)
@@ -103,7 +104,7 @@ class Run:
 
     @staticmethod
     def export(work, run):
-        """The vectors as text, or None where there is no checkpoint that can be exported."""
+        """Returns the vectors as text, or None where there is no checkpoint that can be exported."""
         code, _, _ = call(work, ["export", run, "--format=word2vec-text", "--out=probe"])
         if code:
             return None
@@ -124,7 +125,7 @@ class Scenario:
 
     @functools.lru_cache(None)
     def counts(self):
-        """{kind: calls} of an undisturbed run."""
+        """Returns {kind: calls} of an undisturbed run."""
         with tempfile.TemporaryDirectory(dir=self.folder) as directory:
             work, log = os.path.join(directory, "work"), os.path.join(directory, "log")
             self.prepare(work)
@@ -132,7 +133,7 @@ class Scenario:
             return {line.split()[1]: int(line.split()[2]) for line in open(log)}
 
     def changed(self, files, but=()):
-        """A file of the beginning that is no longer what it was, or None; `but`: beginnings of paths that may change."""
+        """Returns a file of the beginning that has changed, or None; `but`: beginnings of paths that may change."""
         for path, data in self.before.items():
             if not path.startswith(tuple(but)) or path in THEIRS_IN_RUN:
                 if files.get(path) != data:
@@ -141,7 +142,7 @@ class Scenario:
 
 
 class Reads(Scenario):
-    """A command that reads, and prints or writes `outputs`."""
+    """A command that only reads, and prints or writes `outputs`."""
 
     def __init__(self, folder, name, begin, arguments, outputs=()):
         super().__init__(folder, name, begin, arguments)
@@ -204,7 +205,8 @@ class Trains(Scenario):
         return self.not_finished(files, b"warning: " in err) if code == 0 else None
 
     def not_finished(self, files, more_is_fine):
-        """What is not as in a finished run, or None; more_is_fine: something could not be removed, and a warning said so."""
+        """Says what differs from a finished run, or returns None. more_is_fine: something could not be removed, and a warning
+        said so."""
         if checkpoints(files).get(self.new.last) != self.new.steps[self.new.last]:
             return "ends with other tables"
         if files.get("run/latest") != self.new.finished["run/latest"]:
@@ -222,7 +224,7 @@ class Trains(Scenario):
         return self.recovered[state]
 
     def go_on(self, work, files):
-        """What is wrong with what is left: what is there has to be good, and going on has to come to the same end."""
+        """Says what is wrong with what is left: it must be good, and going on must come to the same end."""
         any_there = checkpoints(files) or checkpoints(files, "run/replacement")
         there = Run.export(work, "run") if any_there else None
         if any_there and there is None:
@@ -245,7 +247,7 @@ class Trains(Scenario):
 
 
 class Scenarios:
-    """Every scenario by its name."""
+    """Returns every scenario by its name."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,8 +1,8 @@
-/* fuzz: what the targets share.
+/* fuzz: shared by the fuzz targets.
  *
- * A target takes any bytes, hands them to the code that reads such a file, and holds what comes of it to what must be
- * true; where that is not so it aborts, as a sanitizer does. It is linked twice: with libFuzzer, which looks for bytes
- * that lead to new places (make fuzz), and with replay.c, which runs the kept ones (make check, make sanitize).
+ * A target takes any bytes, hands them to the code that reads such a file, and checks what must be true of the result;
+ * where it is not, it aborts, as a sanitizer does. Each target is linked twice: with libFuzzer, which looks for bytes
+ * that reach new code (make fuzz), and with replay.c, which runs the kept inputs (make check, make sanitize).
  */
 #ifndef SPTX_FUZZ_H
 #define SPTX_FUZZ_H
@@ -33,7 +33,7 @@ static inline uint64_t fuzz_number(struct fuzz_input *input) {
     return number;
 }
 
-/* A target calls it as what must be true; `text` says what that is. */
+/* Aborts unless the condition is true; the text says what should be. */
 #define HOLDS(condition, ...) fuzz_holds((condition) != 0, __FILE__, __LINE__, __VA_ARGS__)
 __attribute__((format(printf, 4, 5))) static inline void fuzz_holds(int holds, const char *file, int line,
                                                                     const char *format, ...) {
@@ -60,7 +60,7 @@ static inline void fuzz_end(void) {
     scratch_remove(NULL);
 }
 
-/* A directory of the process' own, gone at its end. */
+/* Makes a directory of the process' own, which is removed at its end. */
 static inline int fuzz_begin(void) {
     if (scratch_make(NULL)) return -1;
     return atexit(fuzz_end);

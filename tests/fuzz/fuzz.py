@@ -75,13 +75,13 @@ def harm(data, rng):
 
 
 def pack_zst(data):
-    """A Zstandard frame of one raw block: no compressor needed (RFC 8878; 256 to 65791 bytes)."""
+    """Makes a Zstandard frame of one raw block, without a compressor (RFC 8878; 256 to 65791 bytes)."""
     header = b"\x28\xb5\x2f\xfd\x60" + (len(data) - 256).to_bytes(2, "little")
     return header + (1 | len(data) << 3).to_bytes(3, "little") + data
 
 
 def run(directory, *arguments):
-    """(what is wrong or None, what was said) of one call."""
+    """Returns (what is wrong or None, what was said) of one call."""
     try:
         done = subprocess.run([PROGRAM, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=SECONDS)
@@ -166,7 +166,7 @@ KINDS = [fuzz_config, fuzz_corpus, fuzz_packed, fuzz_vocabulary, fuzz_stream, fu
 
 
 def prepare(base):
-    """The good files that every round starts from, with one trained run."""
+    """Makes the good files that every round starts from, with one trained run."""
     (base / "good.ini").write_bytes(CONFIG)
     (base / "corpus.txt").write_bytes(CORPUS)
     (base / "pairs.txt").write_bytes(b"the cat 3\na dog 4\nred ball 5\n")

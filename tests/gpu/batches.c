@@ -1,4 +1,4 @@
-/* Batches of both backends, id by id. */
+/* Compares the batches of both backends, id by id. */
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
@@ -32,7 +32,7 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
 static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s,
                             const char *name) {
     uint64_t examples = example_count(s), size = 700;
-    unsigned stage = 0; /* in turn: each is made with scratch of its own */
+    unsigned stage = 0; /* the stages take turns, since each builder has scratch of its own */
     char why[256] = "";
     if (backend_cpu.source(cpu, s) || backend_cuda.source(gpu, s)) {
         CHECK(0, "%s: source", name);
@@ -69,7 +69,7 @@ void test_batches(void) {
         for (int mode = 0; mode < 3; mode++)
             for (int law = 0; law < 3; law++)
                 for (int bits = v; bits < 64;
-                     bits += vocabularies[v] < 40 ? 13 : 3) { /* tiny vocabularies draw long: fewer */
+                     bits += vocabularies[v] < 40 ? 13 : 3) { /* batches of tiny vocabularies take long, so there are fewer */
                     struct example_source s = source_of(&c, (enum example_mode)mode);
                     char name[160];
                     s.noise = (enum noise_distribution)law;
@@ -101,7 +101,7 @@ void test_batches(void) {
 
 /* ---- on both sides of what decides how a batch is made ---- */
 
-/* Distinct negatives are settled so many at once; there may be more rows than slots, or fewer. */
+/* Distinct negatives are settled in groups; a group may have more rows than slots, or fewer. */
 static void compare_distinct(struct backend *cpu, struct backend *gpu) {
     static const uint32_t negatives[] = {127, 128, 129, 511, 512, 513, 1024, 1025};
     static const uint64_t rows[] = {600, 3000};
@@ -119,7 +119,7 @@ static void compare_distinct(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* The largest batch of windows that is bounded, and one example more. */
+/* Tries the largest batch of windows that is bounded, and one example more. */
 static void compare_padded(struct backend *cpu, struct backend *gpu) {
     struct corpus c;
     corpus_make(&c, 1000, 300, 40);
@@ -136,8 +136,8 @@ static void compare_padded(struct backend *cpu, struct backend *gpu) {
     corpus_free(&c);
 }
 
-/* Words are looked up once for the batch and so many positions beside it (KEPT_BESIDE: 128). Of these so few are kept that
- * windows reach up to there, and beyond; sentences end on both sides of it. */
+/* Words are looked up once for the batch and for KEPT_BESIDE (128) positions on each side. Here so few words are kept
+ * that windows reach that far and beyond; sentences end on both sides of it. */
 static void compare_sparse(struct backend *cpu, struct backend *gpu) {
     static const double kept[] = {0.005, 0.02, 0.04, 0.1};
     for (int i = 0; i < 48; i++) {
@@ -159,7 +159,7 @@ static void compare_sparse(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* The most negatives that an example may have, and one more. */
+/* Tries the most negatives that an example may have, and one more. */
 static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
     static uint32_t ids[] = {5, 6, 7, 8};
     static uint64_t starts[] = {0, 4};

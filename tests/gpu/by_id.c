@@ -1,6 +1,6 @@
-/* Rows by id, through the library: every rule in every place against the CPU and, to the byte, against itself; lists with
- * many repeats and with none; ids and values on the host and on the GPU, on two streams; announced lists that are fetched,
- * changed before they are fetched, and never fetched. */
+/* Rows by id, through the library. Every rule in every place is compared with the CPU and, byte by byte, with itself.
+ * Lists have many repeats or none; ids and values lie on the host or on the GPU, on two streams; announced lists are
+ * fetched, changed before they are fetched, or never fetched. */
 #include "common.h"
 
 #include "sptx.h"
@@ -17,7 +17,7 @@ struct holder {
     int on_gpu; /* ids and values are given in the GPU's memory */
     cudaStream_t stream;
     void *gpu_ids, *gpu_values;
-    float *values; /* host: what was fetched */
+    float *values; /* on the host: the fetched rows */
 };
 
 static void check_cuda(cudaError_t error, const char *what) {
@@ -81,7 +81,8 @@ struct list {
 };
 static struct list current, announced;
 
-/* kind 0: few rows, each often; 1: all rows alike; 2: increasing, none twice; 3: one row alone, longer than a piece. */
+/* kind 0: few rows, each often; 1: all rows alike; 2: increasing, none twice; 3: a single row, more often than a piece
+ * is long. */
 static void draw_list(struct list *list, uint32_t rows, uint32_t dim) {
     uint64_t kind = random_bits() % 4;
     list->count = 1 + random_bits() % MOST;
@@ -97,7 +98,7 @@ static struct sptx_ids ids_of(struct holder *h, const struct list *list, int nar
     struct sptx_ids ids = {narrow ? (const void *)list->narrow : (const void *)list->ids, list->count, narrow ? 32 : 64,
                            SPTX_HOST};
     if (!h->on_gpu) return ids;
-    cudaStreamSynchronize(h->stream); /* an announced list may still be read from there */
+    cudaStreamSynchronize(h->stream); /* the GPU may still read an announced list there */
     sptx_wait(h->context);
     check_cuda(cudaMemcpyAsync(h->gpu_ids, ids.data, ids.count * ids.bits / 8, cudaMemcpyHostToDevice, h->stream), "ids");
     ids.data = h->gpu_ids;
@@ -136,7 +137,7 @@ static void announce(struct holder *h, const struct list *list, int narrow) {
     CHECK(status == SPTX_OK, "%s prefetch: %s", h->name, sptx_error(h->context));
 }
 
-/* holders[0] is the CPU's; the others are the GPU's and agree to the byte. */
+/* holders[0] is the CPU's; all others are the GPU's, and must agree to the byte. */
 static void compare(const struct holder *holders, int count, uint64_t values, const struct case_of *c, int operation) {
     double worst = 0;
     for (uint64_t i = 0; i < values; i++) {
@@ -165,7 +166,7 @@ static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStr
     for (int operation = 0; operation < OPERATIONS; operation++) {
         int what = (int)(random_bits() % 6), narrow = (int)(random_bits() % 2), odd = (int)(random_bits() % 4);
         draw_list(&current, c->rows, c->dim);
-        if (what == 5 && waiting) { /* what was announced, whatever has changed since */
+        if (what == 5 && waiting) { /* fetches the announced list, whatever has changed since */
             waiting = 0;
             for (int h = 0; h < HOLDERS; h++) fetch(&holders[h], &announced, c->dim, narrow, odd);
             compare(holders, HOLDERS, announced.count * c->dim, c, operation);
@@ -190,7 +191,7 @@ static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStr
     for (int h = 0; h < HOLDERS; h++) close_holder(&holders[h]);
 }
 
-/* Ids that only the GPU sees are checked there: what names them is left out, and waiting says so once. */
+/* Ids in the GPU's memory are checked there: what a bad one names is left out, and waiting says so once. */
 static void check_bad_ids(struct sptx_context *gpu) {
     struct case_of c = {.optimizer = "sgd", .rows = 10, .dim = 4, .count_rows = 1};
     struct holder h = {"pinned", gpu, .on_gpu = 1};

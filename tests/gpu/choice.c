@@ -19,7 +19,7 @@ static double share(void) {
 }
 #define ONE_OF(list) ((list)[below(sizeof(list) / sizeof *(list))])
 
-/* A number near a threshold: on it, a step to either side, or somewhere from a third to twice as much. */
+/* Returns a number near a threshold: on it, a step to either side, or somewhere from a third to twice as much. */
 static uint64_t around(uint64_t threshold) {
     switch (below(6)) {
     case 0:
@@ -44,7 +44,7 @@ static void choose_rule(struct choice *c) {
     struct rule_case rules[32];
     int count = rule_cases(rules);
     c->rule = rules[below((uint64_t)count)];
-    c->rule.options.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, it costs no more than that */
+    c->rule.options.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, that costs no more than this */
     c->mean = one_in(2);
 }
 
@@ -108,7 +108,7 @@ static void choose_length(struct choice *c, uint64_t batches) {
     c->sentences = by_position ? examples * 2 / (c->longest + 1) + 1 : examples;
 }
 
-/* The most frequent row's share of a batch's contexts, about. */
+/* Estimates the most frequent row's share of a batch's contexts. */
 static double top_share(const struct choice *c) {
     double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* the lowest row's, of the corpus */
     return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* 1 / row, or the logarithm's */
@@ -122,7 +122,7 @@ static double most_summed(const struct choice *c) {
 
 /* ---- aims ---- */
 
-/* Bytes of a record in the store that holds the weights of a side, or the state. */
+/* Returns the bytes of a record in the store that holds a side's weights, or its state. */
 static uint64_t stride_of(const struct choice *c, int side, int state) {
     const struct placing *p = &c->machine.placing[side];
     struct table_spec spec = {.layout = layout_of(&c->rule.options, c->dim), .weights = p->weights, .state = p->state};
@@ -130,8 +130,8 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* Rows on the host: as many of a batch as the kernels that move them take at once (rows.cu: a warp takes MOVED_ROWS), some times
- * that, and around it; some 8 MiB of a store, so that a case takes no second. */
+/* Aims at rows on the host: a batch names about as many as the kernels move at once (rows.cu: a warp takes MOVED_ROWS),
+ * or a multiple of that. Tables take some 8 MiB of a store, so that a case takes no second. */
 static void aim_at_moving(struct choice *c) {
     static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};
     static const uint64_t at_once[] = {256, 512, 1024, 4096, 16384};
@@ -166,11 +166,11 @@ static void aim_at_moving(struct choice *c) {
     c->rows = named + between(1, 2 * named);
     choose_hot_rows(c);
     uint64_t *hot = &c->machine.placing[side].hot_rows;
-    if (one_in(4) && c->rows > rows) *hot = c->rows - rows + below(2); /* fewer cold rows than a batch may name */
+    if (one_in(4) && c->rows > rows) *hot = c->rows - rows + below(2); /* as few cold rows as a batch may name, or fewer */
     choose_length(c, between(1, 4));
 }
 
-/* Windows whose batch has about EXAMPLE_MOST_PADDED terms: bounded below, counted above. */
+/* Aims at windows whose batch has about EXAMPLE_MOST_PADDED terms: below that it is bounded, above it is counted. */
 static void aim_at_padding(struct choice *c) {
     c->aim = "padding";
     choose_examples(c, EXAMPLE_WINDOW);
@@ -184,7 +184,8 @@ static void aim_at_padding(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
-/* Windows whose batch has about SMALL_BATCH contexts: made by a builder for each stage up to there, by two above. */
+/* Aims at windows whose batch has about SMALL_BATCH contexts: up to there each stage has a builder, above there are
+ * two. */
 static void aim_at_builders(struct choice *c) {
     c->aim = "builders";
     choose_examples(c, EXAMPLE_WINDOW);
@@ -197,7 +198,7 @@ static void aim_at_builders(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
-/* Few or many blocks with few or many contexts: which kernel takes them, with how many threads. */
+/* Aims at few or many blocks with few or many contexts, which decides the kernel and its number of threads. */
 static void aim_at_blocks(struct choice *c) {
     static const uint64_t blocks[] = {1, 31, 127, 128, 129, 255, 256, 257, 300};
     static const uint32_t contexts[] = {27, 28, 29, 60, 90}, dims[] = {1, 31, 64, 128, 129, 256, 257, 512, 513};
@@ -213,7 +214,8 @@ static void aim_at_blocks(struct choice *c) {
     choose_length(c, between(2, 5));
 }
 
-/* All the rest, small: rows around powers of two, which sorting's bits follow; every width of a row's threads. */
+/* Aims at everything else, in small runs: rows around powers of two, which decide the bits that are sorted; every width
+ * of a row's threads. */
 static void aim_at_anything(struct choice *c) {
     static const uint32_t dims[] = {1,   3,   4,   31,  32,  33,  50,  100, 127,  128,
                                     129, 256, 257, 300, 384, 385, 512, 513, 1024, 1025};
@@ -238,8 +240,9 @@ static void aim_at_anything(struct choice *c) {
 
 /* ---- losses ---- */
 
-/* Losses that are smooth, so that a rounding stays one: a margin that all negatives are past. Cosines of few columns have nearly
- * no gradient, and rprop goes by its sign. Drawn last: the choices before are as they were without them. */
+/* Chooses losses that are smooth, so that a rounding stays one: a margin that all negatives are past. Cosines of few
+ * columns have nearly no gradient, and rprop goes by its sign. This is drawn last, so that the choices before are as
+ * they were without losses. */
 static void choose_loss(struct choice *c) {
     struct loss_options *o = &c->loss;
     if (one_in(2)) return;

@@ -1,5 +1,5 @@
 /* choice: everything that decides a training run, drawn at random from one number and near the thresholds of the
- * kernels: corpus, examples, rule, sizes, places, threads, depth, and in what manner the calls are made. */
+ * kernels: corpus, examples, rule, sizes, places, threads, depth, and how the calls are made. */
 #ifndef SPTX_TESTS_GPU_CHOICE_H
 #define SPTX_TESTS_GPU_CHOICE_H
 
@@ -16,24 +16,25 @@ struct choice {
     const char *aim; /* the threshold that its sizes are drawn around */
     uint64_t rows, sentences, longest;
     uint64_t first_row;           /* no row below is a target; 0: each may be one */
-    double slope;                 /* of the corpus: 1: all rows alike */
+    double slope;                 /* of the corpus; 1: all rows are equally frequent */
     struct example_source source; /* without its arrays */
     int subsample;
     struct rule_case rule;
     struct loss_options loss;
     unsigned frozen[2]; /* by side, as frozen_of() has it; 0: none */
-    const uint32_t *frozen_rows[2]; /* made of it by choice_freeze() */
+    const uint32_t *frozen_rows[2]; /* made from `frozen` by choice_freeze() */
     uint32_t dim;
     int mean;
-    double summed; /* pairs that add up in a row's gradient, about, divided by the batch where steps take the mean */
+    double summed; /* about how many pairs add up in a row's gradient, divided by the batch where steps take the mean */
     double places; /* how often a batch names its most frequent row, if all its blocks are full */
     uint64_t batch;
     unsigned epochs;
     struct machine machine;
-    /* Every so many steps, 0: never. loss_only: steps that change nothing. arrays: by set_batch. apart: alone, everything drained
-     * between its calls. touched: rows are read and written back while batches are in flight. */
+    /* Each happens once in so many steps, 0: never. loss_only: a step that changes nothing. arrays: the batch comes by
+     * set_batch. apart: nothing else is in flight, and everything is drained between the calls. touched: rows are read
+     * and written back while batches are in flight. */
     unsigned loss_only, arrays, apart, touched;
-    int flowing; /* an epoch's first batch follows the last of the one before without a pause */
+    int flowing; /* 1: an epoch's first batch follows the last one of the epoch before without a pause */
 };
 
 struct choice choice_make(uint64_t seed);
@@ -44,10 +45,10 @@ struct example_source choice_source(const struct choice *c, const struct corpus 
  * a time. */
 struct machine machine_other(const struct machine *machine, uint64_t seed);
 struct machine machine_plain(const struct machine *machine);
-/* The bits of frozen rows; choice_thaw() frees them. */
+/* Makes the bits of frozen rows; choice_thaw() frees them. */
 void choice_freeze(struct choice *c);
 void choice_thaw(struct choice *c);
-/* All of it in one line, for the sentence of a test that failed. */
+/* Writes all of it in one line, for the sentence of a test that failed. */
 void choice_describe(const struct choice *c, char *text, size_t capacity);
 
 #endif

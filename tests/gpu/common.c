@@ -5,8 +5,8 @@
 int passed, failed, skipped;
 char directory[256];
 
-/* Pages of its own, as a mapped file has: a backend may register whole pages of ids and starts, and what else lay there could no
- * longer be copied across their end. */
+/* Allocates whole pages, as a mapped file has them: a backend may register whole pages of ids and starts, and other
+ * data there could then no longer be copied across their ends. */
 static void *need_pages(uint64_t bytes) {
     uint64_t page = 65536, whole = (bytes + page - 1) / page * page;
     void *memory = aligned_alloc(page, whole ? whole : page);
@@ -25,7 +25,7 @@ void *need(uint64_t bytes) {
 }
 
 static uint64_t random_state = 88172645463325252ull;
-/* Neighbouring seeds must not begin alike: SplitMix64's mixing. */
+/* Neighbouring seeds must not begin alike, so the seed is mixed as in SplitMix64. */
 void random_seed(uint64_t seed) {
     seed += 0x9E3779B97F4A7C15u;
     seed = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9u;
@@ -49,7 +49,7 @@ double now(void) {
 
 /* ---- a corpus ---- */
 
-/* Vose's table of weights 1 / (row + 1). */
+/* Makes Vose's table of weights 1 / (row + 1). */
 static void make_alias(struct alias *table, uint64_t rows) {
     double *share = need(rows * sizeof *share), sum = 0;
     uint32_t *small = need(rows * 4), *large = need(rows * 4);
@@ -159,7 +159,7 @@ uint32_t *frozen_of(uint64_t rows, unsigned every) {
     return bits;
 }
 
-/* A large eps: where a gradient nearly vanishes a small one would magnify how its sum was rounded. */
+/* eps is large: where a gradient nearly vanishes, a small one would magnify how its sum was rounded. */
 struct rule_options options_of(int rule) {
     return (struct rule_options){
         .rule = rule,
@@ -205,7 +205,7 @@ int rule_cases(struct rule_case cases[32]) {
     cases[n] = (struct rule_case){"sgd momentum nesterov decay", options_of(RULE_SGD)};
     cases[n].options.momentum = 0.9, cases[n].options.nesterov = 1, cases[n++].options.weight_decay = 0.01;
     cases[n] = (struct rule_case){"sgd clip", options_of(RULE_SGD)};
-    cases[n++].options.clip = 0.05; /* with the mean over a batch some rows are bound, and with the sum most */
+    cases[n++].options.clip = 0.05; /* this bounds some rows with the mean over a batch, and most with the sum */
     cases[n] = (struct rule_case){"adamax clip", options_of(RULE_ADAMAX)};
     cases[n++].options.clip = 0.5;
     cases[n] = (struct rule_case){"adagrad lr_decay counted", options_of(RULE_ADAGRAD)};

@@ -1,4 +1,4 @@
-/* common: what the GPU's tests share: counting, random corpora, tables of every rule in every place. */
+/* common: shared by the GPU's tests: counting, random corpora, tables of every rule in every place. */
 #ifndef SPTX_TESTS_GPU_COMMON_H
 #define SPTX_TESTS_GPU_COMMON_H
 
@@ -36,7 +36,7 @@ extern char directory[256]; /* scratch */
     } while (0)
 
 void *need(uint64_t bytes); /* zeroed; ends the program where there is none */
-void random_seed(uint64_t seed); /* what random_bits() and random_float() give from now on */
+void random_seed(uint64_t seed); /* the seed of random_bits() and random_float() */
 uint64_t random_bits(void);
 float random_float(void); /* -0.5 to 0.5 */
 double now(void);         /* seconds */
@@ -49,7 +49,8 @@ struct corpus {
     struct alias *alias;
 };
 
-/* Sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; 3 without the slope. */
+/* Makes sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; slope is 3 unless
+ * given. */
 void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest);
 void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope);
 uint64_t corpus_longest(const struct corpus *c); /* sentence, in ids */
@@ -58,7 +59,7 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode);
 
 /* ---- backends and tables ---- */
 
-struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* of two threads */
+struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* with two threads */
 struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads);
 
 struct rule_case {
@@ -82,10 +83,11 @@ struct tables {
 
 uint32_t *frozen_of(uint64_t rows, unsigned every); /* bits of rows 0, every, 2 x every ..; the caller frees them */
 struct rule_options options_of(int rule);
-/* A rate at which weights move by a good part of their size and training forgets a rounding rather than magnifying it.
- * `summed`: how many pairs' gradients add up in the longest ones; rules that do not divide by that get a lower rate. */
+/* Returns a rate at which weights move by a good part of their size, and training forgets a rounding instead of
+ * magnifying it. `summed`: how many pairs' gradients add up in the longest ones; rules that do not divide by that get a
+ * lower rate. */
 double rate_of(const struct rule_options *rule, double summed);
-int rule_cases(struct rule_case cases[32]); /* every rule plain, and those with options with them */
+int rule_cases(struct rule_case cases[32]); /* every rule plain, and rules with options also with these */
 struct record_layout layout_of(const struct rule_options *rule, uint32_t dim);
 int tables_open(struct tables *t, const struct backend_ops *ops, struct backend *backend,
                 const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2]);
@@ -94,17 +96,17 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
                        const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2],
                        const uint32_t *const frozen[2]);
 void tables_close(struct tables *t);
-/* First records, the same for all tables of a shape; the caller frees them. */
+/* Makes first records, which are the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
 /* Each table takes the rows that it has from records of all rows; and gives them back in their places, where the others stay. */
 int tables_fill(struct tables *t, const char *const records[2]);
 int tables_read(const struct tables *t, int side, char *records);
-/* All records of a side, zeros where the table has no row; the caller frees them. That they can be read is a check of its own. */
+/* Returns all records of a side, zeros where the table has no row; the caller frees them. Reading them is a check as well. */
 char *tables_records(const struct tables *t, int side, const char *name);
 int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* with the tables put into the request */
 
 enum { PLACE_PAIRS = 5 };
-extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; the first: all on the GPU */
+extern const struct placing PLACES[PLACE_PAIRS][2]; /* of targets and contexts; in the first pair all rows lie on the GPU */
 
 /* ---- the tests, a file each ---- */
 
@@ -129,10 +131,10 @@ void test_hogwild_worker(void);
 void test_topk(void);
 void test_runs(void);
 void test_order(void);
-void test_far_rows(void); /* of the CPU */
-void test_edge(void);     /* of both, where there is a GPU */
+void test_far_rows(void); /* the CPU's */
+void test_edge(void);     /* of both backends, where there is a GPU */
 void test_estimate(void);
-void test_random(const struct backend_ops *tested); /* against itself and the CPU */
+void test_random(const struct backend_ops *tested); /* compares it with itself and with the CPU */
 void test_by_id(void);
 void test_first_rows(const struct backend_ops *tested);
 void speed(const char *which); /* "small", "large" batches, or all */

@@ -1,4 +1,4 @@
-/* Depth, hot rows and places: the same bytes. */
+/* Any depth, hot rows and places must make the same bytes. */
 #include "common.h"
 
 struct trained {
@@ -6,7 +6,7 @@ struct trained {
     double loss;
 };
 
-/* `steps` batches with `depth` in flight; every fifth for its loss only. */
+/* Trains `steps` batches with `depth` in flight; every fifth only for its loss. */
 static int train(struct trained *out, const struct example_source *s, const struct rule_options *rule, uint32_t dim,
                  unsigned depth, const struct placing placing[2], const char *const records[2], int steps,
                  uint64_t batch) {

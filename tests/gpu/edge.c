@@ -1,6 +1,6 @@
 /* Sizes at the edge: a stream of more than 2^31 tokens, rows up to 2^32 - 3, tables whose bytes pass 2^32 and one piece
- * of pinning. All of it is sparse: pages that nobody wrote, holes of a file. What the machine has no room for is
- * skipped. */
+ * of pinning. All of it is sparse: pages that nobody wrote, holes of a file. Tests for which the machine has no space
+ * are skipped. */
 #define _GNU_SOURCE
 #include "common.h"
 
@@ -15,7 +15,8 @@ enum { WINDOW = 4, NEGATIVES = 6 };
 
 /* ---- what examples must be, from the documentation alone ---- */
 
-/* The window around a position: nothing is dropped, widths are not drawn, rows are uniform and not excluded. */
+/* Checks the window around a position; nothing is dropped, widths are not drawn, negatives are uniform and not
+ * excluded. */
 static int is_window_at(const struct example_source *s, uint64_t position, uint32_t epoch, const struct batch_view *v,
                         uint64_t block) {
     uint64_t sentence = 0, t = v->target_starts[block];
@@ -55,7 +56,7 @@ static void check_windows(const struct backend_ops *ops, struct backend *backend
     }
 }
 
-/* Lists: by position, and by number with an item drawn of 2^31; each backend's are the same. */
+/* Lists, by position and by number with an item drawn of 2^31, must be the same on both backends. */
 static void compare_lists(struct backend *cpu, struct backend *gpu, const struct example_source *source) {
     for (int all = 0; all < 2; all++) {
         struct example_source s = *source;
@@ -99,7 +100,7 @@ static void check_stream(struct backend *cpu, struct backend *gpu) {
         check_windows(&backend_cuda, gpu, &s, shuffle ? "2^31 tokens over the link" : "2^31 tokens");
     }
     compare_lists(cpu, gpu, &s);
-    s.tokens = EDGE_STARTS[1], s.sentences = 1; /* its memory is not ours for long */
+    s.tokens = EDGE_STARTS[1], s.sentences = 1; /* its memory is freed soon */
     if (gpu) CHECK(!backend_cuda.source(gpu, &s), "source");
     munmap(ids, EDGE_TOKENS * 4);
 }
@@ -108,7 +109,7 @@ static void check_stream(struct backend *cpu, struct backend *gpu) {
 
 enum { FEW = 300, THIRD = FEW / 3, STEPS = 12 };
 
-/* A row of few as one of many: a third at the beginning, around 2^22 and at the end, in the same order. */
+/* Spreads few rows over many: a third at the beginning, a third around 2^22, a third at the end, in the same order. */
 static uint64_t far_row(uint64_t row, uint64_t rows) {
     if (row < THIRD) return row;
     return row < 2 * THIRD ? (UINT64_C(1) << 22) - THIRD / 2 + row - THIRD : rows - FEW + row;
@@ -125,7 +126,7 @@ static int copy_records(struct tables *t, uint64_t rows, char *records, int side
     return 0;
 }
 
-/* Trains on batches of few rows, each row being one of `rows`. 0, or -1. */
+/* Trains on batches of few rows, each of which is one of `rows`. Returns 0, or -1. */
 static int train_rows(const struct backend_ops *ops, const struct example_source *s, const struct placing placing[2],
                       uint64_t rows, char *records[2]) {
     struct rule_options rule = options_of(RULE_ADAGRAD);
@@ -139,7 +140,7 @@ static int train_rows(const struct backend_ops *ops, const struct example_source
         struct step_request step = {.rule = &rule, .lr = rule.lr, .global_step = i};
         struct batch_view view;
         wrong = backend_cpu.make_batch(maker, 0, &request) || backend_cpu.batch_view(maker, 0, &view);
-        uint32_t *ids[2] = {(uint32_t *)(uintptr_t)view.target_ids, (uint32_t *)(uintptr_t)view.context_ids}; /* ours */
+        uint32_t *ids[2] = {(uint32_t *)(uintptr_t)view.target_ids, (uint32_t *)(uintptr_t)view.context_ids}; /* in place */
         const uint64_t counts[2] = {wrong ? 0 : view.target_starts[view.blocks],
                                     wrong ? 0 : view.context_starts[view.blocks]};
         for (int side = 0; side < 2; side++)
@@ -154,7 +155,7 @@ static int train_rows(const struct backend_ops *ops, const struct example_source
     return wrong ? -1 : 0;
 }
 
-/* Rows that lie far apart in a table of `rows` x 128 bytes train like those of a small one. */
+/* Rows that lie far apart in a table of `rows` x 128 bytes must train like those of a small one. */
 static void check_table(const struct backend_ops *ops, uint64_t rows, const struct placing placing[2],
                         const char *name) {
     struct rule_options rule = options_of(RULE_ADAGRAD);
@@ -200,7 +201,7 @@ static void check_tables(struct backend *gpu) {
              info.gpu_free / (double)GIB);
 }
 
-/* Rows past 2^22, which the CPU sorts by one more pass, and bytes past 2^32. */
+/* Tests rows past 2^22, which the CPU sorts in one more pass, and bytes past 2^32. */
 void test_far_rows(void) {
     if (mem_total() > 10 * GIB)
         check_table(&backend_cpu, (UINT64_C(1) << 25) + 2, PLACES[0], "4 GiB");

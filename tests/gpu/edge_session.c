@@ -1,4 +1,4 @@
-/* A corpus of more than 2^31 tokens in a file, most of it a hole: checked, planned for, and trained on at both its
+/* A corpus of more than 2^31 tokens in a file, most of it a hole, is checked, planned for, and trained on at both its
  * ends. */
 #define _GNU_SOURCE
 #include "edge.h"
@@ -14,7 +14,7 @@
 
 enum { ROWS = 1000, PIECE = 1 << 18 }; /* bytes of a piece of an id stream's checksum */
 
-/* The stream's header, as idstream.c has it. */
+/* The stream's header, as in idstream.c. */
 struct header {
     char magic[8];
     uint32_t version, unused;
@@ -29,7 +29,7 @@ struct part {
     uint64_t at, length;
 };
 
-/* XXH3 of the XXH3s of all pieces; that of a hole's is taken once. */
+/* Computes XXH3 of the XXH3s of all pieces; that of a hole's piece is computed once. */
 static uint64_t sum_of(const struct part *parts, int count, uint64_t size) {
     char *piece = need(PIECE);
     uint64_t pieces = (size + PIECE - 1) / PIECE, *sums = need(pieces * 8), empty = XXH3_64bits(piece, PIECE);
@@ -64,7 +64,7 @@ static int write_parts(const char *path, const struct header *header, const stru
     return result ? -1 : 0;
 }
 
-/* The vocabulary beside the stream: `ROWS` words, the first of which stands everywhere. */
+/* Writes the vocabulary beside the stream: `ROWS` words, the first of which fills the stream. */
 static int write_vocabulary(const char *path, uint64_t *fingerprint) {
     struct vocab vocab;
     FILE *file = fopen(path, "w");
@@ -114,7 +114,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
                               "--run.dir=edge"};
     snprintf(path, sizeof path, "--corpus.path=%s", ids_path);
     snprintf(cache, sizeof cache, "--corpus.cache=%s",
-             directory); /* a stream is used where it lies; its words are copied */
+             directory); /* the stream is used in place; its words are copied */
     snprintf(device, sizeof device, "--device.backend=%s", backend);
     if (config_init(config)) return -1;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -122,7 +122,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
     return config_resolve(config);
 }
 
-/* Steps at both ends and around 2^31, in the session's own tables. */
+/* Makes steps at both ends and around 2^31, in the session's own tables. */
 static void check_steps(struct session *s) {
     struct pipeline pipeline;
     struct step_result result;

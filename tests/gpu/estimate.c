@@ -43,7 +43,7 @@ static void estimate_run(struct run *run, unsigned processors) {
     backend_cuda.estimate(&request, &run->estimate);
 }
 
-/* Whole rows pass through pinned memory, as they do when tables are filled. */
+/* Reads all rows, which pass through pinned memory, as they do when tables are filled. */
 static int read_rows(struct run *run) {
     char *row = need(run->tables.layout.packed);
     int wrong = 0;
@@ -53,13 +53,13 @@ static int read_rows(struct run *run) {
     return wrong;
 }
 
-/* A whole one: the last of an epoch may be shorter. */
+/* Asks for a whole batch, since the last one of an epoch may be shorter. */
 static struct batch_request batch_at(const struct run *run, uint64_t number, int held_out) {
     uint64_t batch = run->source.batch, whole = example_count(&run->source) / batch;
     return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out, NULL};
 }
 
-/* Two batches in every stage, so that all batch builders have met their own. */
+/* Makes two batches in every stage, so that every builder has made one of its own. */
 static int train_batches(struct run *run) {
     unsigned depth = run->choice.machine.depth;
     struct step_request step = {.rule = &run->choice.rule.options, .loss = run->choice.loss, .lr = 1e-3, .mean = 1};

@@ -1,5 +1,5 @@
-/* Lock-free training against the exact step. With a rate so small that no row moves far, what a pass adds up to is the
- * rate times the batch's summed gradient, whatever the order; an update that is lost or counted twice is not. */
+/* Lock-free training against the exact step. At a rate so small that no row moves far, a pass adds up to the rate times
+ * the batch's summed gradient in any order, unless an update is lost or counted twice. */
 #include "common.h"
 
 #include "kernels/hogwild.h"
@@ -18,7 +18,7 @@ static struct moved moves_of(const float *before, const float *exact, const floa
     return (struct moved){sqrt(m.apart), sqrt(m.size)};
 }
 
-/* Small weights: logits near zero stay there, so that the gradients do not change while the rows move. */
+/* Makes weights small: logits near zero stay there, so that the gradients do not change while the rows move. */
 static void shrink(char *const records[2], uint64_t count) {
     for (int side = 0; side < 2; side++)
         for (uint64_t i = 0; i < count; i++) ((float *)records[side])[i] *= 0.1f;
@@ -34,13 +34,14 @@ static int plausible_link(const struct placing *placing, const struct hogwild_re
     return result->link_bytes > 0;
 }
 
-/* A backend and its calls. */
+/* A backend, with its interface. */
 struct side {
     const struct backend_ops *ops;
     struct backend *backend;
 };
 
-/* One pass over all positions by each way, from the same rows: the exact step by `exactly`, lock-free on the GPU. */
+/* Makes one pass over all positions in each way, from the same rows: the exact step by `exactly`, and lock-free on the
+ * GPU. */
 static void compare_pass(const struct side *exactly, struct backend *gpu, const struct example_source *s, uint32_t dim,
                          const struct placing *placing, const char *shape) {
     const struct backend_ops *ops = exactly->ops;
@@ -93,7 +94,8 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     }
 }
 
-/* Ways of a window's words: each meets negatives of its own, or all the same, or their mean or weighted sum does. */
+/* The ways to train a window's words: each has negatives of its own, or all share them, or their mean or weighted sum
+ * has them. */
 static const struct {
     const char *name;
     int per_pair;
@@ -107,12 +109,12 @@ static const struct {
 static void test_passes(struct backend *gpu) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
     static const uint64_t longest[] = {
-        2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window, and than a piece of work */
+        2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window and than a worker's run of positions */
     const struct side exact[] = {{&backend_cuda, gpu}, {&backend_cpu, open_or_stop(&backend_cpu, 1)}};
     for (int l = 0; l < 4; l++) {
         struct corpus c;
         corpus_make(&c, 20000, 6000 / longest[l], longest[l]);
-        for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows); /* no row is met often */
+        for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows); /* none is frequent */
         for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++) {
             struct example_source s = source_of(&c, EXAMPLE_WINDOW);
             char name[96];
@@ -141,7 +143,7 @@ struct trial {
     const struct placing *placing;
     struct hogwild_request request;
     struct hogwild_result result;
-    char *records[2]; /* first, then as they came out */
+    char *records[2]; /* as they began, then as they came out */
     char name[240];
 };
 
@@ -174,7 +176,7 @@ static void choose_rule(struct trial *t) {
     t->rule = options_of(below(2) ? RULE_SGD : RULE_ADAGRAD);
     if (below(4) == 0) t->rule.weight_decay = 0.02;
     if (t->rule.rule == RULE_SGD) return;
-    t->rule.initial_accumulator = below(2) ? 0.1 : 0.01; /* from 0 the first moves are so long that roundings grow */
+    t->rule.initial_accumulator = below(2) ? 0.1 : 0.01; /* from 0, the first moves are so long that roundings grow */
     t->rule.lr_decay = below(3) ? 0.05 : 0;
     t->rule.count_rows = below(2) && rule_counts(&t->rule);
 }
@@ -192,14 +194,14 @@ static void name_trial(struct trial *t) {
         t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
 }
 
-/* Updates that add up in any order may be made in parts, from rows that earlier ones have moved: small rates keep that
- * small. */
+/* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
+ * effect small. */
 static void choose_trial(struct trial *t, const struct corpus *c) {
     static const uint32_t dims[] = {1, 4, 31, 100, 128, 129, 256, 257, 512, 513, 1000};
     choose_examples(t, c);
     choose_rule(t);
     t->layout = layout_of(&t->rule, dims[below(sizeof dims / sizeof *dims)]);
-    t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* none in a file; two have 17 rows hot */
+    t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* none in a file; two of these have 17 rows hot */
     int small = hogwild_is_linear(&t->rule);
     uint64_t examples = example_count(&t->source), first = below(examples);
     if (examples - first > 700) examples = first + 700;
@@ -214,7 +216,7 @@ static void choose_trial(struct trial *t, const struct corpus *c) {
     name_trial(t);
 }
 
-/* Trains as the trial says, from its records; they come back trained. */
+/* Trains from the trial's records, and leaves the trained ones there. */
 static int run_trial(struct trial *t, const struct backend_ops *ops, struct backend *backend) {
     struct tables tables = {0};
     int ok = !ops->source(backend, &t->source) &&
@@ -242,7 +244,8 @@ static void free_records(struct trial *t) {
     free(t->records[1]);
 }
 
-/* The values of both trials' rows, as a share of what `want` moved by; *counters: rows whose updates differ. */
+/* Compares the values of both trials' rows, as a share of what `want` moved by. *counters: rows whose counts of updates
+ * differ. */
 static double distance(const struct trial *first, const struct trial *want, const struct trial *got,
                        uint64_t *counters) {
     const struct record_layout *layout = &first->layout;

@@ -1,6 +1,5 @@
-/* Rows of a store come home in one order: runs whose batches hold thousands of rows, of which many stand in several batches at
- * once, end in the same bytes whatever the depth, and again.
- */
+/* Rows of a store come home in one order: runs whose batches hold thousands of rows, many of them in several batches in
+ * flight, end in the same bytes at any depth, and when repeated. */
 #include "common.h"
 
 #include "train/pipeline.h"

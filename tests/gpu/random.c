@@ -4,7 +4,8 @@
  *
  *   SPTX_RANDOM_SEED=N   the first run's number (1); SPTX_RANDOM_RUNS=N how many (200; 12 without a GPU)
  *
- * A run that fails says its number with all that was chosen: SPTX_RANDOM_SEED=number SPTX_RANDOM_RUNS=1 repeats it. */
+ * A run that fails tells its number and all that was chosen: SPTX_RANDOM_SEED=number SPTX_RANDOM_RUNS=1 repeats it.
+ */
 #include "choice.h"
 
 #include "train/pipeline.h"
@@ -15,7 +16,7 @@ struct outcome {
     char *records[2];
     double loss, held_out_loss;
     uint64_t examples, pairs, terms, words;
-    uint64_t touched; /* of the bytes that were read on the way */
+    uint64_t touched; /* a checksum of the bytes that were read on the way */
 };
 
 /* ---- one run ---- */
@@ -29,7 +30,7 @@ struct training {
     uint64_t step, steps;
 };
 
-/* Batches as arrays: made by the CPU, given to set_batch in make_batch's place. */
+/* The CPU makes batches as arrays here, which set_batch takes where make_batch is not used. */
 static struct backend *arrays_maker;
 static const struct backend_ops *arrays_for;
 
@@ -83,7 +84,7 @@ static int step_in_pipeline(struct training *t, const struct batch_request *batc
     return result;
 }
 
-/* Some rows are read while batches are in flight, and written back as they are. */
+/* Reads some rows while batches are in flight, and writes them back unchanged. */
 static int touch_rows(struct training *t) {
     const struct tables *tables = &t->tables;
     uint64_t from = t->choice->first_row, first = from + t->step * 7919 % (tables->rows - from), count = tables->rows - first;
@@ -121,7 +122,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
     return wrong || (falls_on(t->step, c->touched) && touch_rows(t)) ? -1 : 0;
 }
 
-/* At an epoch's end, in the first stage, as the trainer has it. */
+/* Measures held-out examples at an epoch's end, in the first stage, as the trainer does. */
 static int step_held_out(struct training *t, uint64_t examples) {
     const struct backend_ops *ops = t->tables.ops;
     struct step_request step = {
@@ -182,7 +183,7 @@ static void outcome_free(struct outcome *out) {
 
 /* ---- the same bytes ---- */
 
-/* The first row that differs, or `rows`; *how_many do. */
+/* Returns the first row that differs, or `rows`; *how_many rows do. */
 static uint64_t first_difference(const char *a, const char *b, uint64_t rows, uint64_t bytes, uint64_t *how_many) {
     uint64_t first = rows;
     *how_many = 0;
@@ -216,7 +217,7 @@ static void check_same(const struct choice *c, const struct outcome *want, const
 
 /* ---- near the CPU ---- */
 
-/* How far two runs lie apart in one part of a table (the weights, or a slot), and how far the run moved it. */
+/* How far two runs are apart in one part of a table (the weights, or a slot), and how far the run moved it. */
 struct distance {
     double apart, moved, size; /* roots of mean squares */
     double rows;               /* the share of rows further apart than a hundredth of what they moved */
@@ -247,7 +248,7 @@ static struct distance distance_of(const struct record_layout *layout, uint64_t 
  * the rule goes by it, more such runs show how far that leads. */
 enum { NUDGES = 8 };
 
-/* The furthest that those runs came out, by side and part. */
+/* The largest distances of those runs, by side and part. */
 struct nudged {
     struct distance most[2][1 + RULE_SLOTS];
     double loss;
@@ -270,7 +271,7 @@ static void note_distances(struct nudged *nudged, const struct choice *c, const 
         }
 }
 
-/* Sums of n floats in another order lie apart by the root of n last bits, about. */
+/* Sums of n floats in another order are apart by about the square root of n last bits. */
 static double rounding_of(const struct choice *c) {
     return 1e-5 * sqrt(fmax(1, c->places / 8192));
 }
@@ -306,7 +307,7 @@ static char *nudge(const char *records, const struct record_layout *layout, uint
     return nudged;
 }
 
-/* The CPU's own runs from first weights that are off by their last bit. */
+/* Trains the CPU's own runs from first weights that differ in their last bit. */
 static int train_nudged(struct nudged *nudged, const struct choice *c, const struct example_source *s,
                         const struct machine *machine, char *const first[2], const struct outcome *cpu) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);

@@ -1,24 +1,25 @@
-/* Hundreds of steps of every rule, at every dimension, in all places at once, held against the same steps in float64.
+/* Hundreds of steps of every rule, at every dimension, in all places at once, compared with the same steps in float64.
  *
- * A distance is measured in movement: the root of the mean square of what the run changed. Rates are such that weights
- * move by a good part of their size, and that training forgets a rounding rather than magnifying it, so that any
- * float32 ends near float64 and what is lost or added on the way shows: a rate off by a thousandth, or one update lost
- * in every hundred steps, puts a part twenty times further off than is allowed (in a single column: twice; rprop is
- * held by other marks, see near_enough). */
+ * Distances are measured in movement: the root of the mean square of what the run changed. Rates are such that weights
+ * move by a good part of their size, and training forgets a rounding instead of magnifying it. So any float32 run ends
+ * near float64, and a fault on the way shows: a rate off by a thousandth, or one update lost in every hundred steps,
+ * puts a part twenty times further off than is allowed (in a single column twice; rprop has other marks, see
+ * near_enough).
+ */
 #include "common.h"
 #include "step64.h"
 
 enum { STEPS = 200, BATCH = 32, ROWS = 300 };
 
-/* How far a backend's part of a table lies from float64, in units of the part's movement. */
+/* How far a backend's part of a table is from float64, in units of the part's movement. */
 struct distance {
     double rms;
-    double values; /* the share of values further than FAR */
-    double rows;   /* the share of rows with more than a quarter of their values there */
+    double values; /* the share of values further away than FAR */
+    double rows;   /* the share of rows with more than a quarter of their values further away than FAR */
 };
 static const double FAR = 1e-2;
 
-/* The root of the mean square of what the run changed in a part, and of what it was before. */
+/* The root of the mean square of a part: of what the run changed, and of what it was before. */
 struct movement {
     double moved, size;
 };
@@ -64,10 +65,10 @@ struct run {
     struct record_layout layout;
     int mean;
     char name[128];
-    char *first[2]; /* the records that it begins with */
+    char *first[2]; /* the first records */
     struct table64 want[2];
     struct tables cpu, gpu[PLACE_PAIRS];
-    double cpu_loss, gpu_loss[PLACE_PAIRS]; /* how far the loss of any step was from float64, as a share of it */
+    double cpu_loss, gpu_loss[PLACE_PAIRS]; /* the largest difference of a step's loss from float64, as a share of it */
 };
 
 static void keep_worst(double *worst, double loss, double want) {
@@ -87,7 +88,7 @@ static int open_tables(struct run *run, struct backend *cpu, struct backend *gpu
     return 0;
 }
 
-/* A stage a place, so that their steps are in flight together while the host takes the others. */
+/* Each place has a stage, so that their steps are in flight together while the host computes the others. */
 static int run_step(struct run *run, uint64_t i, uint64_t examples) {
     struct backend *cpu = run->cpu.backend, *gpu = run->gpu[0].backend;
     uint64_t each = examples / BATCH; /* batches of an epoch */
@@ -97,7 +98,7 @@ static int run_step(struct run *run, uint64_t i, uint64_t examples) {
     struct step_result x, y;
     struct batch_view view;
     if (backend_cpu.make_batch(cpu, 0, &request) || backend_cpu.batch_view(cpu, 0, &view)) return -1;
-    for (unsigned p = 0; p < PLACE_PAIRS; p++) /* half of them from plain arrays */
+    for (unsigned p = 0; p < PLACE_PAIRS; p++) /* half of the batches come as plain arrays */
         if (((i + p) % 2 ? backend_cuda.set_batch(gpu, p, &view) : backend_cuda.make_batch(gpu, p, &request)) ||
             one_step(&run->gpu[p], p, &step))
             return -1;
@@ -114,11 +115,11 @@ static int run_step(struct run *run, uint64_t i, uint64_t examples) {
 
 /* ---- what it came to ---- */
 
-/* rprop goes by a gradient's sign, and the sign of a sum near zero is its rounding's: such a value goes another way by
- * whole steps, in any float32. These are few and lie scattered; where a row is wrong, many of its weights are, or of
- * its step sizes (part 1, the last gradient, follows what other rows have become). With the other rules float32 ends
- * 1e-6 to 5e-6 of the movement away; in one column, where the loss has its saddle near the first weights, now and then
- * 1e-4. */
+/* rprop goes by a gradient's sign, and the sign of a sum near zero depends on its rounding: such a value goes another
+ * way by whole steps, in any float32. There are few of these, at scattered places; in a wrong row many weights are off,
+ * or many of its step sizes (part 1, the last gradient, follows what other rows have become). With the other rules
+ * float32 ends 1e-6 to 5e-6 of the movement away; in one column, where the loss has its saddle near the first weights,
+ * now and then 1e-4. */
 static int near_enough(const struct run *run, uint32_t part, const struct distance *got, double cpu_rms) {
     int one = run->layout.dim == 1;
     if (run->rule.rule != RULE_RPROP) return got->rms <= (one ? 3e-4 : 2e-5) + 4 * cpu_rms;
@@ -165,7 +166,7 @@ static void compare_runs(struct backend *cpu, struct backend *gpu, const struct 
                          const struct example_source *source, const char *source_name) {
     struct run run = {.rule = rule->options, .mean = mean};
     run.rule.lr = rate_of(&run.rule, mean ? 1 : BATCH);
-    run.rule.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, it costs no more than that */
+    run.rule.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, that costs no more than this */
     run.layout = layout_of(&run.rule, dim);
     snprintf(run.name, sizeof run.name, "%s, dim %u, %s, %s", rule->name, dim, source_name, mean ? "mean" : "sum");
     for (int side = 0; side < 2; side++) {

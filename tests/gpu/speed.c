@@ -1,4 +1,4 @@
-/* Pairs a second of the two large shapes, by place. */
+/* Measures pairs a second of the two large shapes, by place. */
 #include "common.h"
 
 struct shape {
@@ -80,7 +80,7 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     free(c.starts);
 }
 
-/* Everything on the GPU; targets and their state pinned, none of their rows hot; the same with a tenth of them hot. */
+/* Measures with everything on the GPU; with targets and their state pinned, none hot; and with a tenth of them hot. */
 static void large_batches(const struct shape *shape) {
     struct placing hot[2] = {PLACES[1][0], PLACES[1][1]};
     hot[0].hot_rows = shape->rows / 10;

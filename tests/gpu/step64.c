@@ -49,7 +49,7 @@ static double dot(const double *x, const double *y, uint64_t dim) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Leaves the gradients zero, for the next step. */
+/* Updates the rows of a side, and leaves the gradients zero for the next step. */
 static void update_side(struct table64 *t, const struct step_request *request) {
     uint64_t dim = t->layout.dim;
     for (uint64_t row = 0; row < t->rows; row++) {
@@ -86,7 +86,7 @@ static void make_vector(const struct block64 *b, uint64_t number) {
     memset(b->gradient, 0, dim * sizeof(double));
 }
 
-/* The vector's gradient to the rows that it was made of. */
+/* Adds the vector's gradient to the rows that it was made of. */
 static void share_gradient(const struct block64 *b, uint64_t number) {
     uint64_t dim = b->target->layout.dim;
     for (uint64_t i = 0; i < b->t; i++) {
@@ -96,7 +96,7 @@ static void share_gradient(const struct block64 *b, uint64_t number) {
     }
 }
 
-/* d score / d rows, by each score's coefficient. */
+/* Adds d score / d rows, times each score's coefficient. */
 static void gain(const struct block64 *b, const struct loss_options *loss) {
     uint64_t dim = b->target->layout.dim;
     double own = dot(b->vector, b->vector, dim);

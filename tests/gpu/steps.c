@@ -1,11 +1,11 @@
-/* Steps of both backends, each held against float64: where a rule divides by a gradient's size, what rounding left of a
- * vanishing sum is magnified in both, and only a third party can say whether one of them is wrong. */
+/* Steps of both backends, each compared with float64. Where a rule divides by a gradient's size, the rounding of a
+ * vanishing sum is magnified in both, and only a third computation can say if one of them is wrong. */
 #include "common.h"
 #include "step64.h"
 
-/* How far a backend lies from float64, as shares of a part's largest value. */
+/* How far a backend is from float64, as shares of a part's largest value. */
 struct distance {
-    double apart; /* the share of values further than `tolerance` */
+    double apart; /* the share of values further away than `tolerance` */
     double worst;
 };
 
@@ -30,10 +30,10 @@ static struct distance distance_of(const struct table64 *want, const char *recor
     return (struct distance){apart / (double)count, worst};
 }
 
-/* How far two roundings of the same sums may lie apart: of thousands of summands in the test of frequent rows. */
+/* How far two roundings of the same sums may be apart; the test of frequent rows sums thousands of values. */
 static double tolerance = 3e-5;
 
-/* Updates that rows have had before the first step, where they are counted: so many, and up to three more. */
+/* The counts of rows' updates before the first step: this number, and up to three more. */
 static uint32_t updates_before;
 
 /* For the steps that are compared: their loss, and the frozen rows of targets and contexts. */
@@ -49,11 +49,11 @@ static char *counted_records(const struct rule_options *rule, const struct recor
     return records;
 }
 
-/* The rule goes by a gradient's sign, which rounding may turn where a sum is near zero: such a value ends anywhere. */
+/* 1: the rule goes by a gradient's sign, which rounding may change where a sum is near zero: such a value may end
+ * anywhere. */
 static int by_sign;
 
-/* The GPU may have 0.1% of its values off by rounding, 0.5% of the largest at most; more only where the CPU does as
- * badly. */
+/* Rounding may put 0.1% of the GPU's values off, by 0.5% of the largest at most; more only where the CPU is as bad. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
     CHECK(g.apart <= 1e-3 + 4 * c.apart && (g.worst <= 5e-3 + 4 * c.worst || (by_sign && g.apart < 1e-4)),
@@ -118,14 +118,14 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
         struct step_result x, y;
         struct batch_view view;
         int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &view);
-        /* Half of them from plain arrays. */
+        /* Half of the batches come as plain arrays. */
         ok = ok && !(i % 2 ? backend_cuda.set_batch(gpu, 0, &view) : backend_cuda.make_batch(gpu, 0, &request));
         double loss = ok ? step64(&want[0], &want[1], &view, &step) : 0;
         ok = ok && !one_step(&a, 0, &step) && !one_step(&b, 0, &step) && !backend_cpu.result(cpu, 0, &x) &&
              !backend_cuda.result(gpu, 0, &y);
         CHECK(ok, "%s: step %d", name, i);
         if (!ok) goto out;
-        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* of the pairs that are left */
+        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* of the pairs that are not left out */
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
     by_sign = rule->options.rule == RULE_RPROP;
@@ -143,7 +143,7 @@ void test_steps(void) {
     static const uint32_t dims[] = {1,   31,  32,  33,  100, 128,  188,  300,  400,  496,  512, 129,
                                     60,  61,  64,  65,   68,   256,  257,  384,  385, 513, 1000, 1024,
                                     1025, 2048, 2049, 4096};
-    static const size_t often = 11; /* of the others, each with a third of the rules */
+    static const size_t often = 11; /* every 11th of the other combinations has a third of the rules */
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     int count = rule_cases(rules);
@@ -167,8 +167,8 @@ void test_steps(void) {
     corpus_free(&c);
 }
 
-/* Blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are left
- * out. */
+/* Tests blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are
+ * left out. */
 void test_wide_windows(void) {
     static const uint32_t dims[] = {20, 32, 33, 61, 64, 65, 128, 200, 300, 512, 600};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -191,7 +191,7 @@ void test_wide_windows(void) {
     corpus_free(&c);
 }
 
-/* Rows in thousands of places at once: the pieces and their sums. */
+/* Tests rows with thousands of places: their pieces, and the sums of these. */
 void test_frequent_rows(void) {
     static const uint32_t dims[] = {600, 128, 64, 20};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -217,8 +217,8 @@ void test_frequent_rows(void) {
 
 /* ---- on both sides of what decides how a step is done ---- */
 
-/* Rows that stand in a batch exactly so many times: in pieces of UPDATE_PIECE, a last one shorter, or one more; in fewer pieces
- * than they are added up in shares, as many, more. */
+/* Makes rows come exactly so many times in a batch: in whole pieces of UPDATE_PIECE, with a shorter last one, or one
+ * place more; in fewer pieces than are added up in shares, as many, and more. */
 static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n) {
     uint64_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += counts[i];
@@ -243,7 +243,7 @@ void test_pieces(void) {
     int count = rule_cases(rules);
     corpus_of_counts(&c, counts, sizeof counts / sizeof *counts);
     tolerance = 1e-3;
-    for (int windows = 0; windows < 2; windows++) { /* of one target a block, and as if of several */
+    for (int windows = 0; windows < 2; windows++) { /* blocks with one target, and blocks that are treated as if they had several */
         struct example_source s = source_of(&c, windows ? EXAMPLE_WINDOW : EXAMPLE_ADJACENCY);
         s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
@@ -258,8 +258,8 @@ void test_pieces(void) {
     free(c.starts);
 }
 
-/* Rules without state, whose rows move by their gradients alone: by the sum over a batch, so that one place of a row more or less
- * would be seen. Of so many columns, rows are worked on by groups of each size. */
+/* Tests rules without state, which move rows only by the sum over a batch, so that one place of a row too many or too
+ * few shows. The numbers of columns are such that groups of every size work on rows. */
 void test_plain_pieces(void) {
     static const uint32_t counts[] = {1, 2, 31, 32, 33, 64, 65, 96, 97, 128, 129, 160, 161, 193};
     static const uint32_t dims[] = {20, 32, 33, 64, 68, 100, 128, 188, 256, 260, 600};
@@ -284,8 +284,9 @@ void test_plain_pieces(void) {
     free(c.starts);
 }
 
-/* Groups of threads that work on pieces at once (step.cu: 16 thread blocks of 128 threads a multiprocessor): of so many columns
- * a group has 8 threads, or with state a warp, or all of them. A row of several pieces takes a warp at least. */
+/* Returns the groups of threads that work on pieces at once (step.cu: 16 thread blocks of 128 threads a
+ * multiprocessor). By the number of columns a group has 8 threads, or with state a warp, or all threads. A row of
+ * several pieces takes a warp at least. */
 static uint64_t groups_at_once(uint32_t dim, uint32_t slots, uint32_t times, unsigned processors) {
     int narrow = times <= 32 && !(dim > 64 && slots);
     return 16ull * processors * (dim > 512 ? 1 : narrow ? 16 : 4);
@@ -356,7 +357,7 @@ void test_blocks(void) {
     corpus_free(&c);
 }
 
-/* Rows whose own updates pass the number of those whose constants are kept. */
+/* Tests rows whose own updates are more than those whose constants are kept. */
 void test_late_updates(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -386,8 +387,8 @@ static const struct loss_options losses[LOSS_CASES] = {
     {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3},
     {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1}};
 
-/* Blocks of several vectors and of one; means; contexts for a warp, for several (from 32 on), and for the thread block that turns
- * scores into coefficients (from 256 on). */
+/* Blocks of several vectors and of one; means; contexts for one warp, for several (from 32 on), and for the thread
+ * block that turns scores into coefficients (from 256 on). */
 static struct example_source source_case(const struct corpus *c, int number, const char **name) {
     static const char *names[SOURCE_CASES] = {"windows", "windows, a block a pair", "means", "means with a first weight",
                                               "means, whole gradients", "lists", "lists, 40 contexts", "lists, 300 contexts",
@@ -400,7 +401,7 @@ static struct example_source source_case(const struct corpus *c, int number, con
     s.pool.whole = number == 4;
     if (list) s.short_repeat = 1, s.noise = NOISE_UNIFORM, s.positives = number == 5 ? 0 : 3;
     if (number >= 6) s.negatives = number == 6 ? 37 : 297;
-    if (number == 8) s.window = 2, s.distinct = 1; /* of 300 rows: some slots are left out */
+    if (number == 8) s.window = 2, s.distinct = 1; /* with 300 rows, so that some slots are left out */
     *name = names[number];
     return s;
 }
@@ -419,7 +420,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
             for (size_t d = 0; d < count_of_dims; d++, at++) {
                 char name[128];
                 uint32_t dim = losses[l].score == SCORE_COSINE && dims[d] < 8 ? 8 : dims[d]; /* few columns: nearly no gradient */
-                if (at % every) continue; /* no divisor of how many there are, so that all dims, losses and sources come */
+                if (at % every) continue; /* `every` is no divisor, so that all dims, losses and sources come */
                 size_t turn = at / every;
                 loss_of_steps = losses[l];
                 snprintf(name, sizeof name, "loss %d of %s, %s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
@@ -440,7 +441,7 @@ void test_losses(void) {
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 5);
 }
 
-/* Frozen targets, contexts, both; all of a side. */
+/* Tests frozen targets, frozen contexts, and both; some rows, or all of a side. */
 void test_frozen(void) {
     static const uint32_t dims[] = {20, 128, 600};
     static const unsigned every[][2] = {{2, 0}, {0, 3}, {2, 2}, {1, 0}, {0, 1}, {1, 3}, {1, 1}};

@@ -1,7 +1,7 @@
-/* Whole rows written and read, and what must be refused. */
+/* Writes and reads whole rows, and tries what must be refused. */
 #include "common.h"
 
-/* Written by `piece` rows, of which the first ones straddle the hot rows' end; read as a whole and in part. */
+/* Writes by `piece` rows, the first of which lie on both sides of the last hot row; reads all of them, and a part. */
 static void check_rows(struct backend *gpu, const struct rule_case *rule, const struct placing placing[2],
                        uint64_t rows, uint64_t piece) {
     const struct backend_ops *ops = &backend_cuda;
@@ -23,7 +23,8 @@ static void check_rows(struct backend *gpu, const struct rule_case *rule, const 
     free(back);
 }
 
-/* The last rows of a large pinned table, which is made in pieces; one more than fills `bytes` of them. */
+/* Tests the last rows of a large pinned table, which is made in pieces, with one row more than fills `bytes` of
+ * them. */
 static void check_large(struct backend *gpu, uint64_t bytes) {
     struct rule_options rule = options_of(RULE_SGD);
     struct record_layout layout = layout_of(&rule, 31);
@@ -52,7 +53,7 @@ void test_rows(void) {
                 check_rows(gpu, &rules[r], PLACES[p], 5000, 1234);
             else
                 check_rows(gpu, &rules[r], PLACES[p], 150000, 140000); /* several copies a piece */
-    /* Rows of 128 bytes that fill a huge page but for one, exactly, and by one more. */
+    /* Rows of 128 bytes that fill a huge page but for one row, exactly, and with one row more. */
     for (uint64_t rows = 16383; rows <= 16385; rows++) check_rows(gpu, &sgd, PLACES[1], rows, 10000);
     check_large(gpu, UINT64_C(1) << 30);
     backend_cuda.close(gpu);
@@ -60,7 +61,7 @@ void test_rows(void) {
 
 /* ---- what must be refused ---- */
 
-/* More than 2^31 examples; and so many contexts, of 2,048 examples with 2^20 each. */
+/* Refuses more than 2^31 examples, and as many contexts, of 2,048 examples with 2^20 each. */
 static void check_large_batches(struct backend *gpu) {
     struct corpus c;
     corpus_make(&c, 100, 4096, 9);
@@ -68,7 +69,7 @@ static void check_large_batches(struct backend *gpu) {
     struct batch_request request = {0, 0, UINT64_C(1) << 31, 0, NULL};
     s.positives = 1, s.negatives = (1 << 20) - 1, s.short_repeat = 1;
     for (uint64_t i = 0; i <= c.sentences; i++)
-        c.starts[i] = i * (c.tokens / c.sentences); /* two ids in each, at least */
+        c.starts[i] = i * (c.tokens / c.sentences); /* at least two ids in each */
     c.tokens = s.tokens = c.starts[c.sentences];
     CHECK(!backend_cuda.source(gpu, &s), "source");
     CHECK(backend_cuda.make_batch(gpu, 0, &request) == -1 && strstr(report_sentence(), "train.batch"), "2^31 examples");

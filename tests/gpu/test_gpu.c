@@ -48,7 +48,7 @@ static void first_rows_on_gpu(void) {
     test_first_rows(&backend_cuda);
 }
 
-/* Names as they begin; after --but, all that are not named. */
+/* Names match by their beginning; after --but, all tests that are not named run. */
 static int is_wanted(const char *name, int count, char **names) {
     int but = count > 0 && !strcmp(names[0], "--but");
     for (int i = but; i < count; i++)

@@ -47,7 +47,7 @@ static struct sptx_ids wide(const int64_t *data, uint64_t count) {
     return (struct sptx_ids){data, count, 64, SPTX_HOST};
 }
 
-/* A row's number in 0..rows from a simple generator. */
+/* Returns a row number below `below` from a simple generator. */
 static uint32_t draw(uint32_t *state, uint32_t below) {
     *state = *state * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)(*state >> 4) * below >> 28);
@@ -220,7 +220,7 @@ static void ids_that_are_no_rows_change_nothing(void **state) {
     struct sptx_table *table = open_table(context, 10, 3, "sgd");
     float before[30], after[30], values[6] = {9, 9, 9, 9, 9, 9};
     int32_t all[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, past[2] = {1, 10}, below[2] = {1, -1};
-    int64_t far[2] = {1, 1ll << 32}; /* row 0 where only 32 bits were looked at */
+    int64_t far[2] = {1, 1ll << 32}; /* row 0, if only 32 bits were read */
     struct sptx_ids every = narrow(all, 10);
     assert_int_equal(sptx_fetch(table, &every, before, SPTX_HOST, NULL), SPTX_OK);
     struct sptx_ids wrong[] = {narrow(past, 2), narrow(below, 2), wide(far, 2), {past, 2, 16, SPTX_HOST},
@@ -260,7 +260,7 @@ static void of_ids_that_repeat_the_last_value_stays(void **state) {
     sptx_close(context);
 }
 
-/* Adagrad in double beside the library: sums of duplicates, one update a row, several steps. */
+/* Compares with Adagrad in double: sums of duplicates, one update a row, several steps. */
 static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     enum { ROWS = 40, DIM = 5, COUNT = 200, STEPS = 6 };
     struct sptx_context *context = open_cpu(2);
@@ -301,9 +301,9 @@ static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     sptx_close(context);
 }
 
-/* Tables of few and of millions of rows: how many digits an id is sorted by depends on that. Rows that stand several times
- * lie at both ends and on both sides of a digit. Adagrad's first step is lr times the sign of the sum, and a row whose places are
- * not found together has a second one. */
+/* Tables of few and of millions of rows, since the number of rows decides how many digits ids are sorted by. Rows that
+ * come several times lie at both ends and on both sides of a digit. Adagrad's first step is lr times the sign of the
+ * sum; a row whose places are not found together has a second one. */
 static void ids_of_any_size_are_sorted(void **state) {
     static const uint64_t sizes[] = {1, 2048, 2049, 1 << 22, (1 << 22) + 1, 5000000};
     enum { COUNT = 3000 };
@@ -337,8 +337,8 @@ static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop"
                                     "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* The table's file after some updates by `threads` threads, called by one that rounds as `mode` says: bytes that the caller
- * frees. */
+/* Returns the bytes of the table's file after some updates by `threads` threads, from a caller that rounds as `mode`
+ * says. The caller frees them. */
 static char *train_and_save(const char *rule, unsigned threads, int mode, const char *path, long *length) {
     enum { ROWS = 500, DIM = 9, COUNT = 3000 };
     fesetround(mode);

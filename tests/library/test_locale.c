@@ -1,4 +1,4 @@
-/* The library in a program whose locale has a decimal comma: what it reads and writes has a point. */
+/* The library in a program whose locale has a decimal comma: it reads and writes a point. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void assert_comma(void) {
     assert_string_equal(text, "0,5");
 }
 
-/* A function of the program's is called in the program's locale, which it may set anew. */
+/* A callback runs in the program's locale, which it may change. */
 static int hear(void *user, const struct sptx_progress *progress) {
     int *times = user;
     assert_comma();
@@ -33,7 +33,7 @@ static void hear_warning(void *user, const char *text) {
     ++*(int *)user;
 }
 
-/* How many lines of a file have a digit, a comma and a digit. */
+/* Counts the lines of a file that have a digit, a comma and a digit. */
 static int lines_with_comma(const char *directory, const char *name) {
     char path[128], line[1024];
     int found = 0;
@@ -100,7 +100,7 @@ static void a_decimal_comma_changes_nothing(void **state) {
         train_twice(context, directory);
         table_sentences(context);
         sptx_close(context);
-        assert_comma(); /* the program's locale is as it was */
+        assert_comma(); /* the program's locale has not changed */
     }
     setlocale(LC_ALL, "C");
     snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -17,9 +17,9 @@
 struct heard {
     int times, stop_after;
     double last_done;
-    struct sptx_context *context; /* asked something wrong in the middle of training */
-    const char *remove;           /* a shell's command, once */
-    struct sptx_context *stop;    /* whose training is to end */
+    struct sptx_context *context; /* a wrong call is made in it in the middle of training */
+    const char *remove;           /* a shell command, run once */
+    struct sptx_context *stop;    /* its training is to end */
 };
 
 static int hear(void *user, const struct sptx_progress *progress) {
@@ -38,7 +38,7 @@ static int hear(void *user, const struct sptx_progress *progress) {
     return ++heard->times == heard->stop_after;
 }
 
-/* For a list of green, one of it and of a row past the end, one of nothing that is known, and one of nothing. */
+/* Tests a list of green, one of green and a row past the end, one of unknown rows only, and one of nothing. */
 static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
     const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
     uint32_t rows[4 * 7], seen[7];
@@ -131,7 +131,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_non_null(strstr(sptx_error(context), "dimm"));
     assert_int_equal(sptx_train(context, NULL, none, 1, 0, NULL, NULL), SPTX_USAGE);
     sptx_stop(NULL);
-    sptx_stop(context); /* what was asked for before training reads a word of the corpus leaves nothing to go on from */
+    sptx_stop(context); /* stopping before training has read a word of the corpus leaves no checkpoint */
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_STOPPED);
     assert_non_null(strstr(sptx_error(context), "stopped before training has begun"));
     assert_int_equal(heard.times, 0);
@@ -139,7 +139,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
     assert_true(heard.last_done < 1);
     heard.stop_after = 0;
-    sptx_stop(context); /* a checkpoint that is not looked at to its end is not passed over */
+    sptx_stop(context); /* a checkpoint whose reading is stopped is not taken for a broken one */
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 1, hear, &heard), SPTX_STOPPED);
     assert_non_null(strstr(sptx_error(context), "nothing new is written"));
     heard.stop = context;
@@ -186,7 +186,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
     char command[64];
-    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* training says so, whatever the callback met before */
+    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* training says so, whatever the callback failed with */
     heard = (struct heard){.context = context, .remove = command};
     assert_int_equal(system(command), 0);
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_FAILED);

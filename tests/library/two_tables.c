@@ -37,7 +37,7 @@ static struct sptx_table *open_table(struct sptx_context *context, uint64_t rows
     return table;
 }
 
-/* A few hundred of each, spread over the tables. */
+/* Draws a few hundred of each, spread over the tables. */
 static void draw_batch(void) {
     for (int i = 0; i < BATCH; i++) {
         user[i] = (int64_t)(rand() % 300) * (USERS / 300);
@@ -50,7 +50,7 @@ static double liked(int i) {
     return (user[i] / (USERS / 300) + item[i] / (ITEMS / 200)) % 2 ? 1 : -1;
 }
 
-/* Mean squared error of the batch, and its gradients. */
+/* Computes the mean squared error of the batch, and its gradients. */
 static double loss_and_gradients(void) {
     double loss = 0;
     for (int i = 0; i < BATCH; i++) {

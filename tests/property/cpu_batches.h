@@ -11,7 +11,7 @@ static inline struct backend *open_cpu(unsigned threads) {
     return backend;
 }
 
-/* The view is the backend's, until its next batch. */
+/* The view is valid until the backend's next batch. */
 static inline struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, int held_out) {
     struct batch_request request = {epoch, first, count, held_out, NULL};
     struct batch_view view;

@@ -1,4 +1,4 @@
-/* Properties of batches and of the exact step on the CPU: they depend on the draws alone, not on workers or pieces. */
+/* Properties of batches and of the exact step on the CPU: they depend only on the draws, not on workers or pieces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static uint32_t ids[TOKENS];
 static uint64_t starts[SENTENCES + 1];
 static uint32_t keep[ROWS];
 
-/* A corpus with frequent and rare words and sentences of 1 to 49 words. */
+/* Makes a corpus with frequent and rare words, in sentences of 1 to 49 words. */
 static struct example_source corpus(void) {
     srand(7);
     for (int i = 0; i < TOKENS; i++) {
@@ -56,7 +56,7 @@ static void assert_same_blocks(const struct batch_view *a, const struct batch_vi
     assert_memory_equal(a->context_ids, b->context_ids, a->context_starts[a->blocks] * sizeof(uint32_t));
 }
 
-/* Every mode, and the switches that change how examples are found. */
+/* Makes sources of every mode, with the switches that change how examples are found. */
 static int variants(struct example_source out[16]) {
     struct example_source base = corpus();
     int n = 0;
@@ -95,7 +95,8 @@ static void batches_do_not_depend_on_workers(void **state) {
     backend_cpu.close(many);
 }
 
-/* Building example by example gives the blocks of building all at once: a batch's bounds change nothing. */
+/* Building one example at a time gives the same blocks as building all at once: the bounds of a batch change
+ * nothing. */
 static void batches_do_not_depend_on_their_bounds(void **state) {
     struct example_source source[16];
     struct backend *whole = open_cpu(2), *single = open_cpu(1);
@@ -136,7 +137,7 @@ static void epochs_differ(void **state) {
     backend_cpu.close(b);
 }
 
-/* A window's block, from the documentation alone. */
+/* Makes a window's block from the documentation alone. */
 static void windows_are_word2vecs(void **state) {
     struct example_source s = corpus();
     struct backend *backend = open_cpu(2);
@@ -175,7 +176,7 @@ static void windows_are_word2vecs(void **state) {
     backend_cpu.close(backend);
 }
 
-/* distinct holds for the whole of a list's example, whoever its negatives are drawn for. */
+/* `distinct` holds for all of a list's example, whichever positive its negatives belong to. */
 static void check_lists_repeat_nothing(int per_pair) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1, s.per_pair = per_pair;
@@ -200,7 +201,7 @@ static void lists_exclude_and_do_not_repeat(void **state) {
     for (int per_pair = 0; per_pair < 2; per_pair++) check_lists_repeat_nothing(per_pair);
 }
 
-/* Held-out examples and the others are a partition, and stay one in every epoch. */
+/* Held-out examples and the others are a partition, which is the same in every epoch. */
 static void held_out_is_a_partition(void **state) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_ADJACENCY, s.positives = 0, s.negatives = 0;
@@ -311,7 +312,7 @@ static void steps_do_not_depend_on_workers_or_places(void **state) {
     }
 }
 
-/* One step of sgd against the formulas in double precision, with rows that stand in the batch many times; their sums
+/* Compares a step of sgd with the formulas in double precision, for rows that come many times in the batch; their sums
  * are cut to the length of optimizer.clip. */
 static void step_sums_duplicates(void **state) {
     for (int clip = 0; clip <= 2; clip++) {
@@ -368,7 +369,7 @@ static void step_sums_duplicates(void **state) {
     }
 }
 
-/* The loss a term after `epochs` passes of sgd in batches of `batch` positions. */
+/* Returns the loss a term after `epochs` passes of sgd in batches of `batch` positions. */
 static double loss_after(uint64_t batch, double clip, int epochs) {
     struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
     struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
@@ -391,7 +392,8 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
     return loss / (double)terms;
 }
 
-/* A frequent row takes all its steps of a batch from one place: too many of them overshoot, the next batch more so. */
+/* A frequent row makes all its steps of a batch from one place: too many of them overshoot, and the next batch even
+ * more. */
 static void large_batches_diverge_unless_clipped(void **state) {
     double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
     print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS, large,

@@ -1,5 +1,5 @@
-/* Frozen rows: exact steps with them are steps without, after which the frozen rows get their bytes back; shapes, rules, losses
- * and which rows are frozen at random. */
+/* Exact steps with frozen rows must equal steps without, after which the frozen rows get their bytes back. Shapes,
+ * rules, losses and the frozen rows are random. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -95,7 +95,7 @@ static int is_frozen(const uint32_t *bits, uint64_t row) {
     return bits[row / 32] >> row % 32 & 1;
 }
 
-/* The free model's frozen rows as they are in the other one, which never changes them. */
+/* Gives the free model's frozen rows the bytes of the other model, which never changes them. */
 static void give_back(struct model *free_one, const struct model *frozen_one, uint32_t (*frozen)[WORDS]) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++) {
@@ -159,7 +159,7 @@ static void frozen_rows_stay_and_others_get_the_same_bytes(void **state) {
     }
 }
 
-/* The whole loss is that of held-out examples, frozen or not; and no pair of two frozen rows is computed in a step. */
+/* Held-out examples have their whole loss, frozen or not; in a step no pair of two frozen rows is computed. */
 static void what_is_left_out(void **state) {
     static struct model m;
     struct rule_options rule = {.rule = RULE_SGD};

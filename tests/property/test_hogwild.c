@@ -1,5 +1,5 @@
-/* Lock-free training against what kernels/hogwild.h says it means, computed in float64: one worker, all modes and keys,
- * shapes at random on both sides of what the kernels do otherwise (8 contexts, 64 targets, 4096 examples). */
+/* Lock-free training against the definition in kernels/hogwild.h, computed in float64: one worker, all modes and keys,
+ * random shapes on both sides of the kernels' thresholds (8 contexts, 64 targets, 4096 examples). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -82,7 +82,7 @@ static void choose_examples(struct trial *t) {
     s->per_pair = 0;
 }
 
-/* Some 64 targets against more than 8 contexts. */
+/* Chooses some 64 targets against more than 8 contexts. */
 static void choose_wide(struct example_source *s) {
     s->mode = EXAMPLE_WINDOW, s->window = 28 + (uint32_t)below(10);
     s->shrink = 0, s->per_pair = 0, s->negatives = 5 + (uint32_t)below(9);
@@ -146,7 +146,7 @@ static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t
     }
 }
 
-/* A block's rows, or the one vector that they are pooled to. */
+/* Returns a block's rows, or the one vector that they are pooled to. */
 static void vectors64(const struct rows64 *r, const struct trial *t, const uint32_t *targets, uint32_t count,
                       double (*out)[MOST_DIM]) {
     const struct example_pool *pool = &t->source.pool;
@@ -201,7 +201,7 @@ static struct backend *open_with_source(const struct trial *t, unsigned threads)
     return backend;
 }
 
-/* Tables of random rows, which are float64's first ones too. */
+/* Opens tables of random rows, from which float64 begins, too. */
 static void open_tables(struct trial *t, struct backend *backend, struct rows64 *r) {
     char *packed = calloc(t->source.rows, t->layout.packed);
     struct backend_table *tables[2];
@@ -223,7 +223,7 @@ static void open_tables(struct trial *t, struct backend *backend, struct rows64 
     free(packed);
 }
 
-/* How far the backend's rows lie from float64, as a share of what float64 moved by. */
+/* Returns how far the backend's rows are from float64, as a share of what float64 moved by. */
 static double distance(const struct trial *t, struct backend *backend, const struct rows64 *first,
                        const struct rows64 *want) {
     char *packed = calloc(t->source.rows, t->layout.packed);
@@ -249,7 +249,7 @@ static double distance(const struct trial *t, struct backend *backend, const str
     return moved > 0 ? sqrt(apart / moved) : apart > 0;
 }
 
-/* The blocks of each example of the request, from batches of one. */
+/* Trains the blocks of each example of the request, from batches of one example. */
 static uint64_t train_all64(struct trial *t, struct rows64 *r) {
     struct backend *maker = open_with_source(t, 1);
     uint64_t pairs = 0;
@@ -287,8 +287,8 @@ static double run_trial(struct trial *t) {
 /* ---- the tests ---- */
 
 /* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
- * small, and a lost or doubled update would still be a good part of all movement. Other rules follow float64 closely.
- */
+ * effect small, and a lost or doubled update would still be a good part of all movement. Other rules follow float64
+ * closely. */
 static void trains_as_it_says(void **state) {
     static struct trial t;
     double worst[2] = {0, 0};
@@ -321,7 +321,8 @@ static void trains_as_it_says(void **state) {
     print_message("at most %.2g of the movement apart; in any order %.2g\n", worst[0], worst[1]);
 }
 
-/* One pair of words and four negatives among the two words that are left: what one of those gains is its draws' sum. */
+/* There is one pair of words, with four negatives among the two other words: what one of these gains is the sum over
+ * its draws. */
 static void no_negative_is_lost(void **state) {
     static const uint64_t starts[2] = {0, 2};
     static const uint32_t ids[2] = {0, 1};

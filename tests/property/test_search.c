@@ -1,6 +1,6 @@
-/* Exact nearest rows on the CPU: the same to the bit for any number of threads and of queries at once, and as if every
- * row were scored alone. Shapes at random on both sides of a slice (1,024 rows), a chunk (256 queries), what is
- * compared at once (32 products) and summed at once (32 columns). */
+/* Exact nearest rows on the CPU are the same to the bit for any number of threads and of queries at once, as if every
+ * row were scored alone. Random shapes lie on both sides of a slice (1,024 rows), a chunk (256 queries), the products
+ * that are compared at once (32), and the columns that are summed at once (32). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -31,13 +31,14 @@ struct search {
     uint32_t *banned;
 };
 
-/* A size near one of the kernels' own. */
+/* Returns a size near one of the kernels' own. */
 static uint64_t near(const uint64_t *sizes, int count) {
     uint64_t size = sizes[below((uint64_t)count)], off = below(5);
     return off < 3 ? size + off - 1 : 1 + below(size + 1);
 }
 
-/* Rows whose products lie close together: few values, or the same rows again and again, or lengths of all orders. */
+/* Makes rows whose products are close together: few values, or the same rows again and again, or lengths of all
+ * orders. */
 static void fill(float *to, uint64_t rows, uint32_t dim, uint64_t kind) {
     for (uint64_t row = 0; row < rows; row++) {
         float length = kind == 3 ? (float)pow(10, (double)below(9) - 4) : 1;
@@ -68,7 +69,7 @@ static struct search search_make(void) {
     fill(s.queries, r->query_rows, r->dim, kind == 4 ? 0 : kind);
     if (below(2)) return s;
     r->banned_starts = s.starts = calloc(r->query_rows + 1, sizeof *s.starts);
-    if (below(3) == 0) return s; /* starts of nothing: banned stays NULL */
+    if (below(3) == 0) return s; /* without starts, banned stays NULL */
     r->banned = s.banned = malloc(r->query_rows * 9 * sizeof *s.banned);
     for (uint64_t q = 0; q < r->query_rows; q++) {
         uint64_t at = s.starts[q], row = below(r->base_rows);

@@ -1,4 +1,4 @@
-/* Lists that are split into positives and a pool of targets, as the CPU makes them of draws alone. */
+/* Lists that the CPU splits into positives and a pool of targets, by draws alone. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static struct example_source lines(void) {
                                    .seed = 11};
 }
 
-/* Positives and targets of a line from the documentation alone; how many of both. */
+/* The positives and targets of a line, from the documentation alone, and how many of both. */
 struct wanted {
     uint32_t positive[64], target[64];
     uint64_t positives, targets;
@@ -74,7 +74,8 @@ static void compare_lines(const struct example_source *s, const struct batch_vie
     assert_int_equal(block, v->blocks);
 }
 
-/* Lines of every length up to more than positives and the bound of the pool together. Items stand once in a line. */
+/* Splits lines of every length, up to more than the positives and the pool's bound together. No item comes twice in a
+ * line. */
 static void lists_are_split(void **state) {
     struct backend *backend = open_cpu(2);
     for (int variant = 0; variant < 24; variant++) {
@@ -96,7 +97,7 @@ static void lists_are_split(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Over many epochs each item of a list is a positive, and one of its pool, as often as every other. */
+/* Over many epochs each item of a list is a positive as often as every other, and so it is with the pool. */
 static void every_item_is_a_positive_as_often(void **state) {
     enum { ITEMS = 11, POSITIVES = 3, POOLED = 4, EPOCHS = 6000 };
     struct backend *backend = open_cpu(1);

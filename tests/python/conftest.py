@@ -41,7 +41,7 @@ def cpu():
 
 @pytest.fixture
 def table(cpu):
-    """Small, and known: row r is r + 0.25 * column."""
+    """A small table of known values: row r is r + 0.25 * column."""
     with sptx.Table(10, 3, "sgd", lr=1.0, device=cpu) as table:
         table.store(range(10), known_rows(10, 3))
         yield table

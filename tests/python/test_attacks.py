@@ -16,7 +16,7 @@ from conftest import floats, known_rows
 
 @pytest.fixture
 def dense(cpu):
-    """Rows without gaps, so that parts of them are taken as they are; with their memory as one long array."""
+    """Returns rows without gaps, so that parts of them are used in place, and their memory as one long array."""
     with sptx.Table(8, 32, "sgd", lr=1.0, device=cpu) as table:
         table.store(range(8), known_rows(8, 32))
         records = table.weights.records
@@ -103,7 +103,7 @@ def test_many_elements_in_little_memory_are_refused_before_they_are_copied(table
 # ---- objects that lie ----
 
 class Liar(numpy.ndarray):
-    """Says that it is larger than it is, and elsewhere."""
+    """An array that claims to be larger than it is, and elsewhere."""
 
     shape = property(lambda self: (99,))
     size = property(lambda self: 99)

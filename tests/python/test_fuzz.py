@@ -1,6 +1,5 @@
-"""The binding under random calls: what is right does what NumPy would do, what is wrong is an exception, nothing crashes.
-
-Run under the address sanitizer too (`make sanitize`)."""
+"""The binding under random calls: right calls do what NumPy would do, wrong ones are exceptions, nothing crashes. It runs
+under the address sanitizer, too (`make sanitize`)."""
 
 import numpy
 import pytest
@@ -31,7 +30,7 @@ anything = st.one_of(
 
 @st.composite
 def array_views(draw):
-    """An array as calls may get it: sliced, turned, transposed, read-only."""
+    """Returns an array as calls may get it: sliced, turned, transposed, read-only."""
     array = draw(arrays.arrays(st.sampled_from(["i4", "i8", "f4"]), shapes, elements=st.integers(0, ROWS - 1)))
     if array.ndim:
         array = array[::draw(st.sampled_from([1, 2, -1]))]
@@ -104,7 +103,8 @@ def saved(tmp_path_factory):
 
 
 class Model(RuleBasedStateMachine):
-    """A table beside a NumPy array: stores, sums of gradients (sgd with a rate of 1), saves, loads, views that are kept."""
+    """Compares a table with a NumPy array: stores, sums of gradients (sgd with a rate of 1), saves, loads, views that are
+    kept."""
 
     ids = arrays.arrays(st.sampled_from(["i4", "i8"]), shapes, elements=st.integers(0, ROWS - 1))
 

@@ -47,7 +47,7 @@ def test_the_default_is_the_gpu():
 @pytest.mark.parametrize("weights, state, hot", PLACES)
 @pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
-    """The same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
+    """Makes the same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
     gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, hot_rows=hot, directory=tmp_path)
     cpu = sptx.Table(ROWS, DIM, optimizer, lr=0.1, init="uniform -1 1", device="cpu")
     everything = numpy.arange(ROWS)
@@ -162,7 +162,7 @@ def test_the_longest_lists(count):
 
 
 def test_lists_of_the_host_wait_in_line():
-    """Calls whose ids lie on the host return while the GPU is busy, and the ids may be used again at once."""
+    """Calls with ids on the host return while the GPU is busy, and the ids may be used again at once."""
     table = cuda_table(init="zeros")
     ids, values = numpy.zeros(64, numpy.int64), [torch.full((64, DIM), float(k), device="cuda") for k in range(20)]
     for k in range(20):
@@ -246,7 +246,7 @@ def test_weights_are_taken_in_place_by_all():
 
 
 def test_rows_are_pinned_where_that_is_asked_for():
-    """They are managed memory otherwise, which PyTorch does not call pinned (WSL has none), and do the same."""
+    """These rows are otherwise managed memory, which PyTorch does not call pinned (WSL has none), and behave the same."""
     code = ("import numpy, sptx, torch\n"
             f"table = sptx.Table({ROWS}, {DIM}, 'adamax', device='cuda', init='uniform -1 1')\n"
             f"ids = numpy.random.default_rng(1).integers(0, {ROWS}, 3000)\n"
@@ -316,7 +316,7 @@ def test_jax_both_ways():
 
 
 def test_others_by_their_protocols():
-    """An array that has __cuda_array_interface__ alone, as Numba's do."""
+    """An array that has only __cuda_array_interface__, as Numba's do."""
     table = cuda_table()
     ids = torch.tensor([5, 1], device="cuda")
 
@@ -336,7 +336,8 @@ def slow(cycles=200_000_000):
 
 
 def test_a_call_takes_its_place_in_the_current_stream():
-    """Ids and values that a stream has still to write are read when they are there; what comes behind sees the result."""
+    """Ids and values that a stream is still to write are read when they are written; what follows on the stream sees the
+    result."""
     table = cuda_table(lr=1.0, init="zeros")
     for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
         table.store(numpy.arange(ROWS), numpy.zeros((ROWS, DIM), numpy.float32))

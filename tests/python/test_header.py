@@ -1,4 +1,4 @@
-"""What the binding says of the library, held against the header that is its manual."""
+"""Compares the binding's description of the library with the header, which is its manual."""
 
 import ctypes
 import re
@@ -14,7 +14,7 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
 
 
 def fields_of(name):
-    """Names of a struct's fields in the header, in order."""
+    """Returns the names of a struct's fields in the header, in order."""
     body = re.search(r"struct %s \{(.*?)\};" % name, HEADER, re.S).group(1)
     for declaration in body.split(";"):
         function = re.search(r"\(\*(\w+)\)", declaration)

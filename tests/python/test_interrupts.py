@@ -38,7 +38,7 @@ def interrupt_after(seconds):
 
 
 def in_time(work, seconds=30):
-    """What `work` returns in another thread, which finds every lock that this one holds."""
+    """Returns what `work` returns in another thread, which meets every lock that this one holds."""
     got = []
     thread = threading.Thread(target=lambda: got.append(work()), daemon=True)
     thread.start()
@@ -48,7 +48,8 @@ def in_time(work, seconds=30):
 
 
 def is_left_in_order(path):
-    """After a training that was interrupted: no thread of it, Ctrl-C as before, and the run's directory is free."""
+    """Checks, after an interrupted training, that no thread of it is left, Ctrl-C works as before, and the run's directory is
+    free."""
     end = time.monotonic() + 30
     while any(thread.name == "sptx.train" for thread in threading.enumerate()):
         assert time.monotonic() < end, "the training thread is left"
@@ -162,7 +163,7 @@ def test_an_interrupt_is_heard_between_two_reports(tmp_path):
 
 
 def test_an_interrupt_is_heard_before_training(tmp_path):
-    """While another process encodes the corpus, which is waited for without end."""
+    """It is interrupted while another process encodes the corpus, which is waited for without end."""
     path, cache = tmp_path / "run", tmp_path / "cache"
     cache.mkdir()
     with open(cache / "corpus.lock", "w") as lock:
@@ -273,7 +274,7 @@ def test_a_table_is_interrupted_at_any_time(rounds):
 
 
 def test_a_handler_may_call_the_table_that_is_being_used():
-    """It may run in the middle of a call, where the table waits for nobody."""
+    """A finalizer may run in the middle of a call, where the table waits for nobody."""
     table, calls = sptx.Table(2000, 64, device=sptx.Context("cpu", threads=2)), []
     signal.signal(signal.SIGALRM, lambda *_: calls.append(table.fetch([7])))
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)

@@ -45,7 +45,7 @@ def test_threads_take_turns_in_a_table(cpu):
 
 
 def test_each_thread_gets_its_own_sentence(cpu):
-    """Wrong calls of several threads in one context: every exception is about its own call."""
+    """Several threads make wrong calls in one context: every exception must be about its own call."""
     table = sptx.Table(10, 2, device=cpu)
 
     def work(number):
@@ -68,7 +68,7 @@ def test_contexts_run_at_once():
 
 
 def test_a_table_may_be_closed_while_others_use_it(cpu):
-    """What runs is finished; what comes later is refused; nothing is closed under anyone's hands."""
+    """Running calls are finished, later ones are refused, and nothing is closed during a call."""
     for _ in range(20):
         table = sptx.Table(2000, 16, device=cpu)
         ids = numpy.arange(2000)
@@ -103,7 +103,7 @@ def test_handles_in_cycles_are_closed(cpu):
 
 
 def test_a_context_may_be_collected_with_its_tables():
-    """Of objects that refer to each other in a circle Python finalizes any first."""
+    """Python finalizes objects that refer to each other in a circle in any order."""
     for _ in range(30):
         context = sptx.Context("cpu", threads=1)
         tables = [sptx.Table(3, 2, device=context) for _ in range(3)]
@@ -113,7 +113,7 @@ def test_a_context_may_be_collected_with_its_tables():
 
 
 def in_child(work):
-    """Forks; the child's exception as a text, "" where there was none. It dies where it should not."""
+    """Forks, and returns the child's exception as a text, "" where there was none. The child dies where it should not."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -27,7 +27,7 @@ def philox(key, counter):
 
 
 def negatives(epoch, example):
-    """The uniform negatives of an example: of each draw's four words two make one row."""
+    """Returns the uniform negatives of an example: two of each draw's four words make one row."""
     drawn = []
     for slot in range(NEGATIVES):
         words = philox((SEED, DRAW_NEGATIVE), (example, 0, epoch, slot // 2))[2 * (slot % 2):][:2]

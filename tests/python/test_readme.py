@@ -1,4 +1,4 @@
-"""The examples of the READMEs, run as they stand, one after the other as a reader would."""
+"""Runs the examples of the READMEs as they are, one after the other, as a reader would."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.torch
 
 
 def examples(path):
-    """Those that need no run of the program's."""
+    """Returns the examples that need no run of the program's."""
     blocks = re.findall(r"```python\n(.*?)```", (TOP / path).read_text(), re.S)
     return [block for block in blocks if "import sptx" in block or "import numpy, sptx" in block]
 

@@ -112,7 +112,8 @@ def rows_of_lists_alone(run):
 
 @pytest.mark.parametrize("own", [1, 0.5, 0])
 def test_lists_with_rows_of_their_own(program, tmp_path, own):
-    """Items are trained as contexts alone, but where they make up their lists' rows: what the program says is said here."""
+    """Items are trained only as contexts, unless they make up their lists' rows; the program's sentences about that are said
+    here, too."""
     draw = random.Random(1)
     (tmp_path / "lists.txt").write_text("".join(
         "list%d %s\n" % (i, " ".join("i%d" % item for item in draw.sample(range(40), 6))) for i in range(60)))
@@ -156,7 +157,7 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
 
 
 def test_citations_are_asked_by_both_tables(program, tmp_path):
-    """Papers 50 to 59 have no line of their own: they are answered from where they were trained, or it is said."""
+    """Papers 50 to 59 have no line of their own: they are answered from the table that trained them, or a sentence says so."""
     draw = random.Random(1)
     (tmp_path / "papers.txt").write_text("".join(
         "%d %s\n" % (paper, " ".join(map(str, draw.sample(range(10, 60), 5)))) for paper in range(50)))
@@ -222,7 +223,7 @@ def test_questions_that_are_none_are_named(run, queries, k, excluded, kind, said
 
 
 def test_recommend_is_what_the_program_says(run, trained, program):
-    """Every score, the same items and numbers, whichever of the two is asked; what is unknown is left out."""
+    """Every score gives the same items and numbers, whichever of the two is asked; unknown items are left out."""
     words = list(run.words)
     items = [words[1], words[4], words[1]]
     for score in ("target", "context", "context-cosine", "normsum", "sum", "context-context", None):

@@ -1,4 +1,4 @@
-"""SpeedTorch's names on the CPU, beside the same taking of turns written with plain tensors."""
+"""SpeedTorch's names on the CPU, compared with the same taking of turns written with plain tensors."""
 
 import errno
 import os
@@ -137,7 +137,7 @@ def test_of_an_index_that_stands_twice_the_last_stays_and_one_warning_tells():
 
 @pytest.mark.parametrize("count, classes", [(1, 5), (2, 2), (9, 9), (40, 60), (512, 600), (3000, 3001)])
 def test_duplicates_are_noticed_wherever_they_stand(count, classes):
-    """Beside counting, for batches that grow and shrink: of indexes far apart and of such that fall on the same mark."""
+    """Compares with counting, for batches that grow and shrink: indexes far apart, and indexes that share a mark."""
     random = numpy.random.default_rng(count)
     for dtype in ("i8", "u4", "u8"):
         duplicates = sptx.speedtorch._rows.Duplicates()
@@ -188,7 +188,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
-    """A write into a mapped file whose disk is full would: so the space is asked for first."""
+    """A write into a mapped file whose disk is full would end the process, so the space is asked for first."""
     def full(file, start, size):
         assert start == 0 and size == os.fstat(file).st_size > 4 * TOTAL * DIM
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -205,7 +205,7 @@ def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
 
 
 def test_a_file_of_the_users_own_is_not_touched(tmp_path, monkeypatch):
-    """Whatever it is called: what is being written has a name that no other file has."""
+    """A file that is being written has a name that no other file has, whatever the final name is."""
     switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
     switcher.zerosInit()
     own = [tmp_path / "rows.npy.partial", tmp_path / ("rows.npy.%d-0.partial" % os.getpid())]
@@ -298,7 +298,7 @@ KINDS = [SpeedTorch.OptimizerFactory, lambda *a: SpeedTorch.OptimizerFactory(*a,
 
 
 class Plain:
-    """The same taking of turns with plain tensors."""
+    """Takes turns with plain tensors in the same order."""
 
     def __init__(self, module, optimizer, first):
         self.module, self.optimizer, self.rows, self.state = module, optimizer, first.clone(), None
@@ -324,7 +324,7 @@ class Plain:
 
 @pytest.mark.parametrize("kind, options", OPTIMIZERS)
 def test_state_takes_turns_with_the_rows(kind, options):
-    """A skip-gram of SpeedTorch's kind for some batches: the rows, the state and the losses are those of plain tensors."""
+    """Trains a skip-gram of SpeedTorch's kind for some batches: rows, state and losses must be those of plain tensors."""
     batch, contexts = 5, 4
     sparse = kind is torch.optim.SparseAdam
     models = [SkipGram(batch, batch * contexts, sparse) for _ in range(2)]

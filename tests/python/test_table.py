@@ -1,4 +1,4 @@
-"""Table on the CPU, with NumPy alone."""
+"""Table on the CPU, with only NumPy."""
 
 import copy
 import os
@@ -248,7 +248,7 @@ def test_optimizers_have_pytorchs_options():
 
 
 def test_every_option_of_every_optimizer_reaches_the_library(cpu):
-    """What the binding lets through the library looks at: a value past every bound is refused, by its name."""
+    """Options that the binding lets through are checked by the library: a value past every bound is refused, by its name."""
     from sptx._options import OPTIMIZERS
     for optimizer, options in OPTIMIZERS.items():
         for option in options:
@@ -366,7 +366,7 @@ def test_tables_are_not_copied(table, cpu):
 
 
 def test_numpy_alone_is_needed(tmp_path):
-    """Nothing but the standard library and NumPy is imported, and help() says how to use it."""
+    """Only the standard library and NumPy are imported, and help() says how to use the package."""
     code = """if True:
         import sys, sptx
         wanted = {'torch', 'cupy', 'jax', 'gensim', 'pyarrow', 'scipy', 'pkg_resources'} & set(sys.modules)

@@ -169,7 +169,8 @@ DENSE = {  # the others: each batch names every row
 
 @pytest.mark.parametrize("name", list(SPARSE) + list(DENSE))
 def test_training_is_pytorchs(cpu, name):
-    """Some steps of a small model, the table's beside nn.Embedding with the same optimizer: the same rows, the same losses."""
+    """Makes some steps of a small model with the table, and with nn.Embedding and the same optimizer: rows and losses must be
+    equal."""
     rows, dim, steps = 12, 5, 8
     kind, options = {**SPARSE, **DENSE}[name]
     generator = torch.Generator().manual_seed(4)
@@ -195,7 +196,7 @@ def test_training_is_pytorchs(cpu, name):
 
 
 def test_gradients_are_those_of_torchs_embedding(cpu):
-    """With sgd and a rate of 1 an update is the gradient itself."""
+    """An update by sgd with a rate of 1 is the gradient itself."""
     table = sptx.Table(20, 4, "sgd", lr=1.0, device=cpu, init="normal 0 1")
     before = torch.from_numpy(table.weights).clone()
     weight = before.clone().requires_grad_()
@@ -270,7 +271,7 @@ def test_padding_gives_zeros_and_is_not_updated(table):
 
 
 class Another:
-    """A tensor of a library that is known by DLPack alone."""
+    """A tensor of a library that is known only by DLPack."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -402,7 +403,7 @@ def test_compiled_modules_look_up_and_update(table):
 
 
 def test_flushed_denormals_change_no_byte():
-    """The calling thread may flush them, as torch does for its own; a table's threads are no others than it."""
+    """The calling thread may flush denormal numbers, as torch does for its own; that changes no thread of a table."""
     got = []
     for flush, threads in ((False, 1), (True, 1), (True, 3)):
         table = sptx.Table(100, 64, "sgd", lr=1e-20, init="zeros", device=sptx.Context("cpu", threads=threads))

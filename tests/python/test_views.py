@@ -1,4 +1,4 @@
-"""A table's rows in place: NumPy's views of them, what outlives what, DLPack."""
+"""A table's rows in place: NumPy's views of them, their lifetimes, DLPack."""
 
 import numpy
 import pytest
@@ -67,7 +67,7 @@ def test_numpy_takes_the_rows_through_dlpack(table):
 
 
 def test_what_a_gpu_reaches_is_the_tables_own_memory(cpu):
-    """As if a GPU reached it: parts are offered to it, copies are not, wherever they come to lie."""
+    """Acts as if a GPU reached the rows: parts are offered to it, copies are not, wherever they lie."""
     table = sptx.Table(100, 32, device=cpu)
     weights = table.weights
     start = weights.__array_interface__["data"][0]

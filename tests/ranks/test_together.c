@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank's part of a value: no sum of two of them is exact. */
+/* Returns a rank's part of a value. No sum of two of these is exact. */
 static float part(unsigned rank, uint64_t i) {
     uint64_t mixed = (i + 1) * 0x9E3779B97F4A7C15u * (2 * rank + 1);
     return (float)(int32_t)(mixed >> 32) * 1e-6f;
@@ -47,8 +47,8 @@ static int check_sums(struct ranks *ranks) {
 
 /* ---- tables ---- */
 
-/* Files of 3.2, 1, 0.1 chunks of 16 MiB, and of two rows; columns that are no groups of four; with state, and a count a row; rows
- * that begin behind row 0. */
+/* Files of 3.2, 1 and 0.1 chunks of 16 MiB, and of two rows; columns that are no groups of four; with state, and with a
+ * count a row. */
 static const struct {
     uint64_t rows, first_row;
     uint32_t dim;
@@ -68,7 +68,7 @@ static int open_table(struct table *table, struct backend *backend, int number, 
     return table_init(table, TABLE_TARGET, &options, &backend_cpu, backend);
 }
 
-/* Zeros in the place of all values: what is loaded is seen. */
+/* Sets all values to zero, so that what is loaded shows. */
 static int clear(struct table *table) {
     uint64_t first = table->spec.first_row, count = table_row_count(&table->spec);
     char *rows = mem_zalloc(count, table->spec.layout.packed, "rows");

@@ -47,7 +47,7 @@ def weights_of(targets, o):
 
 
 def pooled(rows, o):
-    """[B, T, D] -> [B, 1, D]; word2vec.c gives each row the whole gradient, as if it had been added with weight 1."""
+    """Pools [B, T, D] into [B, 1, D]. word2vec.c gives each row the whole gradient, as if it had been added with weight 1."""
     mean = (rows * weights_of(rows.shape[1], o)[None, :, None]).sum(1, keepdim=True)
     if not o.get("whole"):
         return mean
@@ -56,7 +56,7 @@ def pooled(rows, o):
 
 
 def loss_of(score, o):
-    """Scores [B, vectors, P + N]."""
+    """Computes scores [B, vectors, P + N]."""
     z = score / o.get("temperature", 1)
     weight = o.get("negative_weight", 1)
     positive, negative = z[..., :P], z[..., P:]
@@ -78,7 +78,7 @@ def scores_of(u, c, o):
 
 
 class Table:
-    """Rows with PyTorch's optimizer state, each row stepped by its own count."""
+    """Rows with PyTorch's optimizer state, where each row is stepped by its own count."""
 
     def __init__(self, rule, values):
         self.rule, self.w, self.updates, self.state = rule, values, np.zeros(V, int), {}

@@ -1,4 +1,4 @@
-/* Configs from the text of an INI, and the sentences of those that are refused. */
+/* Reads configs from the text of an INI, and checks the sentences of those that are refused. */
 #include "config/config.h"
 #include "tests/unit/scratch.h"
 
@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* A config that is released by the caller, read from an INI of this text. -1 with its sentence where it is refused. */
+/* Reads a config from an INI of this text; the caller releases it. Returns -1 with a sentence where it is refused. */
 static int read_text(struct config *config, const char *text) {
     assert_int_equal(config_init(config), 0);
     return config_read(config, scratch_text("some run.ini", text));

@@ -1,4 +1,5 @@
-/* fake_tables: tables in plain memory behind the backend's interface, for tests of what only reads and writes rows. */
+/* fake_tables: tables in plain memory behind the backend's interface, for tests of code that only reads and writes
+ * rows. */
 #ifndef SPTX_TEST_FAKE_TABLES_H
 #define SPTX_TEST_FAKE_TABLES_H
 

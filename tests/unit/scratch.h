@@ -1,4 +1,4 @@
-/* A fresh directory for one test, files in it, and a corpus over them. Included by tests before cmocka.h. */
+/* Gives a test a fresh directory, files in it, and a corpus of them. Include it before cmocka.h. */
 #include "corpus/corpus.h"
 #include "base/file.h"
 #include "base/report.h"
@@ -41,7 +41,7 @@ static inline int scratch_leave(void **state) {
     return scratch_remove(state) || result ? -1 : 0;
 }
 
-/* A path below the directory, in memory that lasts as long as the test. */
+/* Returns a path below the directory, in memory that lasts as long as the test. */
 static char *in_scratch(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", scratch, name);
@@ -72,14 +72,14 @@ static inline struct corpus *scratch_corpus(char *path, uint64_t block) {
     return corpus;
 }
 
-/* A small generator for the tests' own needs: independent of the program's. */
+/* A small generator for the tests, independent of the program's. */
 static uint64_t scratch_seed = 1;
 static inline uint32_t scratch_random(uint32_t below) {
     scratch_seed = scratch_seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((scratch_seed >> 33) % below);
 }
 
-/* Runs `work` as a user without rights where the test runs as root; its result. */
+/* Runs `work` as a user without rights, where the test runs as root, and returns its result. */
 static inline int without_rights(int (*work)(const char *), const char *path) {
     int root = geteuid() == 0;
     if (root && seteuid(65534)) return 77;

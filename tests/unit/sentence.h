@@ -1,4 +1,4 @@
-/* The sentence of a failure, looked at and cleared. Included by tests after cmocka.h. */
+/* Looks at the sentence of a failure, and clears it. Include it after cmocka.h. */
 #include "base/report.h"
 
 static void sentence_holds(const char *part) {

@@ -1,5 +1,5 @@
-/* small_run: a finished run in a fresh directory, for tests of what reads one: words and two tables from memory,
- * written by checkpoint_write() itself over a backend that only reads rows. */
+/* small_run: a finished run in a fresh directory, for tests of code that reads one. Its words and two tables come from
+ * memory; checkpoint_write() writes them, over a backend that can only read rows. */
 #ifndef SPTX_SMALL_RUN_H
 #define SPTX_SMALL_RUN_H
 
@@ -24,8 +24,7 @@ struct small_run {
     char *checkpoint; /* DIRECTORY/checkpoint-7 */
 };
 
-/* The store of the reading backend: weights, and an adagrad sum of 0.5 behind them that no reader may take for weights.
- */
+/* The store of that backend: weights, and behind them an adagrad sum of 0.5 that no reader may take for weights. */
 struct small_store {
     const float *rows;
     uint32_t dim;
@@ -64,7 +63,7 @@ static void small_write(const char *directory, const char *name, const void *byt
     free(path);
 }
 
-/* `vocabulary`: the bytes of vocab.tsv. The tables have rows x dim floats each. */
+/* Makes the run. `vocabulary`: the bytes of vocab.tsv. The tables have rows x dim floats each. */
 __attribute__((unused)) static void small_run_make(struct small_run *run, const char *vocabulary, uint64_t rows,
                                                    uint32_t dim, const float *target, const float *context) {
     struct small_store stores[2] = {{target, dim}, {context, dim}};

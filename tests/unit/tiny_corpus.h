@@ -1,4 +1,5 @@
-/* tiny_corpus: a vocabulary and an id stream in plain memory, for tests of what needs counts and ids but no files. */
+/* tiny_corpus: a vocabulary and an id stream in plain memory, for tests of code that needs counts and ids but no
+ * files. */
 #ifndef SPTX_TEST_TINY_CORPUS_H
 #define SPTX_TEST_TINY_CORPUS_H
 
@@ -15,7 +16,7 @@ struct tiny {
     uint64_t *starts;
 };
 
-/* `sentences` of `length` ids each, Zipf-like over `rows` with exponent s; every sentence's length varies by a third. */
+/* Makes `sentences` of about `length` ids each (a third more or less), Zipf-like over `rows` with exponent s. */
 static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint64_t length, double s) {
     double *sums = calloc(rows + 1, sizeof *sums);
     uint64_t at = 0;
@@ -53,7 +54,7 @@ static void tiny_free(struct tiny *tiny) {
     free(tiny->vocab.counts);
 }
 
-/* A resolved configuration for it. */
+/* Returns a resolved configuration for it. */
 __attribute__((unused)) static struct config tiny_config(int mode) {
     return (struct config){
         .examples_mode = mode,

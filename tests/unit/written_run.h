@@ -1,5 +1,5 @@
-/* written_run: runs on disk as a trainer leaves them, made of as few bytes as tell one from another. Included behind scratch.h
- * and before cmocka.h; works in the scratch directory. */
+/* written_run: runs on disk as a trainer leaves them, with as few bytes as tell one from another, in the scratch
+ * directory. Include it behind scratch.h and before cmocka.h. */
 #ifndef SPTX_WRITTEN_RUN_H
 #define SPTX_WRITTEN_RUN_H
 
@@ -23,7 +23,7 @@ static inline const char *text_of(const char *path) {
     return kind == 1 ? text : kind == 0 ? "(none)" : "(no file)";
 }
 
-/* A vocabulary of two words, the second one `word`. */
+/* Makes a vocabulary of two words, the second one `word`. */
 static struct vocab two_words(const char *word) {
     struct vocab vocab;
     char text[64];
@@ -50,7 +50,7 @@ static void write_checkpoint(const char *run, uint64_t step, const char *word, c
     vocab_release(&vocab);
 }
 
-/* A run with its first checkpoint, at step 5; every file of it holds `word`. */
+/* Writes a run with its first checkpoint, at step 5; every file of it holds `word`. */
 static inline void write_run(const char *run, const char *word) {
     struct vocab vocab = two_words(word);
     struct config config;
@@ -66,7 +66,7 @@ static inline void write_run(const char *run, const char *word) {
     vocab_release(&vocab);
 }
 
-/* The names in a directory, by blanks. */
+/* Returns the names in a directory, with blanks between. */
 static const char *names_in(const char *directory) {
     static char seen[4096];
     char **names;

@@ -1,5 +1,5 @@
-/* config: any bytes as an INI file. Held against a plain reading of its lines; and what is resolved reads back the same
- * when it is written, with and without its help. */
+/* config: takes any bytes as an INI file. The result must equal a plain reading of its lines, and a resolved config
+ * must read back the same when it is written, with and without its help. */
 #define _GNU_SOURCE
 #include "config/config.h"
 #include "tests/fuzz/fuzz.h"
@@ -13,7 +13,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 /* ---- a plain reading: lines of [section], key = value, more of a value indented deeper, comments behind # and ; ----
  */
 
-/* Cuts a comment off: a ';' at the front or behind a blank. */
+/* Cuts a comment off: it begins with ';' at the front or behind a blank. */
 static void cut_comment(char *text) {
     for (char *at = text; *at; at++)
         if (*at == ';' && (at == text || isspace((unsigned char)at[-1]))) *at = 0;
@@ -25,7 +25,7 @@ static char *strip(char *text) {
     return text;
 }
 
-/* What has been read so far. */
+/* The part that has been read so far. */
 struct plain {
     struct config *config;
     char section[64], key[64];
@@ -102,7 +102,7 @@ static int take_line(struct plain *plain, char *raw) {
     return *line == '[' ? take_section(plain, line + 1) : take_setting(plain, line, indent);
 }
 
-/* -1 where a line is refused. The text is taken apart. */
+/* Reads the text, and takes it apart. Returns -1 where a line is refused. */
 static int read_plainly(struct config *config, char *text) {
     struct plain plain = {.config = config};
     char *line;

@@ -55,7 +55,7 @@ static void check_bounds(const struct encoded *e) {
 
 struct plain {
     uint32_t ids[TOKENS_MOST];
-    uint64_t starts[TOKENS_MOST + 1], tokens, sentences, words; /* words: all that count, left out ones too */
+    uint64_t starts[TOKENS_MOST + 1], tokens, sentences, words; /* words: all that are counted, those left out included */
 };
 
 static int is_white(uint8_t byte) {
@@ -66,7 +66,7 @@ static void end_sentence(struct plain *plain) {
     if (plain->tokens > plain->starts[plain->sentences]) plain->starts[++plain->sentences] = plain->tokens;
 }
 
-/* Takes the ids of the open sentence back. */
+/* Removes the ids of the open sentence again. */
 static void drop_sentence(struct plain *plain) {
     plain->tokens = plain->starts[plain->sentences];
 }
@@ -89,7 +89,7 @@ static void end_line(struct plain *plain, const struct corpus_options *options, 
     *lost = 0;
 }
 
-/* Without a byte order mark; LF ends a line, and CR where there is no LF. */
+/* Reads without a byte order mark; LF ends a line, and CR does where there is no LF. */
 static void read_plainly(struct plain *plain, const struct corpus_options *options, const struct vocab *vocab,
                          const uint8_t *bytes, uint64_t length) {
     uint64_t index = 0, first = length > 2 && !memcmp(bytes, "\xEF\xBB\xBF", 3) ? 3 : 0;
@@ -110,7 +110,7 @@ static void read_plainly(struct plain *plain, const struct corpus_options *optio
         uint64_t number;
         const char *word = (const char *)bytes + first;
         int64_t id = vocab_find(vocab, word, i - first);
-        if (options->order == ORDER_GIVEN) { /* "07" is row 7, whatever the row's own spelling */
+        if (options->order == ORDER_GIVEN) { /* "07" is row 7, whichever way the row itself is spelled */
             id = vocab_given_id(word, i - first, &number) || number >= vocab->size ? -1 : (int64_t)number;
             if (id >= 0 && !vocab->counts[id]) id = -1;
         }
@@ -145,7 +145,7 @@ static struct corpus_options read_options(struct fuzz_input *input) {
     return options;
 }
 
-/* A file that begins so is unpacked, or is an encoded corpus. */
+/* A file with this beginning is unpacked, or is an encoded corpus. */
 static int is_special(const uint8_t *bytes, uint64_t length) {
     return length > 3 && (!memcmp(bytes, "\x1F\x8B\x08", 3) || !memcmp(bytes, "\x28\xB5\x2F\xFD", 4) ||
                           !memcmp(bytes + 1, "\x2A\x4D\x18", 3) || !memcmp(bytes, "SPTX", 4) ||
@@ -156,7 +156,7 @@ static int is_special(const uint8_t *bytes, uint64_t length) {
                           !memcmp(bytes, "BZh", 3));
 }
 
-/* Numbers up to 4294967293 are rows; a few of them are enough. */
+/* Numbers up to 4294967293 are rows; the test wants only small ones. */
 static int has_giant_id(const uint8_t *bytes, uint64_t length) {
     for (uint64_t i = 0, run = 0; i < length; i++) {
         run = bytes[i] >= '0' && bytes[i] <= '9' ? run + 1 : 0;

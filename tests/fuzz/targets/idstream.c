@@ -40,13 +40,13 @@ static struct numbers read_numbers(struct fuzz_input *input, unsigned how) {
     return numbers;
 }
 
-/* Version 2 hashes the hashes of pieces; files of a few bytes are one piece. */
+/* Version 2 hashes the hashes of pieces; a file of a few bytes is one piece. */
 static uint64_t checksum(unsigned version, const uint8_t *bytes, uint64_t length) {
     uint64_t sum = XXH3_64bits(bytes, length);
     return version == 1 ? sum : XXH3_64bits(&sum, sizeof sum);
 }
 
-/* The header of a file with `length` bytes behind it. */
+/* Writes the header of a file with `length` bytes behind it. */
 static void put_header(uint8_t *file, uint64_t length, unsigned how, unsigned version, struct numbers numbers,
                        const struct vocab *vocab) {
     uint64_t words = length / 4, of_starts = 2 * (numbers.sentences + 1);

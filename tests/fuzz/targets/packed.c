@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* The text that the blocks of a file are together, at most TEXT_MOST bytes of it; NULL where it cannot be read. */
+/* Returns the text of all blocks of a file, TEXT_MOST bytes at most; NULL where it cannot be read. */
 static char *text_of(char *path, uint64_t block_bytes, uint64_t *length) {
     struct corpus *corpus = scratch_corpus(path, block_bytes);
     struct corpus_block block = {0};
@@ -65,7 +65,7 @@ static uint64_t pack(int way, const uint8_t *text, uint64_t length, uint8_t *out
     return packed;
 }
 
-/* A file that begins so is unpacked once more, or is an encoded corpus, which may not be packed. */
+/* A file with this beginning is unpacked once more, or is an encoded corpus, which may not be packed. */
 static int is_packed(const uint8_t *text, uint64_t length) {
     if (length > 7 && !memcmp(text, "SPTX-IDS", 8)) return 1;
     if (length > 2 && (!memcmp(text, "\x1F\x8B\x08", 3) || !memcmp(text, "BZh", 3))) return 1;
@@ -77,8 +77,7 @@ static int is_packed(const uint8_t *text, uint64_t length) {
     return length > 3 && (!memcmp(text, "\x28\xB5\x2F\xFD", 4) || !memcmp(text + 1, "\x2A\x4D\x18", 3));
 }
 
-/* The text in `members` parts, packed one by one, is read as the text is when it is not packed, or refused as that is.
- */
+/* The text, packed in `members` parts one by one, must be read like the text itself, or refused like it. */
 static void check_packed(int way, unsigned members, uint64_t block_bytes, const uint8_t *text, uint64_t length) {
     static uint8_t packed[8 * PACKED_MOST];
     uint64_t used = 0, n, m;

@@ -1,5 +1,5 @@
-/* vectors: any bytes as a file of words with vectors. Every word is found at its row, every row lies within the file, and what
- * reads as numbers reads alike whole and column by column. */
+/* vectors: takes any bytes as a file of words with vectors. Every word is found at its row, every row lies within the
+ * file, and a row's numbers are the same read whole and column by column. */
 #include "rows/vectors_file.h"
 #include "tests/fuzz/fuzz.h"
 

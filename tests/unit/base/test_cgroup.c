@@ -1,4 +1,4 @@
-/* Control groups as a file tree under a directory: limits of both versions at every level, and what is no limit. */
+/* Control groups as a tree of files: limits of both versions at every level, and files that hold no limit. */
 #include "base/cgroup.h"
 #include "base/memory.h"
 #include "tests/unit/scratch.h"
@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* A file of the tree, with the directories above it. */
+/* Writes a file of the tree, and makes the directories above it. */
 static void put(const char *name, const char *text) {
     char path[128];
     snprintf(path, sizeof path, "%s", name);
@@ -55,14 +55,14 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put("proc/self/mountinfo", BASE V2);
     put_number("sys/fs/cgroup/a/b/memory.max", 100 * MIB);
     put_number("sys/fs/cgroup/a/b/memory.current", 30 * MIB);
-    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat it is not known what of it is cache */
+    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat nothing tells which part of it is cache */
     put("sys/fs/cgroup/a/b/memory.stat", "anon 31457280\n");
     assert_memory(100 * MIB, 70 * MIB);
     put("sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 2097152\nactive_file 1048576\nslab_reclaimable 4\nsock 9\n");
-    assert_memory(100 * MIB, 73 * MIB + 4); /* caches are dropped first */
+    assert_memory(100 * MIB, 73 * MIB + 4); /* caches count as free, since they are dropped first */
     put_number("sys/fs/cgroup/a/b/memory.high", 60 * MIB);
     assert_memory(60 * MIB, 33 * MIB + 4);
-    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* larger, but its other groups have used it up */
+    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* this limit is larger, but the group's other children have used it up */
     put_number("sys/fs/cgroup/a/memory.current", 190 * MIB);
     put("sys/fs/cgroup/a/memory.stat", "\n");
     assert_memory(60 * MIB, 10 * MIB);
@@ -70,9 +70,9 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put_number("sys/fs/cgroup/memory.current", 50 * MIB - 1);
     put("sys/fs/cgroup/memory.stat", "");
     assert_memory(50 * MIB, 1);
-    put_number("sys/fs/cgroup/memory.current", 50 * MIB + 1); /* a limit that was lowered below what is used */
+    put_number("sys/fs/cgroup/memory.current", 50 * MIB + 1); /* the limit was lowered below the use */
     assert_memory(50 * MIB, 0);
-    put("sys/fs/cgroup/memory.stat", "inactive_file 99999999999\n"); /* more cache than use: counters are read one by one */
+    put("sys/fs/cgroup/memory.stat", "inactive_file 99999999999\n"); /* more cache than use: counters are not read at once */
     assert_memory(50 * MIB, 10 * MIB);
 }
 
@@ -95,17 +95,17 @@ static void version_1_knows_limits_above_what_is_seen(void **state) {
 static void a_container_sees_a_part_of_the_tree(void **state) {
     put_number("sys/fs/cgroup/memory.max", 70 * MIB);
     put_number("sys/fs/cgroup/in/memory.max", 60 * MIB);
-    /* Its own top, and its groups said from the host's top. */
+    /* The container sees its own top, and its group is named from the host's top. */
     put("proc/self/mountinfo", "41 31 0:38 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     put("proc/self/cgroup", "0::/docker/x/in\n");
     assert_memory(60 * MIB, 60 * MIB);
     put("proc/self/cgroup", "0::/docker/x\n");
     assert_memory(70 * MIB, 70 * MIB);
-    put("proc/self/cgroup", "0::/docker/xy/in\n"); /* outside of what is seen */
+    put("proc/self/cgroup", "0::/docker/xy/in\n"); /* outside of the part that is seen */
     assert_memory(70 * MIB, 70 * MIB);
     put("proc/self/cgroup", "0::/../in\n");
     assert_memory(70 * MIB, 70 * MIB);
-    put("proc/self/cgroup", "0::/docker/x/gone/too (deleted)\n"); /* a group that is not there: those above it are */
+    put("proc/self/cgroup", "0::/docker/x/gone/too (deleted)\n"); /* the group is gone: those above it count */
     assert_memory(70 * MIB, 70 * MIB);
     put("proc/self/mountinfo", "41 31 0:38 / /a\\040b rw - cgroup2 cgroup2 rw\n");
     put("proc/self/cgroup", "0::/\n");
@@ -114,7 +114,7 @@ static void a_container_sees_a_part_of_the_tree(void **state) {
 }
 
 static void what_can_be_had_is_the_smaller_of_machine_and_groups(void **state) {
-    assert_true(mem_total_under(scratch) == 0 && mem_available_under(scratch) == 0); /* nothing is told */
+    assert_true(mem_total_under(scratch) == 0 && mem_available_under(scratch) == 0); /* the system tells nothing */
     put("proc/meminfo", "MemTotal:      100 kB\nMemFree:       7 kB\nMemAvailable:   50 kB\n");
     assert_true(mem_total_under(scratch) == 100 << 10 && mem_available_under(scratch) == 50 << 10);
     put("proc/self/cgroup", "0::/\n");
@@ -128,7 +128,7 @@ static void what_can_be_had_is_the_smaller_of_machine_and_groups(void **state) {
     put_number("sys/fs/cgroup/memory.max", 60 << 10);
     assert_true(mem_total_under(scratch) == 60 << 10);
     put_number("sys/fs/cgroup/memory.current", 60 << 10);
-    assert_true(mem_available_under(scratch) == 1); /* 0 would say that nothing is known */
+    assert_true(mem_available_under(scratch) == 1); /* 0 would mean that nothing is known */
 }
 
 static void this_system_is_read(void **state) {

@@ -64,11 +64,11 @@ static void says_what_is_in_the_way(void **state) {
     assert_said("cannot look at 'loop/x'");
 }
 
-/* A failure on the way leaves what was there, and nothing else. */
+/* A failure on the way leaves what was there before, and nothing else. */
 static void a_failure_leaves_nothing(void **state) {
     char path[600] = "mine/deep/";
     assert_int_equal(mkdir("theirs", 0777), 0);
-    memset(path + 10, 'x', 300); /* a name that no file system takes */
+    memset(path + 10, 'x', 300); /* no file system takes such a name */
     assert_int_equal(directory_make(path), -1);
     assert_said("too long");
     assert_int_equal(file_exists("mine"), 0);

@@ -81,7 +81,7 @@ static void opens_plain_files_only(void **state) {
     close(fd);
 }
 
-/* A process that writes `pieces` to the pipe, slowly. */
+/* Starts a process that writes `pieces` to the pipe, slowly. */
 static pid_t start_writer(const char *path, const char *const *pieces) {
     pid_t writer = fork();
     if (writer) return writer;
@@ -136,7 +136,7 @@ static void reads_no_more_than_it_is_allowed(void **state) {
         free(text);
         waitpid(writer, NULL, 0);
     }
-    /* its size is said to be 0 */
+    /* the system says that its size is 0 */
     assert_non_null(text = file_read_given("/proc/self/cmdline", 0, NULL));
     assert_non_null(strstr(text, "test_file"));
     free(text);
@@ -163,7 +163,7 @@ static void writes_all_or_nothing(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* Pieces below, at and above the buffer's size, in every order that matters. */
+/* Tries pieces below, at and above the buffer's size, in every order that matters. */
 static void pieces_of_any_size_arrive_in_order(void **state) {
     static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER,
                                      0, FILE_BUFFER - 1, 1, 1};
@@ -215,7 +215,7 @@ static void says_where_it_cannot_write(void **state) {
     assert_int_equal(files_in_scratch(), 1); /* no partial file stays */
 }
 
-/* Two that write the same file at once, and a file of the user's that is named as a piece could be. */
+/* Two writers fill the same file at once, beside a user's file with a name like that of a partial one. */
 static void pieces_are_ones_own(void **state) {
     struct file_writer first, second;
     char *path = in_scratch("out"), *users = scratch_text("out.partial", "the user's");
@@ -241,7 +241,7 @@ static void knows_its_pieces(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
 }
 
-/* The longest name that a file may have leaves no room behind it. */
+/* The longest name that a file may have leaves no space for the ending of a partial file. */
 static void names_of_any_length(void **state) {
     char name[256] = "";
     for (size_t length = 150; length < 256; length += length < 180 || length > 200 ? 15 : 1) {
@@ -254,7 +254,7 @@ static void names_of_any_length(void **state) {
     assert_int_equal(files_in_scratch(), 0);
 }
 
-/* A link stays, and what it leads to is what is written, be it there or not. */
+/* A link stays, and the file that it leads to is written, whether that existed or not. */
 static void writes_through_links(void **state) {
     char *target = scratch_text("target", "old"), *link = in_scratch("link"), *broken = in_scratch("broken"), seen[32];
     assert_int_equal(mkdir(in_scratch("elsewhere"), 0777), 0);
@@ -287,7 +287,7 @@ static void rights_stay(void **state) {
     struct stat about;
     mode_t mask = umask(027);
     assert_int_equal(file_replace(path, "x", 1), 0);
-    assert_int_equal(mode_of(path), 0640); /* a new one has what the mask leaves */
+    assert_int_equal(mode_of(path), 0640); /* a new file has the rights that the mask leaves */
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(path, modes[i]), 0);
         assert_int_equal(file_replace(path, "y", 1), 0);
@@ -306,7 +306,7 @@ static void rights_stay(void **state) {
     assert_int_equal(without_rights(replace_it, path), 0);
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_uid == 65534 && about.st_gid != 54321 && (about.st_mode & 07777) == 0644);
-    assert_int_equal(chmod(path, 0444), 0); /* who protects a file from writing means it */
+    assert_int_equal(chmod(path, 0444), 0); /* a file that is protected from writing stays protected */
     assert_int_equal(without_rights(replace_it, path), -1);
     assert_said("ermission", path);
 }
@@ -314,7 +314,7 @@ static void rights_stay(void **state) {
 static void streams_take_bytes_as_they_come(void **state) {
     struct file_writer writer;
     char *path = in_scratch("pipe"), got[8] = "";
-    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* not where it was not asked for */
+    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* a device is refused where only a file was asked for */
     assert_said("no plain file but a device", "/dev/null");
     assert_int_equal(file_writer_open_given(&writer, "/dev/null"), 0);
     assert_int_equal(file_write(&writer, "x", 1), 0);
@@ -344,7 +344,7 @@ static void streams_take_bytes_as_they_come(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* It is nowhere to be seen, and two of one path are two. */
+/* No directory shows it, and two files of one path are different. */
 static void unnamed_files_are_ones_own(void **state) {
     char *path = scratch_text("rows", "the user's"), got[2];
     int first = file_open_unnamed(path), second = file_open_unnamed(path);
@@ -375,7 +375,7 @@ static void an_open_file_is_appended_to(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* A full disk, as a limit on the size of a file has it. */
+/* A limit on the size of a file stands for a full disk. */
 static void a_full_disk_leaves_the_old_file(void **state) {
     struct rlimit limit, before;
     struct file_writer writer;
@@ -409,7 +409,7 @@ static void replaces_and_appends(void **state) {
     assert_holds(path, "c", 1);
 }
 
-/* A write that is cut short by a full disk has no reason of its own: the next one has. */
+/* A write that a full disk cuts short has no reason of its own; the next one has. */
 static void an_append_that_fails_leaves_the_file_as_it_was(void **state) {
     struct rlimit limit, before;
     char *path = scratch_text("log", "a\n");

@@ -41,7 +41,7 @@ static char *big_file(const char *name) {
     return path;
 }
 
-/* The second of three maps is cut short after it was read once, and read again. */
+/* The second of three maps is cut short after it was read once; then it is read again. */
 static void read_what_was_cut(void) {
     struct file_map maps[3];
     file_map_catch();
@@ -65,7 +65,7 @@ static void a_file_that_is_cut_short_is_named(void **state) {
     assert_string_equal(said, wanted);
 }
 
-/* A map that is closed is forgotten: the same address may be another file's by then. */
+/* A map that is closed is forgotten: its address may be another file's by then. */
 static void read_after_many(void) {
     struct file_map map, many[MANY];
     file_map_catch();
@@ -95,7 +95,7 @@ static void be_told(void) {
 static void other_such_signals_end_the_process(void **state) {
     char said[1024];
     big_file("one");
-    signal(SIGBUS, SIG_DFL); /* not a sanitizer's handler, which would say more */
+    signal(SIGBUS, SIG_DFL); /* a sanitizer's handler would say more */
     int status = in_a_child(be_told, said, sizeof said);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGBUS);

@@ -15,7 +15,7 @@ static int looks_at(const char *path) {
     return file_exists(path);
 }
 
-/* Absent is what the system says is absent, and nothing else. */
+/* A file is absent only where the system says so. */
 static void tells_absent_from_unknown(void **state) {
     char *file = scratch_text("file", ""), *loop = in_scratch("loop"), *closed = in_scratch("closed"), part[300];
     assert_int_equal(symlink("nowhere", in_scratch("broken")), 0);

@@ -24,7 +24,7 @@ static void asks_while_it_is_watched(void **state) {
     }
 }
 
-/* How a child ends that is sent SIGTERM so many times, watching or having watched. */
+/* Returns how a child ends that gets SIGTERM so many times while it watches, or after it has watched. */
 static int end_of(int times, int watching) {
     int status;
     pid_t child = fork();
@@ -51,7 +51,7 @@ static int see_flag(void *context, unsigned worker) {
     return 0;
 }
 
-/* A thread that uses a flag asks that alone, and so do the workers of its jobs. */
+/* A thread that uses a flag looks only at that, and so do the workers of its jobs. */
 static void a_flag_takes_the_place_of_signals(void **state) {
     struct pool *pool = pool_open(3);
     struct interrupt watch;
@@ -71,7 +71,7 @@ static void a_flag_takes_the_place_of_signals(void **state) {
     report_clear();
     assert_ptr_equal(interrupt_use(NULL), &flag);
     assert_true(interrupt_asked());
-    assert_int_equal(interrupt_check(), 0); /* a signal is for those who watch */
+    assert_int_equal(interrupt_check(), 0); /* without watching, a signal asks for nothing */
     pool_run(pool, see_flag, seen);
     for (int i = 0; i < 3; i++) assert_int_equal(seen[i], 1);
     interrupt_end(&watch);

@@ -39,7 +39,7 @@ static void plain(void **state) {
     assert_added("\"cut\"");
 }
 
-/* Nothing of a text ends its string, a <script> or the line that it stands in. */
+/* No text ends its string, a <script>, or its line. */
 static void escaped(void **state) {
     string("\"\\", "\"\\u0022\\u005c\"");
     string("</script><!--&", "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
@@ -48,7 +48,7 @@ static void escaped(void **state) {
     assert_added("\"a\\u0000b\"");
 }
 
-/* Each byte that begins no character is one U+FFFD; what stands behind it is read anew. */
+/* Each byte that begins no character becomes one U+FFFD; reading goes on with the next byte. */
 static void no_utf8(void **state) {
     string("\xFF", "\"\\ufffd\"");
     string("\x80x", "\"\\ufffdx\"");

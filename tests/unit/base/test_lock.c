@@ -16,7 +16,7 @@ static void assert_said(const char *part) {
     report_clear();
 }
 
-/* A process that takes the lock and keeps it until it is killed. */
+/* Starts a process that takes the lock and keeps it until it is killed. */
 static pid_t start_holder(const char *path) {
     int ready[2];
     char byte;
@@ -48,7 +48,7 @@ static void one_at_a_time(void **state) {
     snprintf(wanted, sizeof wanted, "process %ld of ", (long)getpid());
     assert_ptr_equal(strstr(holder, wanted), holder);
     assert_non_null(strstr(holder, ", since 2"));
-    lock_give(&second); /* harmless: it was not had */
+    lock_give(&second); /* harmless: it never had the lock */
     assert_int_equal(lock_try(&second, path, holder), 1);
     lock_give(&first);
     lock_give(&first);
@@ -57,7 +57,7 @@ static void one_at_a_time(void **state) {
     lock_give(&second);
 }
 
-/* However a process ends, its lock ends with it; the file that it leaves names the next one. */
+/* A process' lock ends with it, however it ends; the file that it leaves names the next one. */
 static void a_killed_process_has_nothing(void **state) {
     struct lock lock;
     char *path = in_scratch("lock"), wanted[64];
@@ -92,7 +92,7 @@ static void waits_for_the_other(void **state) {
     lock_give(&lock);
 }
 
-/* Two at a time are never inside, also while files of the lock come and go. */
+/* Never are two processes inside at once, even while the lock's file comes and goes. */
 static void many_take_turns(void **state) {
     enum { PROCESSES = 6, ROUNDS = 300 };
     char *path = in_scratch("lock"), *inside = in_scratch("inside");

@@ -81,7 +81,7 @@ static void the_system_tells(void **state) {
     assert_true(mem_total() > mem_available() && mem_available() > 0);
 }
 
-/* Blocks that free() keeps because later ones lie after them. */
+/* These blocks would stay with free(), because later ones lie behind them. */
 static void what_is_freed_goes_back(void **state) {
     enum { BLOCKS = 1000, BYTES = 64 << 10 };
     void *blocks[BLOCKS];

@@ -27,7 +27,7 @@ static int tear_down(void **state) {
     return directory_remove_tree(directory);
 }
 
-/* A file of version `version` whose header is `header`, padded as NumPy pads it, and `data` bytes of 0x3F behind it. */
+/* Writes a file of version `version` with this header, padded as NumPy pads it, and `data` bytes of 0x3F. */
 static void write_raw(int version, const char *header, uint64_t data) {
     char bytes[4096] = "\x93NUMPY";
     size_t length = strlen(header), at = version == 1 ? 10 : 12, n = (at + length + 1 + 63) / 64 * 64 - at;
@@ -114,7 +114,7 @@ static void plain_round_trip(void **state) {
     npy_close(&npy);
 }
 
-/* One column still has a shape, so that NumPy gives a matrix; every number of rows keeps the data aligned. */
+/* A single column still has a shape, so that NumPy gives a matrix; the data is aligned for every number of rows. */
 static void header_shapes(void **state) {
     for (uint64_t rows = 1; rows < UINT64_MAX / 100; rows *= 10) {
         struct npy out = {.rows = rows, .fields = 1};
@@ -199,7 +199,7 @@ static void broken_sizes(void **state) {
     refused("cannot open");
 }
 
-/* Any one byte of the header changed to anything: opened or refused, never read past the file. */
+/* Any byte of the header may change to any value: the file is opened or refused, and never read past its end. */
 static void changed_bytes(void **state) {
     static const char header[] =
         "{'descr': [('w', '<f4', (2,)), ('u', '<u4')], 'fortran_order': False, 'shape': (3,), }";

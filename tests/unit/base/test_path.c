@@ -29,7 +29,7 @@ static void parts_that_lead_nowhere_go(void **state) {
         {"/", "/"},         {"//", "/"},       {"/..", "/"},        {"/../x", "/x"},      {"/x/..", "/"},
         {"/x/../..", "/"},  {"...", "..."},    {"..a", "..a"},      {"a/./b/../c", "a/c"},
         {"\xD1\x81/../\xE6\x97\xA5", "\xE6\x97\xA5"}};
-    for (int there = 0; there < 2; there++) { /* nothing of it is there; then a and x are */
+    for (int there = 0; there < 2; there++) { /* first nothing of it exists; then a and x do */
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_stands_for(all[i][0], all[i][1]);
         assert_int_equal(directory_make("a/b"), 0);
         assert_int_equal(mkdir("x", 0777), 0 - there);
@@ -47,7 +47,7 @@ static void links_are_followed_even_to_nothing(void **state) {
     assert_int_equal(symlink("loop", "loop"), 0);
     assert_stands_for("link", "real/inner");
     assert_stands_for("link/new", "real/inner/new");
-    assert_stands_for("link/..", "real"); /* of what it leads to, as the system has it */
+    assert_stands_for("link/..", "real"); /* the parent of what the link leads to, as for the system */
     assert_stands_for("real/back", "real");
     assert_stands_for("real/back/back/file", "real/file");
     assert_stands_for("broken", "absent/x");
@@ -58,7 +58,7 @@ static void links_are_followed_even_to_nothing(void **state) {
     assert_refused("loop", "loop");
     assert_refused("loop/x", "loop");
     assert_refused("real/file/..", "Not a directory");
-    assert_stands_for("real/file/x", "real/file/x"); /* what is made there says what is wrong */
+    assert_stands_for("real/file/x", "real/file/x"); /* making something there will say what is wrong */
 }
 
 static void what_is_open_stays(void **state) {
@@ -78,7 +78,7 @@ static void paths_of_any_length(void **state) {
     assert_stands_for(path, "run");
     for (int i = 0; i < DEEP; i++) memcpy(path + 2 * i, "d/", 3);
     path[2 * DEEP - 1] = 0;
-    assert_stands_for(path, path); /* nothing of it is there: no call to the system sees it whole */
+    assert_stands_for(path, path); /* nothing of it exists, so that no system call gets the whole path */
     memset(part, 'x', NAME_MAX + 1);
     part[NAME_MAX + 1] = 0;
     assert_refused(part, "too long");

@@ -15,12 +15,12 @@ static int fresh(void **state) {
 }
 
 struct counting {
-    unsigned seen[16];      /* how often each worker ran; each only its own */
+    unsigned seen[16];      /* how often each worker ran; each counts only its own */
     _Atomic uint64_t taken; /* pool_take */
     _Atomic uint64_t sum;
     uint64_t count, grain;
     unsigned char *touched; /* [count] */
-    unsigned fails;         /* the worker that fails, where below 16 */
+    unsigned fails;         /* the worker that fails; none from 16 on */
 };
 
 static int count_job(void *context, unsigned worker) {

@@ -1,4 +1,4 @@
-/* How long something has been waited for, without waiting: a clock that is put back stands for time that went by. */
+/* Waiting time, without waiting: setting the last look's clock back stands for time that went by. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -152,7 +152,7 @@ static int fail_on_each(void *context, unsigned worker) {
     return (fail)("worker of %s", (const char *)context);
 }
 
-/* Each handle has its own sentence, whichever threads work for it, and the program's is not touched. */
+/* Each handle has its own sentence, whichever threads work for it, and the program's sentence is not touched. */
 static void sinks_keep_their_own(void **state) {
     struct pool *pool = pool_open(3);
     struct report *one = report_open(NULL, NULL), *two = report_open(NULL, NULL);

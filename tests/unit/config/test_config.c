@@ -26,7 +26,7 @@ static void defaults_are_what_is_promised(void **state) {
     config_release(&c); /* harmless on a released one */
 }
 
-/* config.def's lists and the enums are two writings of the same order. */
+/* config.def's lists and the enums must have the same order. */
 static void choices_stand_in_the_order_of_their_enums(void **state) {
     static const struct {
         const char *section, *key, *name;
@@ -63,7 +63,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
-/* Where no key says otherwise, a run and a table of libsptx have the same options. */
+/* A run without keys and a table of libsptx must have the same options. */
 static void optimizers_have_the_defaults_of_their_rules(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         char text[256];
@@ -141,7 +141,7 @@ static void blanks_take_nothing_away(void **state) {
     }
 }
 
-/* Nothing has a capacity of its own that a line could pass. */
+/* Lines, names and values have no longest length. */
 static void reads_lines_of_any_length(void **state) {
     for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
         char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
@@ -159,7 +159,7 @@ static void reads_lines_of_any_length(void **state) {
     }
 }
 
-/* As inih has it: lists of files stand one a line. */
+/* Lists of files may have one file a line, which is inih's own way. */
 static void values_go_on_in_indented_lines(void **state) {
     struct config c;
     assert_int_equal(read_text(&c,
@@ -380,7 +380,7 @@ static void every_real_reads_back(void **state) {
         struct config c;
         char *text;
         double back;
-        if (i % 2000 == 0) { /* a config is slow to make: use one for many numbers */
+        if (i % 2000 == 0) { /* making a config is slow, so one serves for many numbers */
             if (i) config_release(&c);
             assert_int_equal(config_init(&c), 0);
         }

@@ -73,7 +73,7 @@ static void auto_on_lists(void **state) {
     config_release(&config);
 }
 
-/* Lists have no rows where they have no names, or where what is asked for is said of items against items. */
+/* Lists have no rows where they have no names, or where an option is given that belongs to items against items. */
 static void lists_that_have_no_rows(void **state) {
     char encoded[512], ids[256];
     static char header[] = CORPUS_STREAM_MAGIC " and ids";
@@ -153,7 +153,7 @@ static void auto_of_the_rules(void **state) {
     }
 }
 
-/* The rate and the schedule of rule = auto go with it: a rule that is named brings its own, also on items. */
+/* The rate and the schedule of rule = auto belong to it: a rule that is named brings its own, also on items. */
 static void a_named_rule_brings_its_own_rate(void **state) {
     RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
     assert_true(config.optimizer_lr == 0.01);
@@ -213,7 +213,7 @@ static void auto_of_the_losses(void **state) {
     }
 }
 
-/* Ranks share out exact steps, which on text need a bound. */
+/* Ranks share out exact steps, which need a bound on text. */
 static void text_over_several_ranks(void **state) {
     static const struct {
         const char *keys;
@@ -267,7 +267,7 @@ static void the_gradient_and_rate_of_means(void **state) {
     }
 }
 
-/* Frozen rows in the lock-free way. */
+/* Only the CPU trains frozen rows lock-free. */
 static void what_the_cpu_alone_trains(void **state) {
     static const struct {
         const char *keys, *why;
@@ -304,7 +304,7 @@ static void auto_update_picks_what_works(void **state) {
     config_release(&config);
 }
 
-/* An option of another rule is warned about, not refused: one file may serve runs with several rules. */
+/* An option of another rule gets a warning and is not refused: one file may serve runs with several rules. */
 static void an_option_of_another_rule_is_let_through(void **state) {
     RESOLVES("[optimizer]\nrule = adam\nmomentum = 0.9\nnesterov = yes\nrho = 0.5\nstep_min = 100\n[corpus]\nformat = "
              "lists\n");

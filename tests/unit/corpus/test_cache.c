@@ -14,7 +14,7 @@
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"
 
-/* A corpus opened through the cache in scratch/cache. */
+/* A corpus that is opened through the cache in scratch/cache. */
 struct case_ {
     struct pool *pool;
     struct corpus *corpus;
@@ -36,7 +36,7 @@ static void close_case(struct case_ *c) {
     pool_close(c->pool);
 }
 
-/* The corpus comes out as `wanted`, made or found. */
+/* Checks that the corpus comes out as `wanted`, and whether it was found (`reused`) or made. */
 static void comes_as(const char *path, const char *wanted, int reused) {
     char out[256] = "";
     struct case_ c = open_case(path);
@@ -74,18 +74,19 @@ static void files_of_two_builds_are_not_mixed(void **state) {
     char *words = file_read(in_scratch("cache/corpus.vocab.tsv"), &length[0]);
     char *ids = file_read(in_scratch("cache/corpus.ids"), &length[1]);
     comes_as(two, "c c b ", 0);
-    scratch_file("cache/corpus.vocab.tsv", words, length[0]); /* of one, beside the ids of two */
+    scratch_file("cache/corpus.vocab.tsv", words, length[0]); /* this is one's vocabulary, beside the ids of two */
     comes_as(one, "a b c a ", 0);
     comes_as(two, "c c b ", 0);
     scratch_file("cache/corpus.ids", ids, length[1]);
     comes_as(one, "a b c a ", 0);
-    assert_int_equal(file_remove(in_scratch("cache/corpus.vocab.tsv")), 0); /* killed before it, or removed by hand */
+    assert_int_equal(file_remove(in_scratch("cache/corpus.vocab.tsv")), 0); /* a kill came before it, or it was removed */
     comes_as(one, "a b c a ", 0);
     free(words);
     free(ids);
 }
 
-/* Names of a cache with something else behind them; a vocabulary alone is none, because the stream is written first. */
+/* Files with the names of a cache's that hold something else. A vocabulary alone is no cache's, because the stream is
+ * written first. */
 static void other_files_of_its_names_are_refused(void **state) {
     static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
@@ -104,7 +105,7 @@ static void other_files_of_its_names_are_refused(void **state) {
         free(text);
         assert_int_equal(file_remove(in_scratch(name)), 0);
     }
-    for (int length = 0; length < 12; length++) { /* a stream that was cut is one still */
+    for (int length = 0; length < 12; length++) { /* a stream that was cut is still a stream */
         scratch_file("cache/corpus.ids", "SPTX-IDS\1\0\0", (uint64_t)length);
         comes_as(path, "a b ", 0);
     }
@@ -125,7 +126,7 @@ static void leftovers_go_and_other_files_stay(void **state) {
     names_are("corpus.ids corpus.ids.notes corpus.vocab.tsv other.7-0123456789abcdef.partial");
 }
 
-/* A child that has the lock and does what is said of it, then ends as the system ends it. */
+/* Starts a child that takes the lock, does `then`, and ends without giving it back. */
 static pid_t with_lock_held(void (*then)(void)) {
     int ready[2];
     char byte, holder[LOCK_HOLDER];

@@ -22,7 +22,7 @@ static int white(unsigned char c) {
     return c == ' ' || (c >= 9 && c <= 13);
 }
 
-/* Tokens and newlines of bytes as text: each token in <>, each newline as /. */
+/* Writes tokens and newlines of bytes as text: each token in <>, each newline as /. */
 static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     char newline = memchr(bytes, '\n', length) ? '\n' : '\r';
     for (uint64_t i = 0; i < length;) {
@@ -119,7 +119,7 @@ static void a_token_may_be_longer_than_any_buffer(void **state) {
     free(bytes);
 }
 
-/* Reads the file to its end: 0, or -1. */
+/* Reads the file to its end. Returns 0, or -1. */
 static int read_with(char *path, enum corpus_format format, uint64_t max_word, uint64_t block_bytes) {
     struct corpus_options options = {.format = format, .header = HEADER_NO, .max_word = max_word};
     struct corpus *corpus = scratch_corpus(path, block_bytes);
@@ -133,7 +133,7 @@ static int read_with(char *path, enum corpus_format format, uint64_t max_word, u
     return more;
 }
 
-/* Wherever blocks end and wherever the word stands. */
+/* The limit holds wherever blocks end and wherever the word is. */
 static void a_word_is_as_long_as_it_may_be(void **state) {
     char text[400];
     for (int round = 0; round < 300; round++) {
@@ -158,7 +158,7 @@ static void a_word_is_as_long_as_it_may_be(void **state) {
     }
 }
 
-/* Few packed bytes that are a word, or a line of pairs, without an end. */
+/* A few packed bytes unpack to a word, or a line of pairs, without an end. */
 static void words_without_an_end_are_not_held(void **state) {
     static const struct {
         enum corpus_format format;
@@ -356,7 +356,7 @@ static uint64_t xz(char *out, uint64_t capacity, const char *bytes, uint64_t len
     return made;
 }
 
-/* Loaded as the program loads it. */
+/* Packs with the library that the program loads. */
 static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     void *library = dlopen("libbz2.so.1.0", RTLD_NOW);
     if (!library) library = dlopen("libbz2.so.1", RTLD_NOW);
@@ -406,7 +406,7 @@ static void packed_members_follow_each_other(void **state) {
     packed_in_parts_is_the_same_text(bzip2);
 }
 
-/* Nothing at all, packed, is an empty file. */
+/* An empty text, packed, is an empty file. */
 static void a_packed_file_may_be_empty(void **state) {
     static packer *const packers[] = {gzip, zstd, xz, bzip2};
     for (int i = 0; i < 4; i++) {
@@ -441,9 +441,9 @@ static int read_through(char *path) {
     struct corpus *corpus = scratch_corpus(path, 100);
     struct corpus_block block = {0};
     int more;
-    if (!corpus) return -1; /* it is damaged among the bytes that are looked at first */
+    if (!corpus) return -1; /* the damage is in the bytes that are looked at first */
     while ((more = corpus_next(corpus, &block)) > 0) continue;
-    if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* another thread finds it at its end */
+    if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* another thread finds the corpus at its end */
     corpus_block_release(&block);
     corpus_close(corpus);
     return more;

@@ -40,7 +40,7 @@ static void close_case(struct case_ *c) {
     pool_close(c->pool);
 }
 
-/* Sentences as words: "a b | c". */
+/* Writes sentences as words: "a b | c". */
 static const char *listed(const struct case_ *c) {
     static char out[8192];
     char *at = out;
@@ -69,7 +69,7 @@ static void no_rest_is_left(void) {
     mem_free_texts(names, count);
 }
 
-/* All ways to encode give these sentences, and one file to the byte. */
+/* Checks that all ways to encode give these sentences, and the same file to the byte. */
 static void encodes_as(const struct corpus_options *options, const char *text, const char *wanted) {
     char *path = scratch_text("corpus", text), *first = NULL;
     uint64_t size = 0, length;
@@ -155,7 +155,7 @@ static void a_vocabulary_that_is_read_decides(void **state) {
 /* ---- random corpora against a plain encoder ---- */
 
 static void random_text(char *out, int lines) {
-    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* so that something is left, whatever comes */
+    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* so that something is left in any case */
     for (int line = 0; line < lines; line++) {
         for (unsigned words = scratch_random(9); words; words--)
             out += sprintf(out, "%sw%u%s", scratch_random(6) ? "" : " ", scratch_random(scratch_random(2) ? 12 : 60),
@@ -166,7 +166,7 @@ static void random_text(char *out, int lines) {
     *out = 0;
 }
 
-/* The lines of text as `listed` has them, by the laws of the header alone. */
+/* Encodes the lines of a text in the form of `listed`, by the rules of the header alone. */
 static void plain_encoding(const char *text, const struct corpus_options *options, const struct vocab *vocab, char *out) {
     char *copy = strdup(text), *rest = copy, *line;
     uint64_t most = options->format == FORMAT_TEXT ? options->max_sentence : UINT64_MAX, sentences = 0;
@@ -327,7 +327,7 @@ static void nothing_in_the_vocabulary_is_a_failure(void **state) {
 }
 
 static void write_gzip(const char *name, uint64_t cut) {
-    static char text[1000000]; /* more than what is looked at when it is opened */
+    static char text[1000000]; /* longer than the part that is looked at first */
     char *at = text;
     while (at < text + sizeof text - 16) at += sprintf(at, "w%u ", scratch_random(5000));
     uLongf packed = 0;
@@ -381,7 +381,7 @@ static void no_room_to_write(int format) {
     free(text);
 }
 
-/* Words were counted in what it was: the counts and the stream would not belong together. */
+/* A file that grew after its words were counted: counts and stream would not belong together. */
 static void a_file_that_grows_meanwhile_is_refused(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab;

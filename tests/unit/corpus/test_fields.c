@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* The fields that a format finds in a file, read in blocks of three bytes: "N:" before a name, "/" for a line's end. */
+/* Returns the fields that a format reads of a file, in blocks of three bytes: "N:" before a name, "/" for a line's end. */
 static const char *fields_of(const char *text, enum corpus_format format) {
     static char out[1024];
     struct corpus_options options = plain_options(format);

@@ -53,7 +53,7 @@ static void the_same_seed_makes_the_same_bytes(void **state) {
     free(many);
 }
 
-/* Lines of a corpus, each as numbers: [0] the name's or target's, then the tokens'. */
+/* Lines of a corpus, each as numbers: [0] is the name or target, then the tokens. */
 struct lines {
     uint32_t number[40000][100];
     uint64_t count[40000], size;
@@ -160,12 +160,13 @@ static void popularity_is_zipfs(void **state) {
         double expected = 20.0 * LINES * log1p(1.0 / (k + 1)) / log(ROWS + 1);
         chi += (counts[k] - expected) * (counts[k] - expected) / expected;
     }
-    /* 399 degrees of freedom: mean 399, standard deviation 28.2; beyond 4.5 of them once in 100,000 seeds. */
+    /* The mean of 399 degrees of freedom is 399, and their standard deviation 28.2: one seed in 100,000 is further away
+     * than 4.5 of them. */
     assert_true(chi > 399 - 4.5 * 28.2 && chi < 399 + 4.5 * 28.2);
     free(lines);
 }
 
-/* Over several groups, the last one smaller: the sum of both laws, by rank. */
+/* Over several groups, of which the last is smaller, the law is the sum of both laws, by rank. */
 static void popularity_over_groups_is_as_stated(void **state) {
     enum { ROWS = 1300, SIZE = 512, GROUPS = 3, LINES = 20000 };
     struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 5)), "", 'w');
@@ -184,7 +185,7 @@ static void popularity_over_groups_is_as_stated(void **state) {
             chi += (counts[row] - expected) * (counts[row] - expected) / expected;
         }
     assert_int_equal(rank, ROWS);
-    /* Words of one sentence share a topic, so counts vary more than independent draws would: twice the mean is far
+    /* Words of one sentence share a topic, so counts vary more than independent draws would. Twice the mean is far
      * below what a wrong law gives (thousands). */
     assert_true(chi < 2 * ROWS);
     free(lines);
@@ -203,7 +204,7 @@ static void groups_say_what_was_planted(void **state) {
     }
 }
 
-/* The stream holds the words of the text, in their order, by ids that are ranks. */
+/* The stream has the words of the text, in their order, as ids that are ranks. */
 static void a_stream_is_the_text_in_ids(void **state) {
     static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
     struct pool *pool = pool_open(2);
@@ -247,7 +248,7 @@ static void a_stream_is_the_text_in_ids(void **state) {
     pool_close(pool);
 }
 
-/* Counts on both sides of where ranking changes from counting to sorting. */
+/* Counts lie on both sides of where ranking changes from counting to sorting. */
 static void very_frequent_rows_are_ranked_too(void **state) {
     struct vocab vocab;
     generated("c.ids", options(GENERATE_WORDS, 30, 60000, 1));
@@ -309,7 +310,7 @@ static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     }
 }
 
-/* A disk that is full when the last of the new corpus is written keeps all of the old one. */
+/* A disk that is full when the last part of the new corpus is written keeps all of the old one. */
 static void an_older_corpus_stays_whole_where_the_disk_is_full(void **state) {
     static const char *const endings[] = {"", ".groups.tsv", ".vocab.tsv"};
     struct generate_options older = {.kind = GENERATE_BOOKS, .rows = 60, .lists = 3000, .seed = 1}, newer = older;

@@ -11,7 +11,7 @@
 
 #include "tests/unit/sentence.h"
 
-/* A stream's file in memory: its numbers stand in the header as uint64 3 (tokens), 4 (sentences) and 5 (checksum). */
+/* A stream's file in memory. Its header has these uint64 numbers: 3 (tokens), 4 (sentences), 5 (checksum). */
 enum { TOKENS = 3, SENTENCES = 4, SUM = 5, PIECE = 1 << 18 };
 
 static struct pool *pool;
@@ -78,7 +78,7 @@ static void a_header_that_promises_too_much_is_not_believed(void **state) {
     assert_int_equal(reuse(&stream, scratch, 0, 9), 0);
 }
 
-/* A file whose bytes have the sum that its header says, by a plain reading of the format. */
+/* Puts the right sum into the header, by a plain reading of the format. */
 static void seal(char *file, uint64_t size, unsigned version) {
     const char *bytes = file + IDSTREAM_HEADER;
     uint64_t length = size - IDSTREAM_HEADER, *header = (uint64_t *)(void *)file, pieces = 0, sums[64];
@@ -88,7 +88,7 @@ static void seal(char *file, uint64_t size, unsigned version) {
     header[SUM] = version == 1 ? XXH3_64bits(bytes, length) : XXH3_64bits(sums, pieces * 8);
 }
 
-/* VOCAB words "0" to VOCAB - 1, and a stream of TOTAL tokens in sentences of 3 that spreads over many pieces. */
+/* There are VOCAB words "0" to VOCAB - 1, and a stream of TOTAL tokens in sentences of 3, over many pieces. */
 enum { VOCAB = 10, TOTAL = 450001 };
 struct example {
     struct vocab vocab;
@@ -146,7 +146,7 @@ static void what_is_written_is_what_the_format_says(void **state) {
     seal(e.file, e.size, 1);
     scratch_file("older", e.file, e.size);
     assert_int_equal(idstream_open(&older, in_scratch("older"), vocab_fingerprint(&e.vocab), e.vocab.size, pool), 0);
-    assert_true(older.checksum == stream.checksum); /* the content's, whatever the version */
+    assert_true(older.checksum == stream.checksum); /* the content's, in every version */
     idstream_close(&older);
     e.file[e.size - 1] ^= 1;
     scratch_file("older", e.file, e.size);

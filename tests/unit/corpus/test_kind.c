@@ -18,7 +18,7 @@ static int is_text(uint64_t length) {
     return !result;
 }
 
-/* The bytes over and over, as a corpus would have them. */
+/* Repeats the bytes over and over, as a corpus would. */
 static void repeat(const char *piece, uint64_t length) {
     for (uint64_t i = 0; i < sizeof bytes; i++) bytes[i] = piece[i % length];
 }
@@ -63,7 +63,7 @@ static void formats_are_told_by_their_first_bytes(void **state) {
     assert_true(is_text(261)); /* too short for one */
 }
 
-/* Words that a magic number spells. */
+/* Words may spell a magic number. */
 static void text_may_begin_as_a_format_does(void **state) {
     static const char *const texts[] = {"PAR1 for the course\n",
                                         "ORC and goblin\n",

@@ -39,7 +39,7 @@ static void a_few_lines_are_judged(void **state) {
         assert_int_equal(line_form(all[i].text, strlen(all[i].text)), all[i].form);
 }
 
-/* A hundred lines of a name, a number and one of so many numbers. */
+/* Makes a hundred lines of a name, a number, and one of so many other numbers. */
 static int form_of_numbers(int names, int numbers, char between) {
     char text[4000], *at = text;
     for (int line = 0; line < 100; line++)

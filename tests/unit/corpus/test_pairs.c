@@ -27,7 +27,7 @@ static void whole_lines_end_blocks_at_lines(void **state) {
     corpus_close(corpus);
 }
 
-/* "list:item;" for each pair that is kept, or the sentence of the failure. */
+/* Returns "list:item;" for each pair that is kept, or the sentence of the failure. */
 static const char *pairs_of_bytes(const char *text, uint64_t length, double min_rating, enum corpus_header header) {
     static char out[1024];
     struct corpus *corpus = scratch_corpus(scratch_file("pairs", text, length), 4);
@@ -88,7 +88,7 @@ static void assert_pairs(const char *text, enum corpus_header header, const char
     if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
 }
 
-/* The first line that holds anything, told by its numbers. */
+/* The first line that is not empty is a header or not, by its numbers. */
 static void headers_are_left_out(void **state) {
     static const char *const headers[][2] = {{"user_id,book_id,rating\n1,2,3\n", "1:2;"},
                                              {"user\titem\trating\ttimestamp\r\n1\t2\t3\t4\r\n5\t6\t7\t8", "1:2;5:6;"},
@@ -131,7 +131,7 @@ static void headers_are_left_out(void **state) {
     assert_pairs("user,item,rating\n1,2,3\nx,y,z\n", HEADER_AUTO, "line 3: the rating 'z' is not a number");
 }
 
-/* Each file of a directory has its own. */
+/* Each file of a directory has its own header. */
 static void every_file_may_have_a_header(void **state) {
     char seen[64] = "";
     mkdir(in_scratch("d"), 0777);
@@ -156,7 +156,7 @@ static void every_file_may_have_a_header(void **state) {
     corpus_close(corpus);
 }
 
-/* A first or a second line whose end is the last byte that is looked at, or stands near it. */
+/* A first or second line ends at the last byte that is looked at, or near it. */
 static void headers_are_looked_for_in_the_front(void **state) {
     char *text = malloc(2 * FIRST_BYTES);
     for (int end = FIRST_BYTES - 3; end <= FIRST_BYTES + 3; end++) {
@@ -166,7 +166,7 @@ static void headers_are_looked_for_in_the_front(void **state) {
         assert_true(inside ? !strcmp(got, "1:2;4:5;") : strstr(got, "is longer than 65536 bytes") != NULL);
         n = (uint64_t)sprintf(text, "user,item,rating\n1,2,3%*s\n4,5,6\n", end - 23, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
-        assert_true(!strcmp(got, "1:2;4:5;")); /* alone in what is looked at it names columns, too */
+        assert_true(!strcmp(got, "1:2;4:5;")); /* a single line in what is looked at may name columns, too */
         n = (uint64_t)sprintf(text, "user,item\n1,2%*s\n4,5\n", end - 14, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
         assert_string_equal(got, inside ? "1:2;4:5;" : "user:item;1:2;4:5;");

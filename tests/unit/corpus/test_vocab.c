@@ -24,7 +24,7 @@ static int build(struct vocab *vocab, const struct corpus_options *options, char
     return result;
 }
 
-/* "word:count " by id. */
+/* Writes "word:count " by id. */
 static const char *listed(const struct vocab *vocab) {
     static char out[4096];
     char *at = out;
@@ -139,7 +139,7 @@ static void bytes_of_words_are_kept(void **state) {
 
 /* ---- many words ---- */
 
-/* 150,000 different words, more than a tally holds, each i + 1 times modulo 3; one of 200,000 bytes. */
+/* There are 150,000 different words, more than a tally holds, each i + 1 times modulo 3, and one of 200,000 bytes. */
 enum { MANY = 150000, LONG = 200000 };
 static char *many_words(void) {
     char *text = malloc(MANY * 24 + LONG + 2), *at = text;
@@ -176,7 +176,8 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
     free(longest);
 }
 
-/* Tokens are looked up WORDS_BATCH at a time: words that are new together with one that is new in the batch before. */
+/* Tokens are looked up WORDS_BATCH at a time: here new words meet in one batch that are also new in the batch
+ * before. */
 static void words_that_are_looked_up_together_are_one(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     for (int tokens = WORDS_BATCH - 1; tokens <= 2 * WORDS_BATCH + 1; tokens += tokens % WORDS_BATCH == 1 ? WORDS_BATCH - 2 : 1) {
@@ -308,7 +309,7 @@ static void a_given_file_that_is_no_text_is_told(void **state) {
     vocab_release(&vocab);
 }
 
-/* A file that the user names may begin with the mark of an editor; one of the program's own begins with a word. */
+/* A file that the user names may begin with an editor's byte order mark; the program's own files begin with a word. */
 static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
     struct vocab vocab;
     char *path = scratch_text("v", "\xEF\xBB\xBF"
@@ -326,7 +327,7 @@ static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
     sentence_holds("v' is empty");
 }
 
-/* Gigabytes of nothing cost neither time nor memory. */
+/* Gigabytes of zeros cost neither time nor memory. */
 static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     struct vocab vocab;
     char *path = scratch_text("v", "a\t2\n");
@@ -339,7 +340,7 @@ static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     sentence_holds("v' line 1: the count 'count' is not a whole number");
 }
 
-/* Words are looked up while later ones are on their way: at every distance. */
+/* Words are looked up while later ones are fetched: the same word must be found at every distance. */
 static void a_word_there_twice_is_found_at_any_distance(void **state) {
     static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
     char *text = malloc(32000), sentence[96];

@@ -22,7 +22,7 @@ static const char *numbered(uint64_t number) {
     return word;
 }
 
-/* Through every size at which the table grows. */
+/* Goes through every size at which the table grows. */
 static void words_are_numbered_as_they_come(void **state) {
     struct words words = {0};
     assert_int_equal(find(&words, "w0"), -1);
@@ -42,7 +42,7 @@ static void words_are_numbered_as_they_come(void **state) {
     words_release(&words);
 }
 
-/* Equal tags, those of the table's last slot too, after which the first slots come. */
+/* Words have equal tags, also that of the table's last slot, behind which come the first slots. */
 static void words_of_one_hash_are_told_apart(void **state) {
     static const uint64_t hashes[] = {0, 7, UINT32_MAX, UINT64_MAX};
     char word[400];
@@ -117,7 +117,7 @@ static void a_batch_of_look_ups_finds_what_single_ones_find(void **state) {
     words_release(&words);
 }
 
-/* A batch looks past the first word that has the tag. */
+/* A batch must look past the first word that has the tag. */
 static void a_batch_tells_words_of_one_hash_apart(void **state) {
     struct words words = {0};
     struct word_query queries[4];

@@ -37,7 +37,7 @@ static void one_of_them_is_present_everywhere(void **state) {
     }
 }
 
-/* Who asks has_gpu may call what belongs to a GPU. */
+/* A backend whose has_gpu is 1 must have the calls that belong to a GPU. */
 static void what_a_gpu_brings(void **state) {
     assert_false(backend_without_gpu()->has_gpu);
     assert_true(backend_without_gpu()->present(NULL, 0));

@@ -10,7 +10,8 @@
 
 enum { CONTEXTS = 16, FEWEST = 1 << 18, ROUNDING = 4096 };
 
-/* Bytes of the GPU for batches of so many contexts, over tables of so many rows, `depth` of them in flight. */
+/* Returns the GPU's bytes for batches of so many contexts, over tables of so many rows, with `depth` of them in
+ * flight. */
 static uint64_t work_in_flight(uint64_t contexts, uint64_t rows, unsigned depth) {
     const struct rule_options rule = {.rule = RULE_SGD};
     const struct table_spec target = {.name = "target",

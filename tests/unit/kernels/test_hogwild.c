@@ -1,4 +1,4 @@
-/* What lock-free training refuses: every reason, alone, with the sentence that says what to set. */
+/* Every reason for which lock-free training is refused, one at a time, with the sentence that says what to set. */
 #include "kernels/hogwild.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Rows moved by the host's threads, at random places, beside memcpy: rows on both sides of the length from which they are not
- * asked for ahead (1,024 bytes), and shares of threads with fewer rows than are asked for ahead (4) and with more. */
+/* Rows that the host's threads move at random places, compared with memcpy: on both sides of the length up to which
+ * rows are prefetched (1,024 bytes), in threads that have fewer rows than are prefetched (4), and more. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static void fill(unsigned char *memory, uint64_t bytes, unsigned seed) {
     for (uint64_t i = 0; i < bytes; i++) memory[i] = (unsigned char)((x = x * 1664525u + 1013904223u) >> 24);
 }
 
-/* Increasing, as a batch's distinct rows are; the last row of home among them. */
+/* Chooses rising ids, as a batch's distinct rows have, among them the last row of home. */
 static void choose(uint32_t *ids, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) ids[i] = (uint32_t)((i + 1) * HOME_ROWS / count - 1);
 }

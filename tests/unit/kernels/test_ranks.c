@@ -1,4 +1,5 @@
-/* Columns of ranks, and records of them. What ranks do together is in tests/cli/test_ranks.py, under mpirun. */
+/* The columns of ranks, and their parts of records. tests/cli/test_ranks.py tests, under mpirun, what ranks do
+ * together. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -46,7 +47,7 @@ static void a_process_alone_is_the_first_of_one(void **state) {
     assert_true(values[0] == 1 && values[1] == 2);
 }
 
-/* Parts of records that are joined are the records again, whatever fields these have. */
+/* Splits records into parts and joins these: they must be the same records again, whatever fields they have. */
 static void check_records(const struct rule_options *rule, uint32_t dim, unsigned count) {
     enum { ROWS = 3 };
     struct record_layout whole = record_layout_make(rule, dim);

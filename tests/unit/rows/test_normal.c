@@ -9,7 +9,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Against the library's functions of the same two words. */
+/* Compares with the C library's functions of the same two words. */
 static void check_pair(uint32_t x, uint32_t y) {
     uint32_t words[2] = {x, y};
     double got[2], radius = sqrt(-2 * log((x + 1.0) / 4294967296.0)), angle = 2 * pi * (y / 4294967296.0);
@@ -33,12 +33,12 @@ static void everywhere(void **state) {
     uint32_t x = 1;
     for (int i = 0; i < 500000; i++) {
         uint32_t y = x * 1664525u + 1013904223u;
-        check_pair(x >> (i % 31), y); /* small words, large values, as well */
+        check_pair(x >> (i % 31), y); /* small words, which make large values */
         x = y * 1664525u + 1013904223u;
     }
 }
 
-/* Each pair by itself, however many come at once. */
+/* Each pair must come out the same, however many are made at once. */
 static void counts(void **state) {
     uint32_t words[130];
     double all[130], two[2];

@@ -6,6 +6,7 @@
 #include "run/tables.h"
 #include "kernels/stores.h"
 #include "base/memory.h"
+#include "kernels/stores.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 
@@ -56,7 +57,7 @@ static void make_filled(struct table *table, enum table_side side, const struct 
 /* ---- layout ---- */
 
 static void test_rule_order(void **state) {
-    /* config.def lists the rules in the order of the kernels' list. */
+    /* config.def must list the rules in the order of the kernels' list. */
     char names[512] = "", listed[512] = "";
 #define NAME(name, enumerator) strcat(names, #name), strcat(names, "|");
     RULES(NAME)
@@ -105,8 +106,7 @@ static void test_layout(void **state) {
     assert_int_equal(0, record_layout_make(&rule, 400).counted);
 }
 
-/* Each field where it is said to lie, by name; columns that are no whole groups of four are filled up in memory only.
- */
+/* Each field must lie where its record says. Columns that are no whole groups of four are filled up in memory only. */
 static void test_fields(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAM;
@@ -343,7 +343,7 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
-/* A file of an older version may go on behind the table's last row; any other number of rows is refused. */
+/* A file of an older version may have rows behind the table's last one; any other number of rows is refused. */
 static void test_load_of_an_older_file(void **state) {
     enum { OWN = 300, OLDER = 420 };
     struct config config = plain_config();
@@ -454,7 +454,7 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     pool_close(pool);
 }
 
-/* Every third row begins elsewhere: weights of its number, and a state of 2 where the number is even. */
+/* Every third row begins elsewhere: its weights are its number, and its state is 2 where the number is even. */
 static int take_third(void *user, const struct table *table, uint64_t row, char *record) {
     float *values = (float *)(void *)record;
     if (row == *(const uint64_t *)user) return (fail)("row %llu cannot be had", (unsigned long long)row);
@@ -542,7 +542,7 @@ static void test_failed_read_leaves_no_file(void **state) {
     table_release(&table);
 }
 
-/* The first and the last float of rows in each of three chunks; a counter may have any bits. */
+/* Sets the first and the last float of rows in each of three chunks; a counter may have any bits. */
 static void test_what_is_no_number_is_not_saved(void **state) {
     enum { ROWS = 300000, WIDTH = 31 };
     static const uint64_t rows[] = {0, 1, 135300, 200000, ROWS - 1};

@@ -49,7 +49,7 @@ static void text_with_and_without_a_first_line(void **state) {
     }
 }
 
-/* Numbers whose bytes are blanks and line ends are numbers still. */
+/* Numbers may have bytes that are blanks and line ends. */
 static void binary_with_and_without_line_ends(void **state) {
     char bytes[64];
     const float rows[2][3] = {{1, 2, 3}, {4, 5, 6}};
@@ -75,7 +75,7 @@ static void binary_with_and_without_line_ends(void **state) {
     }
 }
 
-/* A count of rows that the file just holds, and one more. */
+/* Tries a count of rows that the file just holds, and one more. */
 static void counts_that_a_file_cannot_hold(void **state) {
     struct vectors_file file = open_text("2 1\na 1\nb 2", VECTORS_TEXT);
     vectors_file_close(&file);
@@ -99,7 +99,7 @@ static void rows_that_do_not_read(void **state) {
     }
 }
 
-/* Text of numbers ends where its bytes do: a NUL among them is no end. */
+/* The text of a number ends where its bytes do, and not at a NUL among them. */
 static void a_nul_is_no_end_of_a_number(void **state) {
     static const char text[] = "2 2\na 1 2\nb 1 2\0garbage\n";
     struct vectors_file file;

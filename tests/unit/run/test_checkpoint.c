@@ -58,7 +58,7 @@ static int write_step(uint64_t step, uint64_t keep) {
     return write_state(&state, keep);
 }
 
-/* A path below the run directory, in one of four buffers that take turns. */
+/* Returns a path below the run directory, in one of four buffers that take turns. */
 static char *in_run(const char *format, ...) {
     static char paths[4][512];
     static int turn;
@@ -130,7 +130,7 @@ static void test_round_trip(void **state) {
 }
 
 static void test_only_the_newest_stay(void **state) {
-    /* 9 and 10 tell numbers from names */
+    /* from 9 to 10 the order of names is not that of numbers */
     for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 2));
     expect_names("checkpoint-10 checkpoint-9 latest");
     uint64_t count = 0;
@@ -154,7 +154,7 @@ static void test_other_files_stay(void **state) {
     expect_names("checkpoint- checkpoint-2 checkpoint-notes.txt config.ini latest");
 }
 
-/* Names like a checkpoint's that no checkpoint has, and a directory of such a name that holds none. */
+/* Names that are like a checkpoint's, and a directory with such a name that holds none. */
 static void test_what_is_not_ours_stays(void **state) {
     static const char *const directories[] = {"checkpoint-007",         "checkpoint-3",     "checkpoint-5.bak",
                                               "checkpoint-best.partial", "checkpoint-+6", "checkpoint-99999999999999999999"};
@@ -267,7 +267,7 @@ static void test_going_back_past_a_broken_one(void **state) {
     expect_newest(20);
 }
 
-/* A directory in the place of a table stands for a disk that does not answer: what lies there may well be whole. */
+/* A directory in the place of a table stands for a disk that does not answer: the checkpoint may well be whole. */
 static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, write_step(30, 2));
@@ -279,7 +279,7 @@ static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, rmdir(in_run("checkpoint-30/context.npy")));
     assert_int_equal(0, rename(in_run("away"), in_run("checkpoint-30/context.npy")));
     expect_newest(30);
-    assert_int_equal(0, write_step(25, 1)); /* by a run that went on from 20 and does not know that 30 is whole */
+    assert_int_equal(0, write_step(25, 1)); /* the run went on from 20, and does not know that 30 is whole */
     expect_names("checkpoint-25 checkpoint-30 latest");
     assert_int_equal(0, write_step(31, 1));
     expect_names("checkpoint-31 latest");
@@ -351,7 +351,7 @@ static void test_failed_write_keeps_the_older(void **state) {
     expect_newest(10);
 }
 
-/* A child with a limit on file sizes: what a full disk looks like from inside. */
+/* A child has a limit on file sizes, which looks to it like a full disk. */
 static void test_full_disk(void **state) {
     assert_int_equal(0, write_step(10, 1));
     pid_t child = fork();
@@ -369,8 +369,8 @@ static void test_full_disk(void **state) {
     expect_newest(10);
 }
 
-/* Children that write one checkpoint after another, killed after a little longer each time: what is left must hold a
- * whole checkpoint, none older than the last one known before. */
+/* Children write one checkpoint after another, and each is killed a little later than the one before. There must always
+ * be a whole checkpoint, and none older than the last one that was known. */
 static void test_killed_at_any_moment(void **state) {
     uint64_t known = 1;
     assert_int_equal(0, write_step(1, 1));

@@ -18,7 +18,7 @@ static int tear_down(void **state) {
     return scratch_remove(state);
 }
 
-/* A run that begins at second 1000 and step 50, with checkpoints of `bytes`. */
+/* Begins a run at second 1000 and step 50, with checkpoints of `bytes`. */
 static void start(const char *every, uint64_t bytes) {
     assert_int_equal(config_set(&config, "run", "checkpoint_every", every, "here"), 0);
     assert_int_equal(config_resolve(&config), 0);
@@ -78,17 +78,17 @@ static void a_disk_without_room_is_left_for_the_end(void **state) {
     assert_false(at(2800));
     assert_true(due.without);
     assert_false(at(1e9));
-    start("auto", space); /* here they would, where the run goes on and has them already */
+    start("auto", space); /* here they would, for a run that goes on and has them already */
     due.present = 2;
     assert_true(at(2800));
-    start("auto", UINT64_MAX / 2 + 1); /* two of them are more than can be counted */
+    start("auto", UINT64_MAX / 2 + 1); /* two of them are more bytes than can be counted */
     assert_false(at(2800));
     start("auto", space);
-    due.run = "/nonexistent/run"; /* of which nothing is known */
+    due.run = "/nonexistent/run"; /* a directory of which nothing is known */
     assert_true(at(2800));
     assert_string_equal(report_sentence(), "");
     start("auto", space);
-    checkpoint_due_written(&due, 55, 1, 1000); /* the first one found capacity: its kind takes the place of older ones */
+    checkpoint_due_written(&due, 55, 1, 1000); /* the first one found space: later ones take the place of older ones */
     assert_true(at(2800));
 }
 

@@ -27,7 +27,7 @@ static void what_the_keys_say(void **state) {
     frozen_release(&none), frozen_release(&target), frozen_release(&context), frozen_release(&known);
 }
 
-/* On both sides of a whole word. */
+/* Rows lie on both sides of a whole word. */
 static void to_disk_and_back(void **state) {
     static const uint64_t sizes[] = {1, 31, 32, 33, 64, 1000};
     char *path = in_scratch("known.npy");

@@ -66,7 +66,7 @@ static void time_beside_training_is_left_out(void **state) {
     assert_true(metrics.tally.began <= progress_now());
 }
 
-/* Whatever the numbers are: infinite ones are null, and a line is as long as they make it. */
+/* Lines are JSON whatever the numbers are: infinite ones are null, and a line is as long as they make it. */
 static void every_line_is_json(void **state) {
     static const double seconds[] = {1, 1e308, INFINITY};
     struct step_result step = {.loss = NAN, .examples = 10, .pairs = 100, .terms = 1000};

@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* Every file of the run in `run` holds this word, and there is nothing but a run's files. */
+/* Checks that every file of the run in `run` holds this word, and that there is nothing but a run's files. */
 static void assert_run(const char *word) {
     char wanted[64];
     assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");

@@ -53,7 +53,7 @@ static void links_and_directories_are_not(void **state) {
     for (int file = 0; file < RUN_FILES; file++) {
         char *path = path_of((enum run_file)file);
         write_run("run", "a");
-        assert_int_equal(rename(path, "real"), 0); /* with a run's own bytes in it */
+        assert_int_equal(rename(path, "real"), 0); /* it holds a run's own bytes */
         assert_int_equal(symlink("../real", path), 0);
         assert_owner((enum run_file)file, RUN_FILE_FOREIGN);
         assert_int_equal(unlink(path), 0);
@@ -63,7 +63,7 @@ static void links_and_directories_are_not(void **state) {
     }
 }
 
-/* config.ini tells whose vocab.tsv is; where that is the user's, a checkpoint does. */
+/* config.ini tells whose vocab.tsv is; where config.ini is the user's, a checkpoint does. */
 static void a_vocabulary_is_told_by_its_fingerprint(void **state) {
     write_run("run", "a");
     assert_int_equal(checkpoints_remove("run"), 0);

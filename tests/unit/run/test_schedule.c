@@ -25,7 +25,7 @@ static void constant(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_true(schedule_rate(&c, done) == 0.5);
 }
 
-/* A straight line from lr to lr x ratio, which it reaches at the end and not before. */
+/* A straight line from lr to lr x ratio, which is reached at the end and not before. */
 static void linear(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.5, 0.2, 0);
     assert_true(schedule_rate(&c, 0) == 0.5);
@@ -40,8 +40,8 @@ static void linear(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_near(schedule_rate(&c, done), 0.025);
 }
 
-/* word2vec.c has alpha = starting_alpha (1 - done), at least starting_alpha x 0.0001: never more than that much away.
- */
+/* word2vec.c has alpha = starting_alpha (1 - done), but at least starting_alpha x 0.0001: the two are never further
+ * apart than that. */
 static void linear_is_near_word2vec_by_default(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0);
     for (double done = 0; done <= 1; done += 1.0 / 1024)
@@ -66,7 +66,7 @@ static void warmup(void **state) {
     assert_near(schedule_rate(&c, 0.7), 0.5);
 }
 
-/* It rises to lr, wherever the warm-up ends; the fall has the rest of the run. */
+/* The rate rises to lr, wherever the warm-up ends, and falls over the rest of the run. */
 static void a_warmup_reaches_lr_before_the_fall(void **state) {
     for (int schedule = SCHEDULE_LINEAR; schedule <= SCHEDULE_COSINE; schedule++) {
         struct config c = with(schedule, 0.4, 0.5, 0.5);

@@ -39,7 +39,8 @@ static void assert_same(const struct run_state *a, const struct run_state *b) {
     assert_memory_equal(&a->known, &b->known, sizeof a->known);
 }
 
-/* state.ini of the example without the line that holds `without`, with `more` behind it, under a checksum that is right. */
+/* Writes the example's state.ini without the line that holds `without`, with `more` behind it, under a right
+ * checksum. */
 static void write_changed(const char *without, const char *more) {
     char changed[4096] = "", last[64], *text, *rest;
     assert_int_equal(0, state_write(scratch, &example));
@@ -125,14 +126,14 @@ static void damage_is_told_from_what_cannot_be_read(void **state) {
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(1, broken);
     sentence_holds("state.ini' line 2 is damaged");
-    for (int i = 0; i < 3; i++) { /* numbers that no clock gives */
+    for (int i = 0; i < 3; i++) { /* numbers that no clock returns */
         static const char *const lines[] = {"seconds = inf\n", "seconds = nan\n", "seconds = -1\n"};
         write_changed("seconds", lines[i]);
         assert_int_equal(-1, state_read(scratch, &read, &broken));
         assert_int_equal(1, broken);
         sentence_holds("state.ini' line 1");
     }
-    assert_int_equal(0, truncate(in_scratch("state.ini"), (off_t)3 << 30)); /* not read, let alone held in memory */
+    assert_int_equal(0, truncate(in_scratch("state.ini"), (off_t)3 << 30)); /* too large to be read, or held in memory */
     broken = 0;
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(1, broken);

@@ -48,7 +48,7 @@ static struct table_spec spec_of(const struct run *run, int side) {
                                .file_path = path[side]};
 }
 
-/* 0, or -1 where no example can be made of this corpus. */
+/* Plans the run. Returns 0, or -1 where no example can be made of this corpus. */
 static int plan_run(struct run *run) {
     struct planner_machine machine = {.ops = &backend_cpu, .info.threads = run->threads, .host_available = UINT64_MAX >> 1};
     struct example_source *source = &run->examples.source;
@@ -93,7 +93,7 @@ static void train_batch(struct run *run, unsigned stage, const struct batch_requ
     assert_int_equal(0, backend_cpu.step(run->backend, stage, &step));
 }
 
-/* An epoch, or as many as fill all stages, then its held-out examples. */
+/* Trains an epoch, or as many as fill all stages, then measures its held-out examples. */
 static void train_run(struct run *run) {
     const struct example_source *source = &run->examples.source;
     uint64_t count = example_count(source), batch = source->batch, number = 0, epoch = 0;

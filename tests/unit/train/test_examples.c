@@ -11,10 +11,12 @@
 
 #include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
-/* Every law is held at this level with seeds that are fixed, so a test that passes once passes always; a wrong law fails. */
+/* Every law is tested at this level with fixed seeds, so a test that passes once passes always, and a wrong law
+ * fails. */
 #define LEVEL_Z 3.719 /* one side of the normal law: 1e-4 */
 
-/* Pearson's chi-square of n draws against shares; bins of fewer than 5 expected are pooled. 1 where it is plausible. */
+/* Computes Pearson's chi-square of n draws against shares; bins of fewer than 5 expected draws are pooled. Returns 1
+ * where it is plausible. */
 static int plausible(const uint64_t *seen, const double *share, uint64_t bins, uint64_t n) {
     double square = 0, pooled = 0, pooled_seen = 0, degrees = -1;
     for (uint64_t i = 0; i < bins; i++) {
@@ -76,7 +78,7 @@ static void zipf_shares(double *share, double power) {
     for (int i = 0; i < V; i++) share[i] /= sum;
 }
 
-/* The law that an alias table holds, by adding up its columns. */
+/* Adds up the columns of an alias table, which gives the law that it holds. */
 static void unfold(const struct alias *table, uint64_t rows, double *share) {
     for (uint64_t i = 0; i < rows; i++) share[i] = 0;
     for (uint64_t i = 0; i < rows; i++) {
@@ -185,7 +187,7 @@ static void test_shuffle_is_a_permutation(void **state) {
     for (uint64_t i = 0; i < 1000; i++) assert_true(shuffle_at(&huge, i << 30) < (uint64_t)1 << 40);
 }
 
-/* Without the bound some of these walks go round among numbers above n and never end. */
+/* Without the bound, some of these walks go round among numbers above n and never end. */
 static void test_what_is_not_shuffled_stays(void **state) {
     for (uint64_t n = 0; n <= 40; n++)
         for (uint32_t epoch = 0; epoch < 20; epoch++) {
@@ -221,7 +223,7 @@ static void test_epochs_differ(void **state) {
     assert_true(same < 12); /* one is expected */
 }
 
-/* The words of all blocks of an epoch's lists, by example number: whether each is in the held-out part. */
+/* Marks the words of all blocks of an epoch's lists, by example number, as held out or not. */
 static void mark_examples(const struct example_source *source, uint32_t epoch, int held_out, uint64_t *count) {
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
@@ -372,7 +374,7 @@ static void test_refuses_laws(void **state) {
     tiny_free(&refused);
 }
 
-/* An epoch's last batch is sized like those before it, though its own bound would be low enough. */
+/* An epoch's last batch is sized like those before it, even where its own bound would be low enough. */
 static void a_short_batch_is_bounded_as_a_whole_one_is(void **state) {
     struct example_source source = {.mode = EXAMPLE_WINDOW, .window = 5, .negatives = 5};
     struct example_sizes most;

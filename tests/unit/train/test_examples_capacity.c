@@ -12,7 +12,7 @@
 
 #include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
-/* Sentences in rising length, as a sorted corpus has them: its last batches make far more than the mean one. */
+/* Sorts sentences by rising length, as in a sorted corpus: its last batches make far more than the mean one. */
 static void sort_by_length(struct tiny *tiny) {
     uint64_t sentences = tiny->stream.sentences, *lengths = calloc(sentences, sizeof *lengths), at = 0;
     for (uint64_t i = 0; i < sentences; i++) lengths[i] = tiny->starts[i + 1] - tiny->starts[i];
@@ -25,7 +25,7 @@ static void sort_by_length(struct tiny *tiny) {
     free(lengths);
 }
 
-/* Every batch of two epochs fits, and the largest fills at least this share of the capacity. */
+/* Checks that every batch of two epochs fits, and that the largest fills at least this share of the capacity. */
 static void check_capacity(const char *name, struct config config, const struct tiny *tiny, uint64_t batch,
                            double filled) {
     struct examples examples;
@@ -104,8 +104,8 @@ static void the_largest_batch_of_lists_has_capacity(void **state) {
     tiny_free(&tiny);
 }
 
-/* One list in a hundred is a hundred times as long. Small batches that draw several of them are rare, but a run has very many
- * batches. */
+/* One list in a hundred is a hundred times as long. Small batches that draw several of them are rare, but a run has
+ * very many batches. */
 static void no_batch_of_a_long_run_is_larger_than_its_capacity(void **state) {
     enum { LISTS = 4000, BATCH = 64, EPOCHS = 100 };
     struct tiny tiny;

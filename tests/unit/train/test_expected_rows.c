@@ -16,7 +16,7 @@ enum { ITEMS = 2000, LISTS = 4000, BATCH = 200, BATCHES = 4 };
 
 static struct tiny tiny;
 
-/* Rows of lists behind the items: as the vocabulary has them, without counts. */
+/* Adds rows of lists behind the items, without counts, as the vocabulary has them. */
 static void give_lists_rows(void) {
     tiny.vocab.counts = realloc(tiny.vocab.counts, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
     memset(tiny.vocab.counts, 0, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
@@ -73,7 +73,7 @@ static void compare_with_built(const struct config *config) {
     examples_release(&examples);
 }
 
-/* Rows alone, beside means of items, and such means alone. */
+/* Tests lists with rows only, with rows and means of items, and with means only. */
 static void lists_with_rows(void **state) {
     static const double own[] = {1, 0.5, 0};
     tiny_make(&tiny, ITEMS, LISTS, 30, 1);

@@ -22,7 +22,7 @@ static int release(void **state) {
     return 0;
 }
 
-#define ROOMY ((uint64_t)16 << 30) /* more than these plans need of the host, but for one */
+#define ROOMY ((uint64_t)16 << 30) /* more of the host than these plans need, all but one */
 
 static struct planner_machine cpu_machine(void) {
     return (struct planner_machine){.ops = &backend_cpu, .info = {.name = "CPU", .threads = 2}, .host_available = ROOMY};
@@ -190,7 +190,7 @@ static void test_cpu_does_not_fit(void **state) {
 
 /* ---- CUDA ---- */
 
-/* Lock-free training keeps no batches in flight, but measures what is held out in batches of that alone. */
+/* Lock-free training keeps no batches in flight, but it measures held-out examples in batches of these alone. */
 static void test_held_out_examples_of_lock_free_training(void **state) {
     struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = gpu_machine(80000);
@@ -238,7 +238,8 @@ static void test_gpu_split(void **state) {
     assert_int_equal(cold.gpu_needed + 2000 * row, warm.gpu_needed);
 }
 
-/* Hot rows are on the GPU and not on the host, in pinned places as in files: none, some, all but one, all, and more. */
+/* Hot rows are on the GPU and not on the host, in pinned places as in files. Tries none, some, all but one, all, and
+ * more than there are. */
 static void test_hot_rows_leave_the_host(void **state) {
     enum { ROWS = 200000 };
     static const uint64_t hot[] = {0, 1, 12345, ROWS - 1, ROWS, ROWS + 10000};
@@ -274,7 +275,7 @@ static void test_hot_rows_leave_the_host(void **state) {
     }
 }
 
-/* A host that has as much as is needed, and one byte less. */
+/* The host has as much as is needed, and then one byte less. */
 static void test_the_host_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine gpu = gpu_machine(80000), cpu = cpu_machine();
@@ -295,8 +296,8 @@ static void test_the_host_just_fits(void **state) {
     }
 }
 
-/* With so many columns as the advice says it fits, and with a twentieth more it does not. And a GPU that trains lock-free is never
- * told to keep tables in files. */
+/* A run with as many columns as the advice names fits, and with a twentieth more it does not. A GPU that trains lock-free
+ * is never told to keep tables in files. */
 static void test_advice_is_enough(void **state) {
     struct planner_machine gpu = gpu_machine(4000), cpu = cpu_machine();
     tiny_make(&tiny, 300000, 2000, 12, 1);
@@ -322,7 +323,7 @@ static void test_advice_is_enough(void **state) {
     }
 }
 
-/* A budget of all that is needed, and one byte less; then one of a hot row more, and one byte less than that. */
+/* The budget is all that is needed, and one byte less; then a hot row more, and one byte less than that. */
 static void test_the_gpu_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
@@ -348,7 +349,7 @@ static void test_the_gpu_just_fits(void **state) {
     }
 }
 
-/* Beside managed rows the system keeps a byte for every 188: page tables, and what the driver notes. */
+/* For managed rows the system keeps one byte in 188 beside them: page tables, and the driver's notes. */
 static void test_what_the_system_keeps_of_host_rows_is_counted(void **state) {
     enum { ROWS = 200000 };
     struct planner_machine machine = gpu_machine(80000);
@@ -458,7 +459,8 @@ static void test_gpu_advice(void **state) {
 
 /* ---- floors ---- */
 
-/* Pairs a second by whichever is full first: one way of the link, both at once, the GPU's memory; 0 where one is not known. */
+/* Computes pairs a second by what is full first: one direction of the link, both at once, the GPU's memory; 0 where one
+ * of these is not known. */
 static void test_floor(void **state) {
     struct plan plan = {.batch_pairs = 1000, .link_bytes = 2e9, .memory_bytes = 8e9};
     static const struct {

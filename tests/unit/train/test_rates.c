@@ -1,4 +1,4 @@
-/* Rates are kept from one process to the next; no damage, no rights and no race makes more of them than "not known". */
+/* Rates are kept from one process to the next. Damage, missing rights and races only make them "not known". */
 #include "tests/unit/scratch.h"
 #include "base/directory.h"
 #include "base/memory.h"
@@ -46,7 +46,7 @@ static struct bench_limits get(void) {
     return rates;
 }
 
-/* The one file that is kept. */
+/* Returns the one file that is kept. */
 static char *kept_file(const char *directory) {
     char **names, name[512] = "";
     int64_t count = directory_list(in_scratch(directory), &names);
@@ -65,7 +65,7 @@ static void measured_once_and_kept(void **state) {
     assert_int_equal(1, measured);
     assert_int_equal(1, rates_find(&gpu, &rates));
     assert_rates(&rates, &fast);
-    struct backend_info other = gpu; /* another driver, link or GPU is measured anew */
+    struct backend_info other = gpu; /* another driver, link or GPU is measured again */
     strcpy(other.driver, "570.86.16");
     assert_int_equal(0, rates_find(&other, &rates));
     assert_rates(&rates, &none);
@@ -96,7 +96,7 @@ static void what_cannot_be_measured_is_not_known(void **state) {
     assert_int_equal(1, measured);
 }
 
-/* Every byte changed in turn, every length, and files that are none. */
+/* Tries every byte changed, every length, and files that hold no rates. */
 static void damage_is_measured_again(void **state) {
     char whole[1024], *path;
     struct bench_limits rates;
@@ -155,7 +155,7 @@ static void it_is_the_users_cache_directory(void **state) {
     assert_int_equal(0, access("not", F_OK) == 0);
 }
 
-/* Many processes at once: one measures, the others wait for it, and what is left is whole. */
+/* Many processes start at once: one measures, the others wait for it, and the file is whole. */
 static int measure_slowly(struct backend *backend, struct bench_limits *limits) {
     int fd = open(in_scratch("measurings"), O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (write(fd, ".", 1) != 1) return -1;

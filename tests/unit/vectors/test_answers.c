@@ -10,7 +10,7 @@ static struct small_run run;
 static struct model model;
 static float target[ROWS * DIM], context[ROWS * DIM];
 
-/* Rows as they begin; those of `both` are trained, and one of `cited` and of `citing` each. */
+/* Fills tables as they begin; the rows of `both` are then trained in both, those of `cited` and `citing` in one. */
 static void fill_tables(void) {
     struct init_values values;
     for (uint64_t row = 0; row < ROWS; row++) {
@@ -102,7 +102,7 @@ static void rows_never_trained(void **state) {
         assert_failed_with((int)model_find(&model, view, "neither"), "'neither' was never trained in");
 }
 
-/* A sum is what was trained: what a row began as adds nothing. */
+/* A sum adds only what was trained: what a row began as adds nothing. */
 static void sums_of_what_was_trained(void **state) {
     float sum[ROWS * DIM], normsum[ROWS * DIM];
     open_run(words, "[examples]\nmode = adjacency\n");
@@ -119,7 +119,8 @@ static void sums_of_what_was_trained(void **state) {
     assert_float_equal(length, 1, 1e-5);
 }
 
-/* A list with a row was trained as a target alone, and an item as a context alone: that one vector stands for it in every view. */
+/* A list with a row was trained only as a target, and an item only as a context: that one vector stands for it in every
+ * view. */
 static void lists_and_items(void **state) {
     open_run(readers, "[examples]\nmode = user\n");
     for (enum model_view view = VIEW_TARGET; view <= VIEW_NORMSUM; view++) {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Twelve words on a plane, by degrees; "King" and "king" differ in case only. Rows have any length. */
+/* Twelve words on a plane, by degrees; "King" and "king" differ only in case. Rows have any length. */
 static const char words[] = "the\t90\nKing\t80\nqueen\t70\nman\t60\nwoman\t50\nking\t40\nboy\t30\ngirl\t20\nparis\t10\n"
                             "france\t9\n\xD1\x81\xD0\xBB\xD0\xBE\t8\nzero\t7\n";
 enum { ROWS = 12 };
@@ -185,7 +185,7 @@ static void lists(void **state) {
     assert_float_equal(score.recall + score.ndcg + score.hit, 0, 0);
 }
 
-/* A list's own items are left out of its answer; an unknown item is held against it once. */
+/* A list's own items are left out of its answer; an unknown held-out item counts against it once. */
 static void lists_own_and_unknown(void **state) {
     /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
     struct lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
@@ -279,8 +279,8 @@ static void groups_are_found(void **state) {
     assert_true(scores[1].share < 0.5);
 }
 
-/* Rows met 20 times and more are the first eight; the and queen are alone there. Of five neighbours one or two can be
- * of the group, and are: all that could be found was. */
+/* The rows met 20 times and more are the first eight; "the" and "queen" are alone among them. Of five neighbours one or
+ * two can be of the group, and are: all that could be found was found. */
 static void groups_of_rows_met_often(void **state) {
     struct groups_score scores[GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);

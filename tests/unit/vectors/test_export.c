@@ -55,7 +55,7 @@ static void binary(void **state) {
     free(bytes);
 }
 
-/* Every number comes back to the last bit. */
+/* Every number can be read back exactly. */
 static void text(void **state) {
     uint64_t length;
     char *bytes = exported(VIEW_TARGET, EXPORT_WORD2VEC_TEXT, &length), *at = bytes;
@@ -73,7 +73,7 @@ static void text(void **state) {
     free(bytes);
 }
 
-/* The whole file, byte for byte. */
+/* Compares the whole file, byte for byte. */
 static void assert_exported(enum model_view view, enum export_format format, const void *wanted, uint64_t length) {
     uint64_t got;
     char *bytes = exported(view, format, &got);
@@ -82,7 +82,7 @@ static void assert_exported(enum model_view view, enum export_format format, con
     free(bytes);
 }
 
-/* word2vec-text without its first line. */
+/* glove-text is word2vec-text without its first line. */
 static void glove(void **state) {
     static const char wanted[] = "the 1 2\nslo\xD1\x81 3 4\n\xFFz 5 6\n";
     assert_exported(VIEW_CONTEXT, EXPORT_GLOVE_TEXT, wanted, sizeof wanted - 1);
@@ -148,7 +148,7 @@ static void projector_is_atomic(void **state) {
     free(beside);
 }
 
-/* u/|u| + v/|v|, and a row of zeros is zeros: (3,4) + (0,0); (0,0) + (0,0); (0,0) + (0,-2). */
+/* normsum is u/|u| + v/|v|, and a row of zeros stays zeros: (3,4) + (0,0); (0,0) + (0,0); (0,0) + (0,-2). */
 static void normsum_of_zeros(void **state) {
     static const float some[6] = {3, 4, 0, 0, 0, 0}, others[6] = {0, 0, 0, 0, 0, -2};
     static const float wanted[6] = {0.6f, 0.8f, 0, 0, 0, -1};
@@ -185,7 +185,7 @@ static void plain_npy(void **state) {
     npy_close(&npy);
 }
 
-/* More rows than one piece holds. */
+/* There are more rows than one piece holds. */
 static void many_rows(void **state) {
     enum { MANY = 30000, DIM = 64 };
     struct small_run large;
@@ -255,8 +255,8 @@ static void places(void **state) {
     assert_int_equal(export_format_named("projector"), EXPORT_PROJECTOR);
 }
 
-/* Words with white space in them, however they came into a vocabulary: refused where words are written, in a
- * projector's cell but for a blank. */
+/* Words with white space, however they came into a vocabulary, are refused where words are written; a projector's cell
+ * may hold a blank. */
 static void words_refused(void **state) {
     static const enum export_format lines[] = {EXPORT_WORD2VEC_BIN, EXPORT_WORD2VEC_TEXT, EXPORT_GLOVE_TEXT},
                                     wordless[] = {EXPORT_NPY, EXPORT_FVECS, EXPORT_FBIN, EXPORT_SAFETENSORS};

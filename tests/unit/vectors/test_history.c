@@ -41,7 +41,7 @@ static void nothing(void **state) {
     assert_string_equal(told("\n}\nloss\n{\"done\": x}\n"), none);
 }
 
-/* A killed run may leave its last line short; a number that is none is told as null. */
+/* A killed run may leave its last line short; a number that is none becomes null. */
 static void broken(void **state) {
     const char *text =
         told(LINE("0.1", "\"loss_pair\": 3, \"lr\": nan, \"pairs_per_second\": inf") "{\"step\": 8, \"done\": 0.2, "
@@ -51,7 +51,7 @@ static void broken(void **state) {
     assert_non_null(strstr(text, "\"untrained\":null"));
 }
 
-/* A file of `count` lines whose loss is 0 and 2 in turns. */
+/* Writes a file of `count` lines whose loss is 0 and 2 in turns. */
 static const char *long_run(int count) {
     char *text = malloc((size_t)count * 100), *at = text;
     for (int i = 0; i < count; i++)
@@ -68,8 +68,8 @@ static int commas_in(const char *list) {
     return commas;
 }
 
-/* Up to HISTORY_POINTS lines are shown as they are; from one more on, in groups: means of what is measured, and where
- * they end. */
+/* Up to HISTORY_POINTS lines are shown as they are; from one more on they come in groups: means of measured values, and
+ * the last line's counters. */
 static void thinned(void **state) {
     assert_int_equal(commas_in(strstr(long_run(HISTORY_POINTS), "\"loss\":[")), HISTORY_POINTS - 1);
     assert_non_null(strstr(json.bytes, "\"loss\":[0,2,0,2,"));

@@ -37,7 +37,7 @@ static void unit_of(const float *row, int unit, double *out) {
     for (int i = 0; i < DIM; i++) out[i] = row[i] / (unit && squares > 0 ? sqrt(squares) : 1);
 }
 
-/* A row as a score sees it: of a list's item, or of an item that may be found. */
+/* Computes a row as a score uses it: for a list's item, or for an item that may be found. */
 static void seen_row(enum list_score score, int of_list, uint64_t row, double *out) {
     const float *target = rows[0] + row * DIM, *context = rows[1] + row * DIM;
     double u[DIM], v[DIM];
@@ -99,8 +99,8 @@ struct hearing {
     uint64_t among, heard;
 };
 
-/* Every answer has its own score, falling; none that was left out is better; a list's own are there only if asked for.
- */
+/* Checks that every answer has its own score, that scores fall, that none that was left out is better, and that a
+ * list's own items come only if asked for. */
 static int hear(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
     struct hearing *h = user;
     uint64_t k = h->question->k, found = 0, allowed = 0, above = 0;
@@ -158,7 +158,8 @@ static int count(void *user, uint64_t list, const uint32_t *ids, const float *sc
     return ++c->heard == c->stop_at ? -1 : 0;
 }
 
-/* Lists of one item each, four kinds in turn, as many as fill a block, one fewer and one more, and three blocks. */
+/* Asks lists of one item each, four kinds in turn: as many as fill a block, one fewer and one more, and three
+ * blocks. */
 static void blocks_of_lists(void **state) {
     enum { K = 300 };
     struct list_scores scores;
@@ -196,8 +197,8 @@ static void blocks_of_lists(void **state) {
     free(starts), free(codes);
 }
 
-/* A block is full, too, when the items of its lists are many: lists of every row, so long that a few of them fill it.
- */
+/* A block is also full when its lists have many items: these lists have every row, and are so long that a few of them
+ * fill it. */
 static void blocks_of_items(void **state) {
     enum { EACH = 1 << 18, LISTS = 9 };
     struct list_scores scores;
@@ -226,7 +227,7 @@ static void names(void **state) {
     assert_int_equal(list_score_of_view(VIEW_NORMSUM), LIST_SCORE_NORMSUM);
 }
 
-/* Over a number of a target row, in the file that the model has mapped. */
+/* Writes over a number of a target row, in the file that the model has mapped. */
 static void write_number(uint64_t row, float number) {
     char *path = small_path(run.checkpoint, "target.npy");
     int fd = open(path, O_WRONLY);
@@ -284,7 +285,7 @@ static void lists_that_are_means(void **state) {
     model.own = 1;
 }
 
-/* A row that is no number is named, whether it is searched or only a list's item. */
+/* A row with NaN is named in the sentence, whether it is searched or is only a list's item. */
 static void rows_that_are_no_numbers(void **state) {
     static const uint64_t starts[] = {0, 1}, codes[] = {200};
     struct list_question question = {.starts = starts, .codes = codes, .count = 1, .k = 1};

@@ -13,7 +13,8 @@
 
 enum { DIM = 8, MOST = 400, GROUPS = 4 };
 
-/* Rows of length 1 in GROUPS bundles of directions, taking turns; `spread` 0: all of a group the same. */
+/* Rows of length 1 in GROUPS bundles of directions, which take turns; with `spread` 0 all rows of a group are the
+ * same. */
 static float rows[MOST * DIM];
 static void make_rows(int count, float spread) {
     uint64_t seed = 1;
@@ -72,7 +73,7 @@ static float apart(const float *xy, int a, int b) {
     return hypotf(xy[2 * a] - xy[2 * b], xy[2 * a + 1] - xy[2 * b + 1]);
 }
 
-/* Every row's nearest one on the map is of its own group. */
+/* Every row's nearest row on the map must be of its own group. */
 static void groups_stay_together(void **state) {
     static float xy[2 * MOST];
     make_rows(MOST, 0.5f);
@@ -93,7 +94,7 @@ static void threads_change_nothing(void **state) {
     assert_memory_equal(one, three, 203 * 2 * sizeof *one);
 }
 
-/* One row, two, three, and as many neighbours as are looked at and one more. */
+/* Tries one row, two, three, as many neighbours as are looked at, and one more. */
 static void few_rows(void **state) {
     static const int counts[] = {1, 2, 3, 4, MAP_NEAR, MAP_NEAR + 1, MAP_NEAR + 2};
     static float xy[2 * MOST];
@@ -103,7 +104,7 @@ static void few_rows(void **state) {
     }
 }
 
-/* Rows that no distance tells apart, and rows of zeros, have places too. */
+/* Equal rows, and rows of zeros, get places, too. */
 static void equal_rows(void **state) {
     static float xy[2 * MOST];
     make_rows(40, 0);
@@ -112,7 +113,7 @@ static void equal_rows(void **state) {
     make_map(xy, 120, 1);
 }
 
-/* A cloud that is long in one direction and wide in another: these two are found, the longer one first. */
+/* A cloud is long in one direction and wide in another: these two must be found, the longer one first. */
 static void principal_directions(void **state) {
     static float xy[2 * MOST];
     for (int row = 0; row < MOST; row++)

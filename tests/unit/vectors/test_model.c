@@ -82,7 +82,7 @@ static void rows_of_lists(void **state) {
     }
 }
 
-/* examples.own = 0: what the list's row began with is not shown, asked or found. */
+/* A list's row has only its first values where examples.own = 0: it is not shown, asked or found. */
 static void lists_that_are_means_alone(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n";
     static const char *const keys[] = {"[examples]\nown = 0.001\n", "[examples]\nown = 0\n"};
@@ -156,7 +156,7 @@ static void another_vocabulary(void **state) {
     refused(run.directory, "is not the vocabulary that");
 }
 
-/* Cut off, one byte changed, another table in its place. */
+/* Tries a file that is cut off, one with a changed byte, and another table in its place. */
 static void broken_tables(void **state) {
     char *path = small_path(run.checkpoint, "target.npy");
     uint64_t length;

@@ -14,7 +14,7 @@ static struct titles titles;
 static char *out;
 static struct page_size size;
 
-/* Words w0, w1, .. but for the first, which is the test's; the last is the most frequent. */
+/* Makes words w0, w1, .. but for the first, which the test gives; the last is the most frequent. */
 static void make_run(const char *first) {
     char words[ROWS * 16 + 512], *at = words;
     float values[ROWS * DIM];
@@ -42,7 +42,7 @@ static int write_page(uint64_t top, uint64_t listed) {
     return page_write(&model, &request, &config, out, &size);
 }
 
-/* The page as text, for the caller to free. */
+/* Returns the page as text, for the caller to free. */
 static char *page(uint64_t top, uint64_t listed) {
     uint64_t length;
     assert_int_equal(write_page(top, listed), 0);
@@ -75,7 +75,7 @@ static void parts(void **state) {
     free(text);
 }
 
-/* More rows than there are, and a map of more than are listed. */
+/* Asks for more rows than there are, and for a map of more rows than are listed. */
 static void bounds(void **state) {
     make_run("first");
     char *text = page(1000, 1000);
@@ -89,7 +89,7 @@ static void bounds(void **state) {
     free(text);
 }
 
-/* A row that has no other. */
+/* There is only one row. */
 static void lonely(void **state) {
     static const float values[2] = {1, 2};
     small_run_make(&run, "only\t1\n", 1, 2, values, values);
@@ -124,7 +124,7 @@ static void hostile_words(void **state) {
     free(text);
 }
 
-/* 300 bytes of a name are shown, and no half of a character. */
+/* A name shows 300 bytes, and no half of a character. */
 static void long_names(void **state) {
     char word[400], wanted[410];
     memset(word, 'a', sizeof word);
@@ -165,7 +165,7 @@ static void shown_titles(void **state) {
     free(text);
 }
 
-/* A page that lists would make too large has fewer of them, and is as large as may be. */
+/* A page that would be too large has fewer lists, and is as large as it may be. */
 static void as_many_lists_as_fit(void **state) {
     make_run("first");
     free(page(9, 9));
@@ -203,7 +203,7 @@ static void stopped(void **state) {
     assert_int_equal(file_exists(out), 0);
 }
 
-/* The file that was there stays where the page cannot be made, and nothing lies beside it. */
+/* The old file stays where the page cannot be made, and nothing is left beside it. */
 static void refused(void **state) {
     struct page_request request = {.run = "run", .top = 9, .listed = 9, .titles = &titles, .evaluation_count = 1};
     make_run("first");

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Numbers that are no special ones, from a counter (Weyl's sequence and a mix). */
+/* Returns ordinary numbers, made from a counter (Weyl's sequence and a mix). */
 static float number(uint64_t at) {
     uint64_t x = (at + 1) * 0x9E3779B97F4A7C15ull;
     x ^= x >> 31, x *= 0xBF58476D1CE4E5B9ull, x ^= x >> 29;
@@ -32,7 +32,8 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Every answer is a row that may be found, with its own score, in order; no row that was left out is better. */
+/* Checks that every answer is a row that may be found, with its own score, in order, and that no row left out is
+ * better. */
 static void check_answers(const struct topk_request *r) {
     for (uint64_t query = 0; query < r->query_rows; query++) {
         const float *q = r->queries + query * r->dim, *scores = r->scores + query * r->k;
@@ -112,8 +113,8 @@ static void products_keep_to_the_margin(void **state) {
     free(panel);
 }
 
-/* Around the sizes of a panel (32 rows), of a slice (1024 rows), of a chunk (256 queries), of what few queries are (4),
- * and of the number of threads. */
+/* Tries sizes around a panel (32 rows), a slice (1024 rows), a chunk (256 queries), few queries (4), and the number of
+ * threads. */
 static void against_brute_force(void **state) {
     search(1, 1, 1, 1, 1, 0);
     search(5, 3, 4, 10, 2, 0); /* more asked than there is */
@@ -127,7 +128,7 @@ static void against_brute_force(void **state) {
         for (uint64_t queries = 1; queries <= 9; queries++) search(rows, queries, 9, 5, 1, 2);
 }
 
-/* Equal rows far apart: by rising id, with parts and without. */
+/* Equal rows far apart come by rising id, with parts and without. */
 static void ties_by_id(void **state) {
     enum { ROWS = 4000, DIM = 37, K = 6 };
     static const uint32_t equal[] = {3, 1023, 1024, 2047, 3000, 3999};
@@ -148,7 +149,7 @@ static void ties_by_id(void **state) {
     free(base), free(queries);
 }
 
-/* A query of zeros is as near to every row: the first ids, but for banned ones. A row that is not a number is never
+/* A query of zeros is equally near to every row: it finds the first ids but for banned ones. A row with NaN is never
  * found. */
 static void zeros_and_nan(void **state) {
     enum { ROWS = 2000, DIM = 3, K = 4 };

@@ -24,8 +24,8 @@ static int read_text(struct titles *titles, const char *text) {
     return titles_read(titles, &model, file);
 }
 
-/* A byte order mark and every kind of line end are no part of ids and titles; a TAB in a title is; the first title of
- * an id stays; ids that are no words and empty lines are passed over. */
+/* A byte order mark and line ends of every kind are no part of ids and titles; a TAB in a title is. An id keeps its
+ * first title. Unknown ids and empty lines are passed over. */
 static void reads_lines_of_id_and_title(void **state) {
     struct titles titles;
     assert_int_equal(read_text(&titles, "\xEF\xBB\xBF"
