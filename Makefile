@@ -19,11 +19,11 @@ comma    = ,
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
 # CUDA_ARCH says for which GPUs: native (the one that is here; the default where there is one), all (every one from Turing on:
-# machine code for 7.5, 8.0 and 9.0, which later cards of the same generation run, too, and PTX, which the driver compiles for cards
-# after them), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
+# machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, which later cards of the same generation run, too, and PTX, which the driver compiles
+# for the others), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
-GENCODE_all    = $(foreach sm,75 80 90,-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_90$(comma)code=compute_90
+GENCODE_all    = $(foreach sm,75 80 90 100 120,-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_100$(comma)code=compute_100
 NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
