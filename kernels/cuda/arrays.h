@@ -31,7 +31,7 @@ struct batch_counts {
     uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
     uint32_t blocks, targets, contexts, terms; /* the batch's own counts; batch_sizes has upper bounds */
     uint32_t too_long;                         /* positives of an example that does not fit a block, or 0 */
-    uint32_t begun;                            /* thread blocks that have begun, where they wait for other ranks (dots.cuh) */
+    uint32_t begun;                            /* thread blocks that have begun, where they wait for other ranks (step_dots.cuh) */
     unsigned long long pairs;
     unsigned long long empty_terms; /* terms of slots that were left out */
 };
@@ -118,7 +118,7 @@ static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, ui
     return bytes;
 }
 
-/* The arrays of the passes of learn.cuh: a score a term; with cosines a length a place; pooled targets' vectors, one a
+/* The arrays of the passes of step_learn.cuh: a score a term; with cosines a length a place; pooled targets' vectors, one a
  * block. */
 struct learn_bytes {
     uint64_t scores, lengths, pooled;

@@ -1,6 +1,6 @@
 /* backend: opens and closes the backend of one NVIDIA GPU, and tells what GPUs there are. ops.c has the table of its functions,
  * and cuda.cuh says how its parts work together. */
-#include "exchange.cuh"
+#include "ranks_exchange.cuh"
 
 extern "C" {
 #include "base/numbers.h"

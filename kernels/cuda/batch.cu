@@ -1,4 +1,4 @@
-/* batch: builds a batch where it is used: its examples (examples.cu), then both sides sorted by row (index.cu).
+/* batch: builds a batch where it is used: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
  *
  * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing (except for
  * one number in make_repeats()). Otherwise it waits until the sizes are counted, and enqueues what follows for the

@@ -2,7 +2,7 @@
  * tells the life of a call; the files named at the right do its parts.
  *
  *   ids       taken as 32-bit numbers and checked; those that are no rows are left out and noted        by_id_list.cu
- *   index     sorted; each distinct row with its places in the list                                     index.cu
+ *   index     sorted; each distinct row with its places in the list                                     batch_index.cu
  *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
  *   update    sums of gradients, rule, in place                                                         by_id_update.cu
  *   store     values -> rows; of a row that is named twice, the last values                             by_id_rows.cu
@@ -13,7 +13,7 @@
  * (list_way below), since most of the time they take beside the rows is that between one kernel and the next. All ways have the
  * same result.
  *
- * The list of a call is a row set (row_set.cuh). None of its rows waits in a slot: changed rows are in their places when the
+ * The list of a call is a row set (rows_set.cuh). None of its rows waits in a slot: changed rows are in their places when the
  * stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach, go through staging, which
  * the host's threads fill and empty.
  */

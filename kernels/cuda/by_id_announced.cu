@@ -98,8 +98,8 @@ int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced
     CK_LAUNCH("compare_ids");
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
     fetch_announced<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(
-        list_view(&a->set), (const char *)a->set.slots[0].data, (uint32_t)record_weights_bytes(&own->set.table->spec.layout), row_quads(own), out,
-        match);
+        list_view(&a->set), (const char *)a->set.slots[0].data, (uint32_t)record_weights_bytes(&own->set.table->spec.layout),
+        row_quads(own), out, match);
     CK_LAUNCH("fetch_announced");
     a->set.table = NULL;
     return 0;

@@ -2,15 +2,17 @@
  * once.
  */
 #include "by_id.cuh"
-#include "rule.cuh"
+#include "step_rule.cuh"
 
 #include <algorithm>
 #include <string.h>
 
 static __global__ void pad_values(struct value_view from, uint32_t quads, uint64_t count, float *to) {
     uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step)
-        write_quad(to + i / quads * 4 * quads, (uint32_t)(i % quads), take_quad(from, (uint32_t)(i / quads), (uint32_t)(i % quads)));
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        uint32_t row = (uint32_t)(i / quads), quad = (uint32_t)(i % quads);
+        write_quad(to + (uint64_t)row * 4 * quads, quad, take_quad(from, row, quad));
+    }
 }
 
 enum { VISITS_SPAN = 512 }; /* columns of rows that may come to shared memory */
@@ -27,7 +29,7 @@ struct update {
     uint64_t state_here; /* bytes from a record's beginning in shared memory */
 };
 
-/* Of a table in host memory, a record comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time
+/* A record of a table in host memory comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time
  * from where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
  * pieces, whose headers take its room. Copies past registers (copy_quad) come in smaller ones still: half as fast. */
 static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
@@ -47,10 +49,10 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* What an update's pieces are: places of a row's gradients, in the order of the ids; or the partial sums of a row of several. */
+/* An update's pieces are places of a row's gradients, in the order of the ids, or the partial sums of a row of several pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* B quads of a thread of a piece: the same sums in the same order as those of a step (sums.cuh). */
+/* B quads of a thread of a piece: the same sums in the same order as those of a step (step_sums.cuh). */
 template <int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct item &item, uint32_t quad) {
@@ -110,7 +112,7 @@ struct launch {
     cudaStream_t stream;
 };
 
-/* Whether the host's memory has half of a part of the table's records or more. */
+/* Returns 1 where host memory has half of the table's records or more. */
 static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) <= table->spec.rows / 2;
 }
@@ -130,7 +132,7 @@ static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pie
     return 0;
 }
 
-/* Where the parts of a record lie beside each other while it is worked on. */
+/* Sets where the parts of a record lie beside each other while it is worked on. */
 static void set_parts(const struct backend_table *table, struct update *u) {
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
     uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;

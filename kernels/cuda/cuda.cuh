@@ -1,16 +1,19 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   making it        source: the corpus as the GPU reads it; examples, batch: blocks as they are drawn; index, repeats: ids by row;
- *                    row_set: which rows, and where their records lie meanwhile
- *   moving rows      memory: tables and where they lie; rows: to a stage's slots, and home
- *   its step         step: what its kernels share, and their order. First dots (dots_windows, dots_held) for the plain loss, or
- *                    learn (with pool, score, gain) for the others; then sums, with rule
- *   lock-free        hogwild chooses among hogwild_windows, hogwild_pooled, hogwild_rows; windows and pieces are theirs
- *   rows by id       by_id has the story; by_id_list, by_id_claims, by_id_rows, by_id_announced, by_id_update
- *   several ranks    exchange, nccl, heartbeat
- *   search           topk, with blas
- *   for all          warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no nvcc
+ *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_examples, its blocks; batch_index and
+ *               batch_repeats, its ids by row
+ *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
+ *               rows_move, to a stage's slots and home
+ *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
+ *               _score, _gain) for the others; then step_sums, which ends in step_rule
+ *   hogwild_*   hogwild chooses among hogwild_windows, hogwild_pooled and hogwild_rows, which share hogwild_words and
+ *               hogwild_pieces
+ *   by_id_*     by_id has the story of rows by id
+ *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
+ *   search_*    search_topk, with search_blas
+ *   for all     values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no
+ *   nvcc
  *
  * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
  * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
@@ -38,7 +41,7 @@ extern "C" {
 #include "arrays.h"
 #include "ops.h"
 }
-#include "row_set.cuh"
+#include "rows_set.cuh"
 
 /* Turns a CUDA error into fail() with the call's text. It can be used in functions that return 0 or -1. */
 int cuda_failed(cudaError_t error, const char *call); /* always -1 */
@@ -153,7 +156,7 @@ struct iota {
     uint64_t count;
 };
 
-/* The arrays in which the rows that a batch repeats are found (repeats.cu). */
+/* The arrays in which the rows that a batch repeats are found (batch_repeats.cu). */
 struct repeats {
     struct gpu_array bits, temporary;
     struct gpu_array places, ids; /* uint32: the ids that come more than once, in their order, with their places */
@@ -245,8 +248,8 @@ struct backend {
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */
     struct gpu_array row_sums;     /* floats; only where ranks sum the squares of rows */
-    struct gpu_array scores, lengths, pooled; /* floats; only for learn.cuh */
-    struct exchange *exchange;     /* with other ranks (exchange.cuh); NULL: there are none */
+    struct gpu_array scores, lengths, pooled; /* floats; only for step_learn.cuh */
+    struct exchange *exchange;     /* with other ranks (ranks_exchange.cuh); NULL: there are none */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* the rule that they are for */
     double corrections_lr;
@@ -256,11 +259,11 @@ struct backend {
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has read other stages' slots */
     uint64_t sequence;
     void *hogwild; /* hogwild.cu's own, made at the first call; freed by cuda_hogwild_close() */
-    void *topk;    /* topk.cu's own */
+    void *topk;    /* search_topk.cu's own */
     void *by_id;   /* by_id.cu's own */
 };
 
-/* memory.cu. Takes GPU memory within the budget. `what` completes "GPU memory for WHAT". */
+/* rows_memory.cu. Takes GPU memory within the budget. `what` completes "GPU memory for WHAT". */
 int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
 void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* Makes an array hold at least `bytes`. When it grows, its contents are lost, and the call waits for the GPU. */
@@ -287,10 +290,10 @@ int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t b
 /* backend.cu: opens as many builders as make batches of the source at once. */
 int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
-/* source.cu */
+/* batch_source.cu */
 void cuda_source_drop(struct backend *backend);
 
-/* examples.cu. Both only enqueue work on the builder's stream, which reads stage->request. */
+/* batch_examples.cu. Both only enqueue work on the builder's stream, which reads stage->request. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
 /* padded: 1 where stage->sizes are a bound, and what a batch leaves of them must hold DRAW_NONE. */
 int cuda_examples_count(struct stage *stage, int padded);
@@ -299,7 +302,7 @@ int cuda_examples_fill(struct stage *stage);
 int cuda_examples_counted(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* index.cu: sorts the ids of a row set. */
+/* batch_index.cu: sorts the ids of a row set. */
 struct indexing {
     const struct sorting *sorting; /* grown for `count` */
     const uint32_t *ids, *places;  /* [count] the ids that are sorted, and their places in the set's ids */
@@ -324,7 +327,7 @@ int cuda_index_sides(struct stage *stage, uint64_t rows);
 /* Does the same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
 int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
 
-/* repeats.cu. Enqueues; `found` is mapped host memory that gets how many there are. */
+/* batch_repeats.cu. Enqueues; `found` is mapped host memory that gets how many there are. */
 int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t count, uint64_t rows);
 void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
 int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
@@ -339,7 +342,7 @@ static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }
 
-/* rows.cu: the cold rows of one side of a batch. These only enqueue work, except that a file's rows are read at once.
+/* rows_move.cu: the cold rows of one side of a batch. These only enqueue work, except that a file's rows are read at once.
  * When all of it is done, row_set_land() comes last. */
 int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* on the builder's stream */
 int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* on stream `in`; records the side's ticket */
@@ -354,7 +357,7 @@ int cuda_launch_result(struct backend *backend, struct stage *stage, const struc
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* the table is closed */
 void cuda_by_id_close(struct backend *backend);
 
-/* hogwild.cu, topk.cu */
+/* hogwild.cu, search_topk.cu */
 void cuda_hogwild_close(struct backend *backend);
 void cuda_topk_close(struct backend *backend);
 

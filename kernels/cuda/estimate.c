@@ -1,10 +1,10 @@
 /* estimate: adds up what the CUDA backend will hold, from the sizes in arrays.h by which its files allocate. It is plain C
  * without a CUDA header, and always compiled, so that a plan can be made for a GPU that is not here.
  *
- *   tables   stores (memory.cu)                      work    batches in flight and what makes and steps them (batch.cu,
- *   source   the id stream, draws (source.cu)                index.cu, examples.cu, rows.cu, step.cu, learn.cu),
- *                                                            transfer (memory.cu), scratch of lock-free training
- *                                                            (hogwild.cu), words of other ranks (exchange.cu)
+ *   tables   stores (rows_memory.cu)
+ *   source   the id stream and what draws need (batch_source.cu)
+ *   work     batches in flight, and what makes and steps them (batch_*, rows_move.cu, step.cu, step_learn.cu); the transfer buffer
+ *            (rows_memory.cu); scratch of lock-free training (hogwild.cu); words of other ranks (ranks_exchange.cu)
  */
 #include "arrays.h"
 
@@ -32,7 +32,7 @@ struct run {
     struct example_sizes sizes; /* of the largest batch */
     uint64_t stages, builders;
     int one_target, one_vector; /* as in struct stage */
-    int learned;                /* 1: steps take the passes of learn.cuh */
+    int learned;                /* 1: steps take the passes of step_learn.cuh */
 };
 
 /* ---- the run ---- */

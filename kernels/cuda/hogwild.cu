@@ -4,7 +4,7 @@
  *   hogwild_pooled.cu    such windows, where a window's words make one vector
  *   hogwild_rows.cu      everything else
  */
-#include "windows.cuh"
+#include "hogwild_words.cuh"
 
 namespace {
 

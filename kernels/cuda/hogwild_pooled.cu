@@ -10,7 +10,7 @@
  * 12, which is an eighth less traffic. Longer groups would save more, but a word's row is old by a whole group's time when
  * it moves, and rows that many positions touch at once overshoot.
  */
-#include "pieces.cuh"
+#include "hogwild_pieces.cuh"
 
 namespace {
 

@@ -12,7 +12,7 @@
  * A lane has the same columns of all rows, so that what it reads of them needs no waiting for the others. Rows are read
  * where they are needed, twice a block. The order of draws and what is left out are those of the CPU's.
  */
-#include "windows.cuh"
+#include "hogwild_words.cuh"
 
 namespace {
 

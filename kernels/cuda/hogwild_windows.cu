@@ -17,7 +17,7 @@
  * multiprocessor of 132 must end one every 900 for 250 M a second). Few in flight is what keeps the quality: rows that
  * many positions touch at once move by differences of the same old row, and overshoot.
  */
-#include "pieces.cuh"
+#include "hogwild_pieces.cuh"
 
 namespace {
 

@@ -16,13 +16,13 @@ int cuda_open(struct backend **backend, const struct backend_options *options);
 void cuda_close(struct backend *backend);
 int cuda_info(struct backend *backend, struct backend_info *info);
 
-/* memory.cu */
+/* rows_memory.cu */
 int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
-/* source.cu */
+/* batch_source.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 
 /* batch.cu */
@@ -43,7 +43,7 @@ int cuda_by_id_store(struct backend *backend, const struct rows_request *request
 int cuda_by_id_wait(struct backend *backend);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
-/* hogwild.cu, topk.cu, bench.cu */
+/* hogwild.cu, search_topk.cu, bench.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
 int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);

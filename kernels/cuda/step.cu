@@ -1,8 +1,8 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
- *   dots        by block     (dots.cu; learn.cuh) old rows -> dot products, loss, coefficients; gradients of target
+ *   dots        by block     (step_dots.cu; step_learn.cuh) old rows -> dot products, loss, coefficients; gradients of target
  *                            occurrences and, unless their block has one vector, of contexts
- *   accumulate  by context   (sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
+ *   accumulate  by context   (step_sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
  *
  * A row with many occurrences is cut into pieces, whose sums add_partials adds up. Every sum has one order, whatever the stage,
@@ -11,8 +11,8 @@
  * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
  * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
  */
-#include "learn.cuh"
-#include "sums.cuh"
+#include "step_learn.cuh"
+#include "step_sums.cuh"
 
 #include <algorithm>
 #include <string.h>
@@ -35,11 +35,8 @@ static __global__ void __launch_bounds__(CTA)
         const float *sum = work.row_sums + row * v.span;
         uint32_t updates = real ? read_updates(v, state) : 0;
         __syncwarp(); /* all have read the row's update count */
-        float squares[1] = {0};
-        for (uint32_t quad = tid; real && quad < v.quads; quad += G) squares[0] = dot4(read_quad(sum, quad), read_quad(sum, quad), squares[0]);
-        __syncwarp();
-        group_sum<G, 1>(squares);
-        float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, squares_of(side, work, row), squares[0]) : 0;
+        uint64_t slot = real ? squares_of(side, work, row) : 0;
+        float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : 0;
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
         if (!real) continue;
         float share = rule_share(v.rule.constants.clip, places, all);
@@ -335,7 +332,7 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
     return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
 }
 
-/* The first half, from old rows: in the fused kernels of dots.cu, or in the passes of learn.cuh. */
+/* The first half, from old rows: in the fused kernels of step_dots.cu, or in the passes of step_learn.cuh. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
     return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v);

@@ -5,7 +5,7 @@
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
 
-#include "exchange.cuh"
+#include "ranks_exchange.cuh"
 #include "warp.cuh"
 
 enum {
@@ -15,7 +15,7 @@ enum {
 
 /* ---- what the kernels are given ---- */
 
-/* Where one part of a batch's rows lies: resident rows below hot_rows, the others in slots. */
+/* One part of a batch's rows: rows below hot_rows are resident, the others lie in slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -40,9 +40,9 @@ struct rule_view {
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
     uint32_t slots;               /* of a record */
-    uint32_t roles;               /* the highest role of a slot in the rule (rule_slots), and one: rarely more than there are slots */
+    uint32_t roles;               /* one more than the highest role that a slot has in the rule (rule_slots) */
     uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
-    uint32_t count_at;            /* likewise, of the row's own count of updates */
+    uint32_t count_at;            /* bytes from where the state begins to the row's own count of updates */
 };
 
 struct step_view {
@@ -53,7 +53,7 @@ struct step_view {
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
     uint32_t quads, dim, parts; /* quads: of a row; parts: groups that share a block's contexts */
-    uint32_t run;               /* dots_held.cuh: blocks that a group works on, one after the other */
+    uint32_t run;               /* step_dots_held.cuh: blocks that a group works on, one after the other */
     uint32_t held;              /* the same: rows that a warp holds */
     uint64_t span; /* 4 x quads: floats of a row of working memory */
     uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
@@ -65,13 +65,13 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
 }
 
-/* Where up to 32 rows of a side lie, a lane a row. */
+/* A row of a side as a lane has found it: up to 32 rows of a warp lie anywhere. */
 struct found_row {
     unsigned long long weights, state; /* 0: a slot left out, or none */
     int single;
 };
 
-/* Where the row of a slot lies; distinct, id: the slot's place among distinct rows, with its bit, and its id. */
+/* Finds the row that stands at a place. distinct, id: its number among distinct rows, with SINGLE_BIT, and its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
                                                              uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
@@ -90,8 +90,8 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
 }
 
 /* A batch may turn out to have no block, or pooled ones without a target, and then no rank posts a word. They wait for one another
- * all the same: a rank that went on would put the step after next into the box that others may still read (exchange.cuh). Every
- * target has a positive, and so a word. */
+ * all the same: a rank that went on would put the step after next into the box that others may still read (ranks_exchange.cuh).
+ * Every target has a positive, and so a word. */
 static __device__ __forceinline__ void meet_without_words(const struct step_view &v) {
     if (blockIdx.x || threadIdx.x || !v.exchange.box || v.counts->targets) return;
     exchange_post(v.exchange, 0, 0);
@@ -129,8 +129,9 @@ template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v] = make_float4(0, 0, 0, 0);
 }
 
-template <int VEC> static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC]) {
-    float sum = 0;
+/* Adds to `sum` in the order of the columns: a row in parts gives the same bits as a row at once. */
+template <int VEC>
+static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         sum = fmaf(x[v].x, y[v].x, sum);
@@ -235,13 +236,13 @@ template <template <int, int, int> class Family> auto kernels_for(uint32_t quads
     if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
     return kernels_by_roles<Family, 128, 8>(roles);
 }
-/* The same where rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
+/* Chooses kernels in which rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
 template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t roles) {
     if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
     if (quads <= 16) return kernels_by_roles<Family, 16, 1>(roles);
     return kernels_for<Family>(quads, roles);
 }
-/* The same with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
+/* Chooses kernels with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
  * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
 template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t roles) {
     if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
@@ -257,10 +258,10 @@ template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
-/* dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
+/* step_dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
  * the compute stream. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
-/* Whether parts come from other ranks in this step. */
+/* Returns 1 where parts come from other ranks in this step. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;
 }

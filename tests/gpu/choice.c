@@ -130,7 +130,7 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* Aims at rows on the host: a batch names about as many as the kernels move at once (rows.cu: a warp takes MOVED_ROWS),
+/* Aims at rows on the host: a batch names about as many as the kernels move at once (rows_move.cu: a warp takes MOVED_ROWS),
  * or a multiple of that. Tables take some 8 MiB of a store, so that a case takes no second. */
 static void aim_at_moving(struct choice *c) {
     static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};

@@ -30,7 +30,7 @@
  *   a table's first row                        first, random, estimate
  *   managed rows, or pinned (SPTX_PIN_ROWS)    tests/cli/test_backends, tests/python/test_gpu, scripts/check_gpu: gpu/pinned
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
- *   of hogwild.cu and topk.cu                  hogwild, topk
+ *   of hogwild.cu and search_topk.cu                  hogwild, topk
  *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN
  *
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.

@@ -1,7 +1,7 @@
-/* row_set: the rows that some work is about: which they are, where each is named, and where their records lie during the
+/* rows_set: the rows that some work is about: which they are, where each is named, and where their records lie during the
  * work. Fetch, update and coming home work on row sets, whoever owns them:
  *
- *   a side of a batch          its targets, or its contexts                                        stage.cu, rows.cu
+ *   a side of a batch          its targets, or its contexts                                        stage.cu, rows_move.cu
  *   a call by id               one list of ids                                                     by_id.cu
  *   an announced list of ids   whose weights are fetched before they are asked for                 by_id.cu
  *
@@ -14,21 +14,21 @@
  *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
  *   staging           r7 r9           the same in pinned memory, for a store in a file
  *
- * Sorting finds all of this on the GPU (index.cu), and the counts stay there. The host knows a bound; it gets ids and counts only
- * where its own threads move rows, which is for stores in a file (row_set_send).
+ * Sorting finds all of this on the GPU (batch_index.cu), and the counts stay there. The host knows a bound; it gets ids and counts
+ * only where its own threads move rows, which is for stores in a file (row_set_send).
  *
  * What differs by owner:
  *
  *   - A batch whose contexts all lie on the GPU may sort only those that come more than once. The others are in ids and in
- *     distinct alone, where they have SINGLE_BIT and no number (repeats.cu).
+ *     distinct alone, where they have SINGLE_BIT and no number (batch_repeats.cu).
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
- *     (rows.cu: forward). Its records go home on a stream of their own.
+ *     (rows_move.cu: forward). Its records go home on a stream of their own.
  *   - A call by id works on rows in place: those on the host over the link, those of a file in staging. They are home when
  *     the caller's stream goes on, so there is no order to keep.
  *   - An announced list has only weights in its slots, those of hot rows too: a fetch then copies from one place.
  */
-#ifndef SPTX_CUDA_ROW_SET_CUH
-#define SPTX_CUDA_ROW_SET_CUH
+#ifndef SPTX_CUDA_ROWS_SET_CUH
+#define SPTX_CUDA_ROWS_SET_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* memory: where rows live. GPU memory under a budget, host memory that the GPU can address, working files, and the
+/* rows_memory: where rows live. GPU memory under a budget, host memory that the GPU can address, working files, and the
  * tables made of them. What lies where is decided here and stays so: nothing migrates, managed memory neither.
  */
 #include "cuda.cuh"

@@ -1,8 +1,8 @@
-/* blas: cuBLAS, loaded when the first search on the GPU asks for it. The library maps half a gigabyte and costs 150 MB
+/* search_blas: cuBLAS, loaded when the first search on the GPU asks for it. The library maps half a gigabyte and costs 150 MB
  * of resident memory at start-up; training never needs it, and a machine without it can still run the program.
  */
-#ifndef SPTX_CUDA_BLAS_CUH
-#define SPTX_CUDA_BLAS_CUH
+#ifndef SPTX_CUDA_SEARCH_BLAS_CUH
+#define SPTX_CUDA_SEARCH_BLAS_CUH
 
 #include <cublas_v2.h>
 

@@ -1,4 +1,4 @@
-/* row_set: see row_set.cuh. This file has what the host does for every set, whoever owns it. */
+/* rows_set: see rows_set.cuh. This file has what the host does for every set, whoever owns it. */
 #include "cuda.cuh"
 
 /* ---- which stores are cold ---- */

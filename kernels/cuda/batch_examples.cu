@@ -1,4 +1,4 @@
-/* examples: a batch's blocks made where they are used, identical id by id to the CPU's: kernels/examples.h says what is
+/* batch_examples: a batch's blocks made where they are used, identical id by id to the CPU's: kernels/examples.h says what is
  * drawn, here is how many threads draw it at once.
  *
  *   take       the request from the host; counts begin at zero

@@ -1,4 +1,4 @@
-/* topk: exact nearest rows on the GPU. float32 products by cuBLAS rule rows out, and the few others are scored as
+/* search_topk: exact nearest rows on the GPU. float32 products by cuBLAS rule rows out, and the few others are scored as
  * kernels/search.h defines, slice after slice. So neither the base table nor all products need to fit the GPU, none of its sizes
  * changes an answer, and the CPU finds the same to the bit.
  *
@@ -13,7 +13,7 @@
  */
 #include "cuda.cuh"
 
-#include "blas.cuh"
+#include "search_blas.cuh"
 #include "warp.cuh"
 
 extern "C" {

@@ -1,7 +1,7 @@
-/* heartbeat: a clock for kernels that wait for another rank. A GPU's own clock goes on while its process is stopped
+/* ranks_heartbeat: a clock for kernels that wait for another rank. A GPU's own clock goes on while its process is stopped
  * (Ctrl-Z, a paused container), and so do the clocks of all other ranks: they would give up waiting for one another. A
  * rank that alone is stopped is named by the others; its own kernel waits until its process ends. */
-#include "exchange.cuh"
+#include "ranks_exchange.cuh"
 
 extern "C" {
 #include "base/memory.h"

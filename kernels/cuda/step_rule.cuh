@@ -1,10 +1,10 @@
-/* rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
+/* step_rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
  *   update_held()    a record that is in registers as a whole
  *   update_state()   a record of any width and of any rule, which lies in memory
  */
-#ifndef SPTX_CUDA_RULE_CUH
-#define SPTX_CUDA_RULE_CUH
+#ifndef SPTX_CUDA_STEP_RULE_CUH
+#define SPTX_CUDA_STEP_RULE_CUH
 
 #include "step.cuh"
 
@@ -47,7 +47,7 @@ static constexpr __host__ __device__ int held_roles(int roles) {
     return roles == ANY_ROLES ? 2 : roles;
 }
 
-/* Whether records of a rule can have slots in just so many roles. */
+/* Returns 1 where records of a rule can have slots in just so many roles. */
 static constexpr __host__ __device__ bool may_have_roles(int rule, int roles) {
     switch (rule) {
     case RULE_SGD: return roles == 0 || roles == 1 || roles == ANY_ROLES;
@@ -66,8 +66,8 @@ template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const s
     return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* What a thread has of a record's state: quads tid, tid + G .. of its slots, by role; and the record's count of updates, where it has
- * one. */
+/* A record's state as a thread has it: quads tid, tid + G and so on of its slots, by role, and the record's count of updates,
+ * where it has one. */
 template <int VEC, int ROLES> struct held_state {
     float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
     uint32_t updates;
@@ -105,8 +105,8 @@ template <int ROLES> static __device__ __forceinline__ struct rule_step constant
     return k;
 }
 
-/* One rule on a thread's quads i x G + tid of a record: w and the slots in registers, and the third that ANY_ROLES leaves in memory.
- * change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
+/* One rule on a thread's quads i x G + tid of a record: w and the slots in registers, and the third that ANY_ROLES leaves in
+ * memory. change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
 template <int RULE, int G, int VEC, int ROLES, typename Change>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROLES> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
@@ -122,7 +122,8 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
         for (int e = 0; e < 4; e++) {
             float *slot[RULE_SLOTS];
 #pragma unroll
-            for (int role = 0; role < RULE_SLOTS; role++) slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][i].x : &absent.x) + e;
+            for (int role = 0; role < RULE_SLOTS; role++)
+                slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][i].x : &absent.x) + e;
             change(k, (&g[i].x)[e], &w[i].x + e, slot[0], slot[1], slot[2]);
         }
         if (v.dim & 3) mask_columns(absent, i * G + tid, v.dim);
@@ -192,10 +193,11 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
     write_updates(v, state, updates + 1, tid);
 }
 
-/* What a group works on a little later, on its way into the GPU's cache. */
+/* Asks for what a group works on a little later, so that it is in the GPU's cache by then. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
-    for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
+    for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
 }
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
@@ -231,20 +233,21 @@ static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], co
     return squares[0];
 }
 
-/* What a row's gradient is multiplied by. starts: distinct_starts of the row set. */
-static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row, float squares) {
+/* Returns the factor that bounds a row's gradient. starts: distinct_starts of the row set. */
+static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row,
+                                                     float squares) {
     float clip = v.rule.constants.clip;
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* Where the sum of a piece goes that does not change its row, and what is known of rows that it does change. */
+/* Says where the sum of a piece goes if it does not change its row, and how many places a row has if it does. */
 struct piece_end {
     const uint32_t *starts; /* distinct_starts of the row set */
     float *partials;        /* rows of span floats */
     float *kept;            /* span floats, where the row's whole sum is kept and not used yet; NULL: it is used */
 };
 
-/* What the sum of a piece leads to where records may have state: the rule, or the sum itself, kept or a partial one.
+/* Uses the sum of a piece where records may have state: the rule, or the sum is kept, as a row's or as a partial one.
  * gained(quad, sum) sums B quads of a thread; all threads of a warp call it together. real: the thread's group has the piece. Rows
  * wider than G x B quads are a warp's (G is 32). The squares of the sum are given back, where the rule bounds them. */
 template <int G, int B, typename Gained>
@@ -253,12 +256,12 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* of rows that lie side by side in a warp: their sums, since not all of them may go the same way below */
+    float4 whole[B]; /* the sums of rows that lie side by side in a warp, since not all of them may go the same way below */
     float squares[1] = {0};
     __syncwarp(); /* all have read the row's update count */
     for (uint32_t quad = tid; (G < 32 || bounded) && quad - tid < v.quads; quad += G * B) {
         gained(quad, whole);
-        squares[0] += dot_rows<B>(whole, whole);
+        squares[0] = dot_rows<B>(whole, whole, squares[0]);
     }
     if (bounded) group_sum<G, 1>(squares);
     auto sum_at = [&](uint32_t quad, float4(&sum)[B]) {

@@ -1,6 +1,6 @@
-/* dots_held: blocks of one target over ranks, with rows of up to 256 columns. Where GPUs reach each other's memory, a block's
+/* step_dots_held: blocks of one target over ranks, with rows of up to 256 columns. Where GPUs reach each other's memory, a block's
  * rows wait in shared memory from the dot products of these columns until the sums over all ranks are there, some 2 us later:
- * a row is read once and written once, as by a rank alone (dots.cuh). Elsewhere it is two kernels, which give the same bytes.
+ * a row is read once and written once, as by a rank alone (step_dots.cuh). Elsewhere it is two kernels, which give the same bytes.
  *
  * Rows are held by all warps of a thread block, or where blocks have few contexts by one. What a block needs before its rows can
  * be read (where they lie) is looked up while the block before is worked on: otherwise the GPU would wait for one answer after
@@ -9,10 +9,10 @@
  * Thread blocks take runs of blocks in their order, on every rank, so that the earliest block that waits is always worked on by
  * all. They end with their run: between them the GPU makes the next batch and moves its rows.
  */
-#ifndef SPTX_CUDA_DOTS_HELD_CUH
-#define SPTX_CUDA_DOTS_HELD_CUH
+#ifndef SPTX_CUDA_STEP_DOTS_HELD_CUH
+#define SPTX_CUDA_STEP_DOTS_HELD_CUH
 
-#include "dots.cuh"
+#include "step_dots.cuh"
 
 enum {
     HELD_WARPS = 4, /* of a thread block */

@@ -1,4 +1,4 @@
-/* dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
  * occurrence's gradient into a buffer.
  *
  *   one target       a context that stands once in the batch is updated right here, while it is in registers: read once,
@@ -8,20 +8,20 @@
  * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
  * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
  * parts may be summed in any way. DOTS_NEAR does both at once, where ranks reach each other's memory: blocks of one target with
- * up to 256 columns, whose rows wait in shared memory (dots_held.cuh), and blocks of several with up to 512, whose rows wait in
- * registers (dots_windows.cuh).
+ * up to 256 columns, whose rows wait in shared memory (step_dots_held.cuh), and blocks of several with up to 512, whose rows wait
+ * in registers (step_dots_windows.cuh).
  */
-#ifndef SPTX_CUDA_DOTS_CUH
-#define SPTX_CUDA_DOTS_CUH
+#ifndef SPTX_CUDA_STEP_DOTS_CUH
+#define SPTX_CUDA_STEP_DOTS_CUH
 
-#include "rule.cuh"
+#include "step_rule.cuh"
 
 enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
     WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
     WIDE_BLOCKS = 256, /* up to so many */
-    HELD_QUADS = 64    /* of a row: of wider ones too few fit into shared memory (dots_held.cuh) */
+    HELD_QUADS = 64    /* of a row: of wider ones too few fit into shared memory (step_dots_held.cuh) */
 };
 
 /* Thread blocks are numbered as they begin, so that every rank works on the earliest block that is not finished. All threads of a
@@ -40,7 +40,7 @@ static __device__ __forceinline__ float loss_of(float logit, bool positive) {
     return sgns_loss_linear(logit, positive ? 1.0f : 0.0f) + log1pf(sgns_loss_tail(logit));
 }
 
-/* What a block's gradients are multiplied by; as the CPU has it, to the last bit. */
+/* Returns the factor of a block's gradients, to the last bit as the CPU has it. */
 static __device__ __forceinline__ float scale_of(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
 }
@@ -85,12 +85,13 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
 template <int G, int VEC, int ROLES>
-static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held, float4 (&w)[VEC],
-                                                     const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held,
+                                                     float4 (&w)[VEC], const float4 (&gradient)[VEC], uint32_t tid,
+                                                     const struct step_view &v) {
     update_held<G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v);
 }
 
-/* What the thread groups have of their rows, a value a row, by lanes: lane l gets that of row l of those in flight. */
+/* Hands out the values that thread groups have of their rows, one a row: lane l gets that of row l of those in flight. */
 template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
     constexpr uint32_t R = rows_beside<G>();
     float mine = 0;
@@ -159,7 +160,7 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Of a rank alone: adds to the target's gradient and the loss, updates rows that stand once. */
+/* Adds to the target's gradient and the loss, and updates rows that stand once, where this rank has all columns. */
 template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -226,7 +227,7 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
     }
 }
 
-/* What meet_contexts() does, from the sums of what was posted. */
+/* Does what meet_contexts() does, from the sums of what was posted. */
 template <int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
@@ -284,7 +285,7 @@ static __device__ __forceinline__ struct meeting share_of(const struct step_view
     return {start, first < last ? first : last, last, v.positives[block], start};
 }
 
-/* Where the groups of a thread block put a row each, `stride` quads apart, in shared memory. */
+/* A row of each group of a thread block, in shared memory, `stride` quads apart. */
 struct group_rows {
     float4 *rows;
     uint32_t stride;
@@ -304,7 +305,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
     }
 }
 
-/* What the groups of a thread block have of one block: its loss and its target's gradient. */
+/* Adds up what the groups of a thread block have of one block: its loss and its target's gradient. */
 template <int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {

@@ -1,4 +1,4 @@
-/* index: sorts the ids of a row set, which gives its distinct rows, the places of each row, rows that come once, and
+/* batch_index: sorts the ids of a row set, which gives its distinct rows, the places of each row, rows that come once, and
  * pieces of work. DRAW_NONE (a slot left out, an id that is no row, capacity that a batch did not fill) sorts last and
  * counts for nothing. */
 #include "cuda.cuh"

@@ -1,6 +1,6 @@
-/* score: the passes of learn.cuh that compute dot products and squares, and the gradients of blocks of several vectors
- * from the coefficients. */
-#include "learn.cuh"
+/* step_learn_score: the passes of step_learn.cuh that compute dot products and squares, and the gradients of blocks of several
+ * vectors from the coefficients. */
+#include "step_learn.cuh"
 
 /* ---- score ---- */
 

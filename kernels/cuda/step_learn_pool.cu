@@ -1,5 +1,5 @@
-/* pool: the passes of learn.cuh that pooled targets take before and after the others, one warp a block. */
-#include "learn.cuh"
+/* step_learn_pool: the passes of step_learn.cuh that pooled targets take before and after the others, one warp a block. */
+#include "step_learn.cuh"
 
 enum { AT_ONCE = 8 }; /* rows in flight: a window has ten, a list a hundred */
 

@@ -1,6 +1,6 @@
-/* exchange: the mailboxes of ranks whose GPUs see each other, and sums through the host for other ranks. All ranks grow
+/* ranks_exchange: the mailboxes of ranks whose GPUs see each other, and sums through the host for other ranks. All ranks grow
  * their arrays at the same time, since they make the same batches. */
-#include "exchange.cuh"
+#include "ranks_exchange.cuh"
 
 extern "C" {
 #include "base/progress.h"

@@ -1,4 +1,4 @@
-/* source: puts what examples are made of where the GPU finds it: the id stream and its sentences in the GPU's own
+/* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences in the GPU's own
  * memory or, where they would take too much of it, in the host's; subsampling, the negatives' table and known rows
  * always in its own. */
 #include "cuda.cuh"

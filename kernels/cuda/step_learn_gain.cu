@@ -1,6 +1,6 @@
-/* gain: of learn.cuh, blocks of one vector: its gradient, by the coefficients of its contexts; and contexts that stand once in
- * the batch, whose whole gradient is known, are updated while they are in registers. */
-#include "learn.cuh"
+/* step_learn_gain: of step_learn.cuh, blocks of one vector: its gradient, by the coefficients of its contexts; and contexts that
+ * stand once in the batch, whose whole gradient is known, are updated while they are in registers. */
+#include "step_learn.cuh"
 
 /* Contexts base + lane of the group's `here`, and what is to be done with them, a lane each. */
 struct gained {

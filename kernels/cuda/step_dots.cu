@@ -1,10 +1,10 @@
-/* dots: which kernels a batch's blocks take (dots.cuh, dots_windows.cuh and dots_held.cuh have them), and their launch. */
-#include "dots_held.cuh"
-#include "dots_windows.cuh"
+/* step_dots: which kernels a batch's blocks take (step_dots.cuh, step_dots_windows.cuh and step_dots_held.cuh have them), and their launch. */
+#include "step_dots_held.cuh"
+#include "step_dots_windows.cuh"
 
 enum {
-    RESIDENT = 4,        /* thread blocks of dots_held.cuh on a multiprocessor, about */
-    LONGEST_RUN = 4,     /* blocks that a group of dots_held.cuh works on: each run's first has to be waited for */
+    RESIDENT = 4,        /* thread blocks of step_dots_held.cuh on a multiprocessor, about */
+    LONGEST_RUN = 4,     /* blocks that a group of step_dots_held.cuh works on: each run's first has to be waited for */
     SHARED_BLOCKS = 8192 /* up to so many blocks of one target, groups of a thread block share the contexts of each */
 };
 

@@ -1,11 +1,11 @@
-/* rows: moves cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight. stage.cu
- * has the order in which a batch goes through this.
+/* rows_move: moves cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
+ * stage.cu has the order in which a batch goes through this.
  *
  *   plan     finds which distinct rows are cold, and which of them a batch in flight holds in its slots   its builder's stream
  *   fetch    the other cold rows, host -> slots                                                           in stream
  *   forward  those that batches in flight hold, their slots -> these, after the step before               compute stream
  *   home     slots -> host; for a store in a file, which the GPU does not reach, slots -> staging         out stream
- *   land     staging -> file (row_set.cu)                                                                 the host's threads
+ *   land     staging -> file (rows_set.cu)                                                                the host's threads
  *
  * A store's rows go home in one way, in the order of their batches: on one stream, or as their batches are finished. The kernels
  * that move rows are small on purpose: more thread blocks of them would only take the step's memory bandwidth.

@@ -1,23 +1,23 @@
-/* learn: the first half of a step for every loss beside the logistic one of dot products, for pooled targets, and where rows
- * are frozen. Passes over the blocks, all from old rows; dots.cu has the one pass that the plain loss takes:
+/* step_learn: the first half of a step for every loss beside the logistic one of dot products, for pooled targets, and where rows
+ * are frozen. Passes over the blocks, all from old rows; step_dots.cu has the one pass that the plain loss takes:
  *
- *   pool    pool.cu    of pooled targets, a block's vector: the weighted sum of its rows
- *   score   score.cu   dot products of vectors and contexts; with cosines the squares of both. Ranks that share out the columns
- *                      have parts, which the exchange sums
- *   learn   learn.cu   a block's whole scores become its loss, the coefficients of dot products and, with cosines, each place's
- *                      factor for itself (kernels/losses.h)
- *   gain    gain.cu    gradients of vectors; contexts of blocks of one vector that stand once in the batch are updated
- *           score.cu   of blocks of several vectors: their gradients and those of each context's place
- *   share   pool.cu    a pooled vector's gradient goes to its rows' places
+ *   pool    step_learn_pool.cu    of pooled targets, a block's vector: the weighted sum of its rows
+ *   score   step_learn_score.cu   dot products of vectors and contexts; with cosines the squares of both. Ranks that share out the
+ *                      columns have parts, which the exchange sums
+ *   learn   step_learn.cu   a block's whole scores become its loss, the coefficients of dot products and, with cosines, each
+ *                      place's factor for itself (kernels/losses.h)
+ *   gain    step_learn_gain.cu    gradients of vectors; contexts of blocks of one vector that stand once in the batch are updated
+ *           step_learn_score.cu   of blocks of several vectors: their gradients and those of each context's place
+ *   share   step_learn_pool.cu    a pooled vector's gradient goes to its rows' places
  *
  * A vector is a target's row, or the one that a block's pooled targets make. Every sum has one order, whatever the stage, the
  * depth or the place of the rows. A pair of frozen rows changes nothing; what kernels/cpu/frozen.c leaves out of a batch for that
  * is left out of the loss and the counts here.
  */
-#ifndef SPTX_CUDA_LEARN_CUH
-#define SPTX_CUDA_LEARN_CUH
+#ifndef SPTX_CUDA_STEP_LEARN_CUH
+#define SPTX_CUDA_STEP_LEARN_CUH
 
-#include "dots.cuh"
+#include "step_dots.cuh"
 
 enum { LEARN_CTA = 256 }; /* threads of a thread block, but for rows that take CTA of them */
 
@@ -57,7 +57,7 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<G, VEC>(v, occurrence, x);
 }
 
-/* What threads of a kernel work on together, and how many such groups a thread block has. */
+/* How many threads of a kernel work together, and how many such groups a thread block has. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };
@@ -104,15 +104,15 @@ template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t
     return kernels_by_roles<Family, 128, 8>(roles);
 }
 
-/* score.cu, gain.cu */
+/* step_learn_score.cu, step_learn_gain.cu */
 struct learn_launch_of learn_score(uint32_t quads);
 struct learn_launch_of learn_gain_many(uint32_t quads);
 struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles);
-/* pool.cu: enqueued for so many blocks. */
+/* step_learn_pool.cu: enqueued for so many blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 
-/* Whether a step takes these passes. */
+/* Returns 1 where a step takes these passes. */
 int learn_is_wanted(const struct stage *stage, const struct step_request *request);
 /* All of them, enqueued on the compute stream; fills *learn, which the second half of the step needs. */
 int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,

@@ -1,6 +1,6 @@
-/* learn: of learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or where
- * blocks have many contexts by a thread block. And the launch of all passes. */
-#include "learn.cuh"
+/* step_learn: of step_learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or
+ * where blocks have many contexts by a thread block. And the launch of all passes. */
+#include "step_learn.cuh"
 
 /* ---- sums over a group of threads ---- */
 
@@ -15,7 +15,7 @@ struct larger {
     }
 };
 
-/* What all threads have, combined in one order; the same bits in all of them. */
+/* Combines what all threads have in one order, so that all of them get the same bits. */
 template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
     for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
     if constexpr (WIDTH > 32) {
@@ -29,7 +29,7 @@ template <int WIDTH, class T, class Combine> static __device__ T across(T x, Com
     return x;
 }
 
-/* What the threads have written, all of them may read. */
+/* Waits until all threads may read what any of them has written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
     else __syncwarp();
@@ -186,7 +186,7 @@ static __device__ void finish_contexts(const struct line &s, const float *produc
 
 /* ---- frozen rows ---- */
 
-/* What is left of a block's pairs, as kernels/cpu/frozen.c has it. */
+/* The pairs of a block that are left where rows are frozen, as kernels/cpu/frozen.c has them. */
 struct left {
     bool vectors, contexts; /* whether some vector changes; some context */
     bool by_pairs;          /* a pair is left where either of its rows changes; otherwise the block is, whole */
@@ -212,7 +212,7 @@ static __device__ struct left left_of(const struct step_view &v, const struct le
     return left;
 }
 
-/* Whether something is left of a vector's pairs, and which contexts then are not. Counts them. */
+/* Returns 1 where something is left of a vector's pairs; marks and counts the contexts that are not. */
 template <int WIDTH>
 static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
     uint32_t positives = 0, negatives = 0;

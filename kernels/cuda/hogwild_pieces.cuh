@@ -1,11 +1,11 @@
-/* pieces: what the kernels of windows share: the kept words around a piece of the corpus, rows in registers, draws.
+/* hogwild_pieces: what the kernels of windows share: the kept words around a piece of the corpus, rows in registers, draws.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */
-#ifndef SPTX_CUDA_PIECES_CUH
-#define SPTX_CUDA_PIECES_CUH
+#ifndef SPTX_CUDA_HOGWILD_PIECES_CUH
+#define SPTX_CUDA_HOGWILD_PIECES_CUH
 
-#include "windows.cuh"
+#include "hogwild_words.cuh"
 
 enum {
     WARPS = 4,  /* of a block */

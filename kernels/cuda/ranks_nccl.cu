@@ -1,9 +1,9 @@
-/* nccl: sums over ranks by NCCL. The library is loaded when it is needed, so a program for one GPU runs without it.
+/* ranks_nccl: sums over ranks by NCCL. The library is loaded when it is needed, so a program for one GPU runs without it.
  *
  * Each rank sums its share of the parts, in rank order, and gives it to all. That moves as much as NCCL's own
  * all-reduce, whose order of adding depends on how it finds the machines connected.
  */
-#include "exchange.cuh"
+#include "ranks_exchange.cuh"
 
 extern "C" {
 #include "kernels/ranks.h"

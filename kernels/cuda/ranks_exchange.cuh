@@ -1,4 +1,4 @@
-/* exchange: parts of sums that ranks hand to one another; each is a float with a slot of its own in the step.
+/* ranks_exchange: parts of sums that ranks hand to one another; each is a float with a slot of its own in the step.
  *
  * A rank owns some of the columns, so it has a part of each dot product (and of each row's squares, where gradients are
  * shortened). exchange_post() gives a part away; exchange_collect() returns the sum over all ranks, in rank order on each of them:
@@ -15,8 +15,8 @@
  *   far    all other ranks. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
-#ifndef SPTX_CUDA_EXCHANGE_CUH
-#define SPTX_CUDA_EXCHANGE_CUH
+#ifndef SPTX_CUDA_RANKS_EXCHANGE_CUH
+#define SPTX_CUDA_RANKS_EXCHANGE_CUH
 
 #include "warp.cuh"
 
@@ -27,7 +27,7 @@ struct exchange_view {
     uint64_t *peers[NEAR_RANKS];  /* near: where rank r receives this rank's words; NULL: this rank, or none */
     float *parts;                 /* far: [slots] */
     uint64_t capacity;            /* slots */
-    const unsigned *beats;        /* pinned, mapped: the clock of this process (heartbeat.cu) */
+    const unsigned *beats;        /* pinned, mapped: the clock of this process (ranks_heartbeat.cu) */
     uint32_t patience;            /* beats that a collect waits */
     unsigned *missing;            /* pinned, mapped: 1 + the rank that did not come, or 0 */
     unsigned *gave_up;            /* the same number on the GPU; not 0: nobody is waited for any more */
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void exchange_collect_all(const struct exchang
     for (int n = 0; n < N; n++) value[n] = sum[n];
 }
 
-/* ---- the host's side (exchange.cu) ---- */
+/* ---- the host's side (ranks_exchange.cu) ---- */
 
 /* Joins this backend to those of the other ranks; all of them call it. backend->exchange stays NULL for a single
  * rank. */
@@ -170,7 +170,7 @@ int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
 /* Waits for an event behind a step. Returns -1 after fail() where another rank did not bring its part. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
 
-/* heartbeat.cu: a number that grows by HEARTBEATS a second while this process is not stopped. */
+/* ranks_heartbeat.cu: a number that grows by HEARTBEATS a second while this process is not stopped. */
 enum { HEARTBEATS = 20 };
 struct heartbeat;
 /* Begins it on a thread of its own. Even after -1, with fail(), heartbeat_end() must be called. */
@@ -178,7 +178,7 @@ int heartbeat_begin(struct heartbeat **heartbeat);
 const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* the address for kernels; NULL: there is none */
 void heartbeat_end(struct heartbeat *heartbeat);
 
-/* nccl.cu: sums over ranks by NCCL's library, where this machine has it. Parts are added in rank order. */
+/* ranks_nccl.cu: sums over ranks by NCCL's library, where this machine has it. Parts are added in rank order. */
 struct nccl;
 /* Opens NCCL; all ranks call it. Where it cannot be used, *nccl stays NULL and the reason is in `why`. */
 void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);

@@ -1,4 +1,4 @@
-/* repeats: finds the ids of a batch that come more than once, before any sorting. In most batches over a large
+/* batch_repeats: finds the ids of a batch that come more than once, before any sorting. In most batches over a large
  * vocabulary these are few: the other ids need no place in an order, if their rows lie on the GPU. One bit a row says
  * that it has been seen, another that it has been seen again. */
 #include "cuda.cuh"
@@ -13,7 +13,7 @@ enum {
     MARKED = 4 /* ids of a thread, so that it waits for that many answers at once */
 };
 
-/* Marks rows. All ids count as single until the repeated ones are sorted and place_runs (index.cu) corrects them. */
+/* Marks rows. All ids count as single until the repeated ones are sorted and place_runs (batch_index.cu) corrects them. */
 static __global__ void mark_rows(const uint32_t *ids, uint32_t count, uint32_t *seen, uint32_t *again, uint32_t *distinct) {
     uint32_t first = (blockIdx.x * blockDim.x + threadIdx.x) * MARKED, id[MARKED], before[MARKED];
 #pragma unroll

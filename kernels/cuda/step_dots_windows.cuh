@@ -1,13 +1,13 @@
-/* dots_windows: dots.cuh for windows: blocks of several targets whose rows a warp holds, or a part of one, side by side with
- * other blocks; and which of all kernels rows take.
+/* step_dots_windows: step_dots.cuh for windows: blocks of several targets whose rows a warp holds, or a part of one, side by side
+ * with other blocks; and which of all kernels rows take.
  */
-#ifndef SPTX_CUDA_DOTS_WINDOWS_CUH
-#define SPTX_CUDA_DOTS_WINDOWS_CUH
+#ifndef SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
+#define SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
 
-#include "dots.cuh"
+#include "step_dots.cuh"
 
-/* What G lanes hold of a window at a time: so many of its targets and contexts. Ranks that wait for one another within a block
- * all hold the same number of contexts (dots_ranks.cu); numbers of targets may differ. */
+/* G lanes hold so many targets and contexts of a window at a time. Ranks that wait for one another within a block
+ * all hold the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
@@ -92,7 +92,7 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* Where a block's targets, contexts and terms lie; of none, no rows. */
+/* A block's first target, context and term, and how many there are; a block that is none has no rows. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -102,7 +102,7 @@ static __device__ __forceinline__ struct window window_of(const struct step_view
     return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
 }
 
-/* What is known of an occurrence before its row can be found: its place among distinct rows, and its id. Both are asked for at
+/* All that is known of an occurrence before its row can be found: its place among distinct rows, and its id. Both are asked for at
  * once: a window's rows wait for one answer then, not for one after the other. */
 struct looked_up {
     uint32_t distinct, id; /* distinct: DRAW_NONE of a slot left out, or of none */
@@ -180,7 +180,7 @@ static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
-/* Where thread blocks wait for other ranks they take their blocks in order, as those of dots_held.cuh do. */
+/* Thread blocks that wait for other ranks take their blocks in order, as those of step_dots_held.cuh do. */
 template <int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
@@ -201,7 +201,7 @@ struct dot_kernels {
     uint32_t many_threads;  /* on a block in `many` */
 };
 
-/* dots_held.cuh: blocks of one target over ranks. */
+/* step_dots_held.cuh: blocks of one target over ranks. */
 struct held_kernels {
     dot_kernel *near, *post, *collect;
 };
@@ -212,7 +212,7 @@ template <int MODE> struct of_mode {
         /* A rank among others waits for its words, whatever its kernels know of the rule: one has every optimizer. */
         static constexpr int READS = MODE == DOTS_POST || !ROLES ? 0 : MODE == DOTS_ALONE ? ROLES : ANY_ROLES;
         static struct dot_kernels get(void) {
-            if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* dots_held.cuh has them */
+            if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
             else if constexpr (G > 32) return {dot_one<G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
             else if constexpr (MODE == DOTS_ALONE)
                 return {dot_one<G, VEC, READS, CTA, MODE>, dot_one<G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32, NULL, 0};
@@ -236,8 +236,8 @@ template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uin
     return k;
 }
 
-struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t roles); /* dots_alone.cu */
-/* dots_ranks.cu. held: near is NULL where rows are not held. */
+struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t roles); /* step_dots_alone.cu */
+/* step_dots_ranks.cu. held: near is NULL where rows are not held. */
 struct dot_kernels dot_kernels_post(uint32_t quads);
 struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles);
 struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where they take two passes */

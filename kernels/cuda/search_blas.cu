@@ -1,6 +1,6 @@
 #include "cuda.cuh"
 
-#include "blas.cuh"
+#include "search_blas.cuh"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* windows: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums.
+/* hogwild_words: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums.
  *
  * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
  * it. Rows are read past the first cache, since another warp may just have moved them, and moved by adding differences,
  * four columns an instruction, so that no update is lost however many warps meet on a row.
  */
-#ifndef SPTX_CUDA_WINDOWS_CUH
-#define SPTX_CUDA_WINDOWS_CUH
+#ifndef SPTX_CUDA_HOGWILD_WORDS_CUH
+#define SPTX_CUDA_HOGWILD_WORDS_CUH
 
 #include "warp.cuh"
 

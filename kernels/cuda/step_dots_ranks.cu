@@ -1,6 +1,6 @@
-/* dots_ranks: the kernels of dots.cuh and dots_held.cuh for ranks that share out the columns. */
-#include "dots_held.cuh"
-#include "dots_windows.cuh"
+/* step_dots_ranks: the kernels of step_dots.cuh and step_dots_held.cuh for ranks that share out the columns. */
+#include "step_dots_held.cuh"
+#include "step_dots_windows.cuh"
 
 /* One kernel has every optimizer. */
 template <int G, int VEC, int ROLES> struct held {

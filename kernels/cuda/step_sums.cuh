@@ -1,19 +1,19 @@
-/* sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. Most rows
- * are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
+/* step_sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. Most
+ * rows are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
  * ones, which add_partials adds up. step.cu launches both.
  *
  *   accumulate         records without state: a row's sum lies in registers, several rows side by side in a warp
- *   accumulate_any     records of any rule and width: B quads of a thread at a time (rule.cuh: end_piece)
+ *   accumulate_any     records of any rule and width: B quads of a thread at a time (step_rule.cuh: end_piece)
  *
- * LEARNED: after the passes of learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for themselves
- * where scores are cosines, and rows may be frozen. The others are compiled without any of it.
+ * LEARNED: after the passes of step_learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for
+ * themselves where scores are cosines, and rows may be frozen. The others are compiled without any of it.
  */
-#ifndef SPTX_CUDA_SUMS_CUH
-#define SPTX_CUDA_SUMS_CUH
+#ifndef SPTX_CUDA_STEP_SUMS_CUH
+#define SPTX_CUDA_STEP_SUMS_CUH
 
-#include "rule.cuh"
+#include "step_rule.cuh"
 
-/* What a side's gradients are summed of: targets by coefficients, or a buffer that has them. */
+/* A side's gradients are sums of targets by coefficients, or stand in a buffer already. */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
@@ -29,7 +29,7 @@ struct work {
     const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
 };
 
-/* Of one launch: of one side or, where neither reads what the other changes, of both; blockIdx.y says which. */
+/* One launch works on one side or, where neither reads what the other changes, on both; blockIdx.y says which. */
 struct works {
     struct work of[2];
 };
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void take_item(struct coming &c, const struct 
     if (c.real) c.item = work.items[at];
 }
 
-/* Where the lane's summand stands; lane: which of the piece's. */
+/* Finds the place of the lane's summand in the batch. `lane` says which of the piece's summands it is. */
 static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, uint32_t lane) {
     c.occurrence = lane < c.item.count ? side.rows.order[c.item.first + lane] : 0;
 }
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void take_targets(struct coming &c, const stru
     c.target = v.target.rows.distinct[c.block] & ~SINGLE_BIT;
 }
 
-/* Where the lane's summand lies. */
+/* Returns the address of the lane's summand. */
 template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
@@ -127,7 +127,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     }
 }
 
-/* What a piece's places add along their own row, as it stood before the step: so many times the row. */
+/* Returns how many times its own row, as it stood before the step, a piece's places add to the gradient. */
 template <int G>
 static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
     constexpr uint32_t LANES = lanes_of<G>();
@@ -147,13 +147,21 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
     add_row<VEC>(sum, own, row);
 }
 
-/* Where ranks exchange a row's squares: by the first of its places. Its number may be another on each rank: one whose contexts
- * all lie on the GPU does not number those that stand once (repeats.cu). */
+/* Returns the slot by which ranks exchange a row's squares, that of the row's first place. Row numbers would not do: a rank whose
+ * contexts all lie on the GPU does not number those that stand once (batch_repeats.cu). */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }
 
-/* Whether a piece that ends its row leaves the gradient to finish_rows: its squares over all ranks are wanted. */
+/* Gives the own columns' squares of a row to the other ranks, and keeps them for finish_rows. */
+static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side, const struct work &work,
+                                                    uint32_t row, float squares) {
+    uint64_t slot = squares_of(side, work, row);
+    exchange_post(v.exchange, slot, squares);
+    exchange_keep(v.exchange, slot, squares);
+}
+
+/* Returns 1 where a piece that ends its row leaves the gradient to finish_rows, since squares over all ranks are wanted. */
 static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
     return work.row_sums && item.partial == DRAW_NONE &&
            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
@@ -161,7 +169,8 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
 
 /* ---- records without state ---- */
 
-/* What the sum of a piece leads to. By all threads of a warp; `real`: there is a piece. w: the row, where the piece ends it. */
+/* Uses the sum of a piece: the rule, or the sum is kept. All threads of a warp call it. real: there is a piece; w: its row, where
+ * the piece ends the row. */
 template <int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
                                                char *weights, const struct step_view &v, const struct live_side &side,
@@ -171,7 +180,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
     if (!real) return;
     if (is_kept(side, work, item)) {
         write_row<G, VEC>(sum, work.row_sums + item.row * v.span, tid, v.quads);
-        if (tid == 0) exchange_post(v.exchange, squares_of(side, work, item.row), squares);
+        if (tid == 0) post_squares(v, side, work, item.row, squares);
     } else if (item.partial != DRAW_NONE) {
         write_row<G, VEC>(sum, work.partials + item.partial * v.span, tid, v.quads);
     } else {
@@ -198,7 +207,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
 
 /* ---- any record ---- */
 
-/* The same from columns that gained(quad) sums. */
+/* Does the same for sums that gained(quad) makes, B quads of a thread at a time. */
 template <int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state,
                                                    const struct step_view &v, const struct live_side &side,
@@ -206,7 +215,7 @@ static __device__ __forceinline__ void end_columns(bool real, const struct item 
     bool kept = real && is_kept(side, work, item);
     struct piece_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
     float squares = end_piece<G, B>(real, item, weights, state, to, v, gained);
-    if (kept && threadIdx.x % G == 0) exchange_post(v.exchange, squares_of(side, work, item.row), squares);
+    if (kept && threadIdx.x % G == 0) post_squares(v, side, work, item.row, squares);
 }
 
 template <int G, int B, bool LEARNED, enum sum_of OF>
@@ -267,7 +276,8 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
 template <int G, int VEC, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
+                                              uint32_t cold) {
         work_off<G, VEC, LEARNED, OF>(c, v, side, work, cold);
     });
 }
@@ -275,7 +285,8 @@ static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
 template <int G, int B, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
     accumulate_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
+                                              uint32_t cold) {
         work_off_any<G, B, LEARNED, OF>(c, v, side, work, cold);
     });
 }
