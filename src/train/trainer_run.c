@@ -18,17 +18,19 @@ static int refuse_older(const char *run, const struct progress_state *state) {
                 run, state->step);
 }
 
-/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun over
- * without being asked. */
+/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun
+ * over without being asked. */
 static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
     if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
-    return fail("'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
-                "replace the run by --overwrite",
-                run);
+    return fail(
+        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
+        "replace the run by --overwrite",
+        run);
 }
 
-/* Finds the checkpoint to go on from, none where the run begins anew; refuses a run that is there and was not asked for. */
+/* Finds the checkpoint to go on from, none where the run begins anew; refuses a run that is there and was not asked
+ * for. */
 static int find_older(struct trainer_run *claim, const struct trainer_options *options) {
     const char *run = claim->run.path;
     int found = 0;
@@ -45,7 +47,8 @@ static int find_older(struct trainer_run *claim, const struct trainer_options *o
 static int share(struct trainer_run *claim, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     ranks_share(ranks, &claim->older, sizeof claim->older);
-    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) || ranks_alike_text(&claim->checkpoint, ranks)
+    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) ||
+                   ranks_alike_text(&claim->checkpoint, ranks)
                ? -1
                : 0;
 }
@@ -79,7 +82,7 @@ int trainer_run_open(struct trainer_run *claim, struct config *config, const str
     *claim = (struct trainer_run){.run = {.fd = -1}};
     if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
     if (ranks_agree(ranks, take_path(claim, config))) return -1;
-    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks)) : 0;
+    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks, &claim->kept)) : 0;
 }
 
 void trainer_run_close(struct trainer_run *claim) {
