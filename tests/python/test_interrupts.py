@@ -84,6 +84,7 @@ class Stepping:
         return self.step
 
     def __enter__(self):
+        sys._getframe().f_trace_opcodes = True  # CPython 3.12 traces bytecodes only if a frame has asked for them before
         sys.settrace(self.call)
         return self
 
