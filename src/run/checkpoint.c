@@ -4,6 +4,9 @@
  *   2. checkpoint-<step>.replaced/   takes what had the name before; checkpoint_newest() still finds it there
  *   3. checkpoint-<step>/            is the partial one, renamed
  *   4. latest                        is replaced by one that names it; then the older checkpoints go
+ *
+ * A kill may leave a partial checkpoint, or more older ones than run.keep allows. The next checkpoint removes them. A
+ * finished run writes none, so --resume removes them itself.
  */
 #include "checkpoint.h"
 
@@ -240,25 +243,26 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
-/* Returns 1 where a checkpoint may go, now that the one of `step` is written and `kept` of the newest up to `step`
- * stay. A later checkpoint was passed over when the run went on from an earlier one. That may have been a passing fault
- * of the disk, so it goes only where it is certainly broken; the run comes to its step again and replaces it then. */
-static int can_go(const struct checkpoint_entry *one, uint64_t step, uint64_t kept, uint64_t keep) {
+/* Returns 1 where a checkpoint may go, now that `checkpoint`, of `step`, is written and `kept` of the newest up to
+ * `step` stay. A later checkpoint was passed over when the run went on from an earlier one. That may have been a
+ * passing fault of the disk, so it goes only where it is certainly broken; the run comes to its step again and replaces
+ * it then. */
+static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept,
+                  uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
-    if (!one->own) return 0;
-    if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || (kept >= keep && one->step != step);
+    if (!one->own || !strcmp(one->path, checkpoint)) return 0;
+    if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
     if (check(one->path, NULL, &broken) && !failed_before) report_clear();
     return broken;
 }
 
-/* Keeps the checkpoint of this step and the newest below it. */
-static int prune(const char *run, uint64_t step, uint64_t keep) {
+static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep) {
     struct checkpoints all;
     uint64_t kept = 0;
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++) {
         const struct checkpoint_entry *one = &all.list[i];
-        int goes = can_go(one, step, kept, keep);
+        int goes = can_go(one, checkpoint, step, kept, keep);
         kept += one->own && one->step <= step && !goes;
         if (goes) result = checkpoint_remove(one);
     }
@@ -266,17 +270,21 @@ static int prune(const char *run, uint64_t step, uint64_t keep) {
     return result;
 }
 
+void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep) {
+    int failed_before = report_exit_code();
+    if (prune(run, checkpoint, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
+}
+
 /* Gives the whole directory its name, and lets older ones go. */
 static int end_directory(void *user) {
     struct writing *w = user;
     const struct frozen *frozen = w->what->frozen;
     uint64_t step = w->what->progress.step;
-    int failed_before = report_exit_code();
     if ((frozen && frozen->known && save_known(w)) || state_write(w->paths[CHECKPOINT_PARTIAL], &w->state) ||
         directory_sync(w->paths[CHECKPOINT_PARTIAL]) || put_in_place(w->paths, step) ||
         point_latest(w->run, w->names[CHECKPOINT_IN_PLACE]))
         return -1;
-    if (prune(w->run, step, w->keep)) pass_over("cannot remove older checkpoints of", w->run, failed_before);
+    checkpoint_remove_older(w->run, w->paths[CHECKPOINT_IN_PLACE], step, w->keep);
     return 0;
 }
 

@@ -39,6 +39,10 @@ int checkpoint_count(const char *run, uint64_t *count);
 /* Points `latest` of RUN at this checkpoint. A killed process may have left it at an older one. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);
 
+/* Removes what the writer of this checkpoint, which is of `step`, removes at its end, in case it was killed before:
+ * partial checkpoints, those moved aside, and all but the newest `keep`. Warns where it cannot. */
+void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep);
+
 /* Verifies state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);
 

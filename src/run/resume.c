@@ -21,12 +21,13 @@ static int read_keys(struct config *before, const struct config *now, const char
 }
 
 /* The first rank's keys are compared: the others have its own but for paths (ranks_alike_config). */
-int resume_keys(struct config *config, const char *run, struct ranks *ranks) {
+int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept) {
     struct config before;
     char *path = file_join(run, "config.ini");
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
     if (!result) result = read_keys(&before, config, path, ranks);
     if (!result) config_settle(config, &before);
+    if (!result) *kept = before.run_keep;
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
     if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;

@@ -10,10 +10,12 @@
  * machine ("auto": train.batch, and train.update, which depends on the number of ranks) become what the run settled on,
  * since this machine, or what is free on it now, might settle otherwise.
  *
+ * *kept becomes the run.keep of RUN/config.ini: how many checkpoints the process that wrote them wanted to keep.
+ *
  * It comes before the corpus is read, which may take an hour. All ranks call it together, and the first one reads the
  * file; each gets 0, or -1 after fail(), for the caller to agree on.
  */
-int resume_keys(struct config *config, const char *run, struct ranks *ranks);
+int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept);
 
 /* Warns where the checkpoint's version computed other learning rates than this one does: the run goes on with this
  * version's. */

@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "run/checkpoint.h"
 #include "run/resume.h"
 #include "run/schedule.h"
 
@@ -91,11 +92,12 @@ static void note_end(const struct trainer *t) {
 
 /* ---- the start ---- */
 
-/* 1 where there is nothing left to do. */
+/* Returns 1 where there is nothing left to do but what a kill kept the last checkpoint's writer from doing. */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
     if (t->steps.state.finished && steps_done(&t->steps) >= t->steps.run) {
+        if (trainer_writes(t)) checkpoint_remove_older(t->run->place, checkpoint, older->progress.step, t->claim.kept);
         note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->steps.state.step);
         return 1;
     }

@@ -45,7 +45,8 @@ static int find_older(struct trainer_run *claim, const struct trainer_options *o
 static int share(struct trainer_run *claim, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     ranks_share(ranks, &claim->older, sizeof claim->older);
-    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) || ranks_alike_text(&claim->checkpoint, ranks)
+    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) ||
+                   ranks_alike_text(&claim->checkpoint, ranks)
                ? -1
                : 0;
 }
@@ -79,7 +80,7 @@ int trainer_run_open(struct trainer_run *claim, struct config *config, const str
     *claim = (struct trainer_run){.run = {.fd = -1}};
     if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
     if (ranks_agree(ranks, take_path(claim, config))) return -1;
-    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks)) : 0;
+    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks, &claim->kept)) : 0;
 }
 
 void trainer_run_close(struct trainer_run *claim) {

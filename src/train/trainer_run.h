@@ -12,6 +12,7 @@ struct trainer_run {
     struct run_directory run; /* of the first rank; of the others the paths alone */
     char *checkpoint;         /* to go on from, owned; NULL: the run begins anew */
     struct run_state older;   /* of that checkpoint */
+    uint64_t kept;            /* run.keep of the process that wrote it */
 };
 
 /* Takes config->run_dir, which becomes the directory's real path, and settles keys as the run there has them. Refuses a run that

@@ -7,6 +7,7 @@ import lzma
 import os
 import random
 import re
+import shutil
 import signal
 
 import numpy
@@ -172,6 +173,44 @@ def test_kill_at_any_moment_and_resume_ends_the_same(whole, seed):
     assert sptx.tables() == sptx.tables("whole")
     left = [name for name in os.listdir(sptx.path("run")) if name.startswith("checkpoint-")]
     assert len(left) <= 2 and sorted(left) == sorted(checkpoints(sptx))
+
+
+SHORT_KEYS = {"train": {"epochs": "0", "steps": "8"}, "run": {"checkpoint_every": "2 steps"}, "device": {"backend": "cpu"}}
+
+
+def killed_at(kind, number):
+    """The environment in which a run is killed in the place of its call `number` of this kind; 0: in none's. The file `log` counts
+    the calls."""
+    return dict(os.environ, LD_PRELOAD=str(FAULTS), FAULT_SYNC="skip", FAULT_KIND=kind, FAULT_NUMBER=str(number),
+                FAULT_ERROR="KILL", FAULT_LOG="log", ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")
+
+
+@pytest.mark.parametrize("kind, left", [("rename", "checkpoint-4"), ("unlink", "checkpoint-4.partial")])
+def test_killed_while_the_last_checkpoint_is_written_resume_leaves_what_a_whole_run_does(sptx, kind, left):
+    """The kill falls in the place of each of the last calls: some of them come after the last checkpoint has its name, so that
+    nothing is left to train, and before the older one is gone."""
+    if not FAULTS.exists():
+        pytest.skip(f"there is no {FAULTS.name} beside the program: make tests")
+    config, found = sptx.config(**SHORT_KEYS), set()
+    sptx("train", config, "--run.dir=whole", env=killed_at(kind, 0))
+    calls = int(re.search(rf"^counted {kind} (\d+)$", sptx.path("log").read_text(), re.M)[1])
+    for number in range(max(1, calls - 7), calls + 1):
+        shutil.rmtree(sptx.path("run"), ignore_errors=True)
+        assert sptx("train", config, env=killed_at(kind, number), expect=None).returncode == -signal.SIGKILL
+        before = set(os.listdir(sptx.path("run")))
+        done = sptx("train", config, "--resume")
+        if "is finished already" in done.stderr:
+            found |= before
+        assert set(os.listdir(sptx.path("run"))) == set(os.listdir(sptx.path("whole")))
+        assert sptx.checkpoint().name == "checkpoint-8" and sptx.tables() == sptx.tables("whole")
+    assert left in found
+
+
+def test_resume_of_a_finished_run_keeps_as_many_checkpoints_as_the_run_did(sptx):
+    config = sptx.config(**SHORT_KEYS)
+    sptx("train", config, "--run.keep=9")
+    sptx("train", config, "--resume", "--run.keep=1")
+    assert sorted(checkpoints(sptx)) == ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8"]
 
 
 def test_killed_before_the_first_checkpoint_starts_over_and_says_so(whole):

@@ -340,6 +340,24 @@ static void test_moved_aside_is_found(void **state) { /* killed between the two 
     expect_newest(10);
 }
 
+/* The writer was killed before it could remove the older ones. */
+static void test_older_ones_go_later(void **state) {
+    for (uint64_t step = 7; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
+    assert_int_equal(0, rename(in_run("checkpoint-7"), in_run("checkpoint-7.partial")));
+    assert_int_equal(0, directory_make(in_run("checkpoint-6.partial/the user's")));
+    checkpoint_remove_older(run, in_run("checkpoint-10"), 10, 2);
+    expect_names("checkpoint-10 checkpoint-6.partial checkpoint-9 latest");
+    assert_string_equal("", report_sentence());
+}
+
+static void test_older_ones_go_but_the_one_moved_aside_that_is_read(void **state) {
+    for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
+    assert_int_equal(0, rename(in_run("checkpoint-10"), in_run("checkpoint-10.replaced")));
+    assert_int_equal(0, rename(in_run("checkpoint-9"), in_run("checkpoint-9.replaced")));
+    checkpoint_remove_older(run, in_run("checkpoint-10.replaced"), 10, 1);
+    expect_names("checkpoint-10.replaced latest");
+}
+
 static void test_failed_write_keeps_the_older(void **state) {
     assert_int_equal(0, write_step(10, 1));
     device.reads = 0;
@@ -464,6 +482,8 @@ int main(void) {
         TEST(test_partial_is_ignored_and_removed),
         TEST(test_only_a_partial),
         TEST(test_moved_aside_is_found),
+        TEST(test_older_ones_go_later),
+        TEST(test_older_ones_go_but_the_one_moved_aside_that_is_read),
         TEST(test_failed_write_keeps_the_older),
         TEST(test_full_disk),
         TEST(test_killed_at_any_moment),
