@@ -28,14 +28,14 @@ NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
-# ---- MPI, where pkg-config knows one (MPI=no builds without): for the program alone, libsptx has one rank ----
-MPI_PC ?= $(firstword $(foreach pc,ompi-c mpi-c ompi mpich mpi,$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
-MPI    ?= $(if $(MPI_PC),yes,no)
-ifeq ($(MPI),yes)
-MPI_CFLAGS = $(shell pkg-config --cflags $(MPI_PC))
-MPI_LIBS   = $(shell pkg-config --libs $(MPI_PC))
-endif
-RANKS = kernels/ranks/$(if $(filter yes,$(MPI)),mpi,absent)
+# ---- MPI: a library for each that pkg-config knows (MPI=no: none), which the program loads under mpirun (kernels/ranks/group.h) ----
+known       = $(firstword $(foreach pc,$(1),$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
+PC_openmpi := $(call known,ompi-c ompi)
+PC_mpich   := $(call known,mpich)
+PC_mpi     := $(if $(PC_openmpi)$(PC_mpich),,$(call known,mpi-c mpi))
+MPI        ?= yes
+MPIS       := $(if $(filter yes,$(MPI)),$(foreach mpi,openmpi mpich mpi,$(if $(PC_$(mpi)),$(mpi))))
+MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
@@ -43,7 +43,7 @@ SRC      = $(wildcard src/*/*.c)
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
            $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
-           kernels/ranks/agree.c kernels/ranks/join.c kernels/ranks/ranks.c $(RANKS).c
+           $(filter-out %/mpi.c,$(wildcard kernels/ranks/*.c))
 LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
 LEVEL_base = -DCPU_LANES=8
 LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
@@ -59,11 +59,17 @@ OBJ += $(BUILD)/kernels/cuda/absent.o
 endif
 LIB_OBJ = $(filter-out $(BUILD)/src/cli/main.o,$(OBJ))
 
+# ---- what --version says; its file is compiled again when that changes ----
+COMMIT   = $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),unknown)
+GPUS     = $(or $(patsubst code=%,%,$(filter code=%,$(subst $(comma), ,$(filter -gencode=%,$(NVFLAGS))))),$(CUDA_ARCH))
+ABOUT    = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_CUDA='"$(if $(filter yes,$(CUDA)),$(strip $(GPUS)),no)"' \
+           -DBUILD_MPI='"$(or $(strip $(MPIS)),no)"'
+
 # ---- libsptx: everything but the commands ----
 VERSION = $(shell sed -n 's/^.define SPTX_VERSION "\(.*\)"/\1/p' src/sptx.h)
 SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
-LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/% $(BUILD)/$(RANKS).o,$(OBJ)) $(BUILD)/kernels/ranks/absent.o
+LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
 
 # Targets that set up and build run one job a core, unless make was given -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -80,21 +86,27 @@ TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 .PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
-all: $(BUILD)/sptx-w2v
+all: $(BUILD)/sptx-w2v $(MPI_LIB)
 
 help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
 $(BUILD)/sptx-w2v: $(OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
 # The flags of everything that is compiled; when they change, everything is compiled again.
-FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS) MPI=$(MPI)
+FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS)
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
 .PHONY: always
+
+$(BUILD)/about: always
+	@mkdir -p $(@D)
+	@echo "$(ABOUT)" | cmp -s - $@ || echo "$(ABOUT)" >$@
+$(BUILD)/src/cli/build.o: INCLUDES += $(ABOUT)
+$(BUILD)/src/cli/build.o: $(BUILD)/about
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -103,7 +115,10 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # The assembler reads the files of the page that report writes.
 $(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
 
-$(BUILD)/kernels/ranks/mpi.o: INCLUDES += $(MPI_CFLAGS)
+# One source and one copy of the clock a library; everything else of it is that MPI's.
+$(BUILD)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
+	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ \
+	    kernels/ranks/mpi.c $(BUILD)/src/base/waiting.o -Wl,--as-needed $$(pkg-config --libs $(PC_$*))
 
 # rows.c becomes one object a processor level, whose only symbol has the level in its name.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
@@ -116,16 +131,16 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
 # These are programs as other people write them: they see only the public header and the library.
 $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 	@mkdir -p $(@D)
@@ -133,15 +148,15 @@ $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 .SECONDARY:
 $(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 # LD_PRELOAD puts this library before the program: it makes the call fail that a test names.
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
 $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c first_rows.c edge.c edge_session.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide they are.
 WIDE     = $(BUILD)/wide
@@ -153,12 +168,12 @@ $(WIDE)/record.o: kernels/record.c $(BUILD)/flags
 $(WIDE)/test_reference: $(call test_object,tests/reference/test_reference.c) $(WIDE_OBJ)
 $(WIDE)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(WIDE_OBJ)
 $(WIDE)/test_%: $(BUILD)/tests/property/test_%.o $(WIDE_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(WIDE)/test_reference $(WIDE)/test_gpu:
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:

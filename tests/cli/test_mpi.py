@@ -1,0 +1,54 @@
+"""The program loads an MPI when mpirun has begun it, and needs none otherwise."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, SLOWER
+
+LAUNCHED = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+
+
+@pytest.fixture
+def alone(sptx, monkeypatch):
+    """The program in a folder that holds nothing else, as on a machine without MPI."""
+    folder = sptx.path("alone")
+    folder.mkdir()
+    monkeypatch.setattr("conftest.PROGRAM", str(shutil.copy(PROGRAM, folder)))
+    return sptx
+
+
+def test_the_program_links_no_mpi(sptx):
+    needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
+    assert "NEEDED" in needed and "mpi" not in needed.lower()
+
+
+def test_without_an_mpi_it_trains(alone):
+    alone("train", alone.config())
+    assert alone.checkpoint().exists()
+
+
+def test_without_an_mpi_ranks_are_refused(alone):
+    said = alone.refuses("train", alone.config(), env={**os.environ, **LAUNCHED})
+    assert said == ("mpirun began 2 of these processes, and this program was built without MPI: scripts/setup.sh installs one "
+                    "(libopenmpi-dev), and make then finds it")
+    assert not alone.path("run").exists()
+
+
+def test_an_mpi_that_cannot_be_loaded_is_named(alone):
+    alone.path("alone", "libsptx_openmpi.so").write_text("no library\n")
+    said = alone.refuses("train", alone.config(), env={**os.environ, **LAUNCHED})
+    assert said.startswith("mpirun began 2 of these processes, and MPI cannot be loaded: ") and "libsptx_openmpi.so" in said
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_each_mpi_trains_by_its_own_mpirun(sptx, mpi):
+    launcher = shutil.which(f"mpirun.{mpi}")
+    if not launcher or not os.path.exists(os.path.join(os.path.dirname(PROGRAM), f"libsptx_{mpi}.so")):
+        pytest.skip(f"there is no mpirun.{mpi} here, or the program is built without that MPI")
+    options = ["--oversubscribe", "--allow-run-as-root"] if mpi == "openmpi" else []
+    done = subprocess.run([launcher, *options, "-n", "2", PROGRAM, "train", sptx.config()], cwd=sptx.directory,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * SLOWER)
+    assert done.returncode == 0, done.stderr
+    assert "ranks = 2" in sptx.path("run", "config.ini").read_text() or "2 ranks" in done.stderr, done.stderr
