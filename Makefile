@@ -20,10 +20,14 @@ NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 
 CUDA      ?= $(if $(NVCC),yes,no)
 # CUDA_ARCH says for which GPUs: native (the one that is here; the default where there is one), all (every one from Turing on:
 # machine code for 7.5, 8.0 and 9.0, which later cards of the same generation run, too, and PTX, which the driver compiles for cards
-# after them), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
+# after them), wheel (the same with machine code for 10.0 and 12.0, too), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for
+# profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
-GENCODE_all    = $(foreach sm,75 80 90,-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_90$(comma)code=compute_90
+gencode        = $(foreach sm,$(1),-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) \
+                 $(foreach ptx,$(lastword $(1)),-gencode=arch=compute_$(ptx)$(comma)code=compute_$(ptx))
+GENCODE_all    = $(call gencode,75 80 90)
+GENCODE_wheel  = $(call gencode,75 80 90 100 120)
 NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
@@ -96,7 +100,7 @@ $(BUILD)/sptx-w2v: $(OBJ)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
 # The flags of everything that is compiled; when they change, everything is compiled again.
-FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS)
+FLAGS = $(CC) $(CFLAGS) $(if $(filter yes,$(CUDA)),$(NVCC) $(NVFLAGS))
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
@@ -117,8 +121,8 @@ $(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
 
 # One source and one copy of the clock a library; everything else of it is that MPI's.
 $(BUILD)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
-	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ \
-	    kernels/ranks/mpi.c $(BUILD)/src/base/waiting.o -Wl,--as-needed $$(pkg-config --libs $(PC_$*))
+	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--as-needed $$(pkg-config --libs $(PC_$*))
+LINK_MPI = $(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ kernels/ranks/mpi.c $(BUILD)/src/base/waiting.o
 
 # rows.c becomes one object a processor level, whose only symbol has the level in its name.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
@@ -231,41 +235,81 @@ layers:
 libsptx: $(LIBSPTX)
 $(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
-LINK_LIBSPTX = $(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+link_libsptx = $(CC) -shared -Wl,-soname,$(1) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(2) $(LDLIBS)
 $(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
-	$(call quiet,LINK,$@)$(LINK_LIBSPTX)
+	$(call quiet,LINK,$@)$(call link_libsptx,$(SONAME),$(LIBSPTX_OBJ))
 $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
 $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
-#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx inside
+#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx and the program inside
 # The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
+# It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
+# are not linked with these: the program loads whichever there is.
 PYTHON ?= python3
 PYTHON_STATIC ?= yes
-PYTHON_LIB = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)/libsptx.so
-.PHONY: python python-library
+PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)
+PYTHON_OBJ = $(LIB_OBJ) $(BUILD)/python/main.o
+PYTHON_MPI = $(MPIS:%=$(PYTHON_DIR)/libsptx_%.so)
+PYTHON_LIB = $(PYTHON_DIR)/libsptx.so $(PYTHON_DIR)/sptx-w2v $(PYTHON_MPI)
+.PHONY: python python-library python-licenses
 python: python-library
 	@rm -f $(BUILD)/sptx-*.whl
 	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
 	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
 python-library: $(PYTHON_LIB)
-	@$(if $(INTO),install -m 755 $< $(INTO))
-$(PYTHON_LIB): STATIC = $(PYTHON_STATIC)
-$(PYTHON_LIB): $(LIBSPTX_OBJ) src/library/exports.map
+	@$(if $(INTO),install -m 755 $^ $(INTO))
+python-licenses:
+	@scripts/licenses $(INTO)
+$(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK_LIBSPTX) -Wl,--strip-debug
+	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) -MMD -MP -c -o $@ $<
+$(PYTHON_DIR)/libsptx.so: STATIC = $(PYTHON_STATIC)
+$(PYTHON_DIR)/libsptx.so: $(PYTHON_OBJ) src/library/exports.map
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(call link_libsptx,libsptx.so,$(PYTHON_OBJ)) -Wl,--strip-debug
+$(PYTHON_DIR)/sptx-w2v: src/python/program.c $(PYTHON_DIR)/libsptx.so
+	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,--strip-debug -o $@ $< -L$(@D) -lsptx
+$(PYTHON_DIR)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--strip-debug
 
-#: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc
+#: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
+.PHONY: wheel
+wheel:
+	@scripts/setup.sh --wheel
+	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python $(if $(filter yes,$(CUDA)),CUDA_ARCH=wheel)
+	@scripts/wheel $(BUILD)
+
+#: make install PREFIX=/usr/local   program, library, sptx.h, sptx.pc, manual page, completion for bash and zsh; uninstall takes all away
+TO        = $(DESTDIR)$(PREFIX)
+BASH_INTO = share/bash-completion/completions
+ZSH_INTO  = share/zsh/site-functions
+INSTALLED = bin/sptx-w2v include/sptx.h lib/$(SONAME) lib/libsptx.so lib/libsptx.a lib/pkgconfig/sptx.pc \
+            share/man/man1/sptx-w2v.1 $(BASH_INTO)/sptx-w2v $(ZSH_INTO)/_sptx-w2v
+# The libraries for MPIs have a folder of their own, where the program looks for them. ldconfig lets programs find the library at once;
+# it is left out where nothing of this system changes (DESTDIR) or where it may not write.
+LDCONFIG = [ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig 2>/dev/null || true
+.PHONY: uninstall
 install: all $(LIBSPTX)
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 755 $(BUILD)/sptx-w2v $(DESTDIR)$(PREFIX)/bin/sptx-w2v
-	install -m 644 src/sptx.h $(DESTDIR)$(PREFIX)/include/sptx.h
-	install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsptx.so
-	install -m 644 $(BUILD)/libsptx.a $(DESTDIR)$(PREFIX)/lib/libsptx.a
-	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/sptx.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sptx.pc
+	install -d $(sort $(dir $(addprefix $(TO)/,$(INSTALLED)))) $(TO)/lib/sptx
+	install -m 755 $(BUILD)/sptx-w2v $(TO)/bin/sptx-w2v
+	install -m 644 src/sptx.h $(TO)/include/sptx.h
+	install -m 755 $(BUILD)/$(SONAME) $(TO)/lib/$(SONAME)
+	ln -sf $(SONAME) $(TO)/lib/libsptx.so
+	install -m 644 $(BUILD)/libsptx.a $(TO)/lib/libsptx.a
+	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/sptx.pc >$(TO)/lib/pkgconfig/sptx.pc
+	$(if $(MPIS),install -m 755 $(MPI_LIB) $(TO)/lib/sptx)
+	$(BUILD)/sptx-w2v help man >$(TO)/share/man/man1/sptx-w2v.1
+	$(BUILD)/sptx-w2v help bash >$(TO)/$(BASH_INTO)/sptx-w2v
+	$(BUILD)/sptx-w2v help zsh >$(TO)/$(ZSH_INTO)/_sptx-w2v
+	@$(LDCONFIG)
+uninstall:
+	rm -f $(addprefix $(TO)/,$(INSTALLED)) $(TO)/lib/sptx/libsptx_*.so
+	[ ! -d $(TO)/lib/sptx ] || rmdir $(TO)/lib/sptx
+	@$(LDCONFIG)
 
 #: make clean
 clean:

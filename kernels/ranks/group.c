@@ -12,8 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const mpis[] = {"openmpi", "mpich", "mpi"}; /* "mpi": one that is neither of the others */
-enum { MPIS = sizeof mpis / sizeof *mpis };
+/* The MPIs that a library may be compiled for ("mpi": one that is neither of the others), with the names that their own
+ * libraries have. */
+enum { MPIS = 3, NAMES = 2 };
+static const struct {
+    const char *mpi, *library[NAMES];
+} mpis[MPIS] = {{"openmpi", {"libmpi.so.40"}}, {"mpich", {"libmpich.so.12", "libmpi.so.12"}}, {"mpi", {"libmpi.so"}}};
 
 struct search {
     const char *directory; /* of the program */
@@ -21,28 +25,43 @@ struct search {
     char why[512];         /* why the first of them cannot be loaded */
 };
 
-/* Loads a library. MPI itself loads more libraries, which look for its symbols among everyone's: hence RTLD_GLOBAL. */
-static const struct group_ops *load(struct search *search, const char *folder, const char *mpi) {
+/* MPI itself loads more libraries, which look for its symbols among everyone's: hence RTLD_GLOBAL. */
+static void *load_globally(const char *path) {
+    return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
+/* Loads the library for an MPI. Where it was linked with that MPI it brings it along; where it was not (the wheel's),
+ * the MPI is loaded before it. */
+static void *load_with_mpi(const char *path, int number) {
+    void *library = load_globally(path);
+    for (int i = 0; !library && i < NAMES && mpis[number].library[i]; i++)
+        if (load_globally(mpis[number].library[i])) library = load_globally(path);
+    return library;
+}
+
+static const struct group_ops *load(struct search *search, const char *folder, int number) {
     char path[4352];
-    snprintf(path, sizeof path, "%s%s/libsptx_%s.so", search->directory, folder, mpi);
+    snprintf(path, sizeof path, "%s%s/libsptx_%s.so", search->directory, folder, mpis[number].mpi);
     if (access(path, F_OK)) return NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    void *library = load_with_mpi(path, number);
     const void *calls = library ? dlsym(library, GROUP_SYMBOL) : NULL;
     if (!calls && !search->met) snprintf(search->why, sizeof search->why, "%s", dlerror());
     search->met = 1;
     return calls;
 }
 
+static const struct group_ops *load_anywhere(struct search *search, int number) {
+    const struct group_ops *calls = load(search, "", number);
+    return calls ? calls : load(search, "/../lib/sptx", number);
+}
+
 /* Returns the calls of the first MPI that can be loaded, that of the launcher before the others; NULL where there is
  * none. */
 static const struct group_ops *find(struct search *search, const char *launcher) {
     const struct group_ops *calls = NULL;
-    for (int i = -1; !calls && i < MPIS; i++) {
-        const char *mpi = i < 0 ? launcher : mpis[i];
-        if (i >= 0 && !strcmp(mpi, launcher)) continue;
-        calls = load(search, "", mpi);
-        if (!calls) calls = load(search, "/../lib/sptx", mpi);
-    }
+    for (int own = 1; own >= 0; own--)
+        for (int i = 0; !calls && i < MPIS; i++)
+            if (!strcmp(mpis[i].mpi, launcher) == own) calls = load_anywhere(search, i);
     return calls;
 }
 
