@@ -43,7 +43,7 @@ MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
-SRC      = $(wildcard src/*/*.c)
+SRC      = $(filter-out src/python/%,$(wildcard src/*/*.c))
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
            $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
@@ -315,6 +315,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-# The compiler's lists of headers. No rule makes them, and make must not try its own.
+# The compiler's lists of headers. No rule makes them, and make must not try its own. Below root lies a whole system, in which the
+# wheel is tried (scripts/try_wheel.sh).
 %.d: ;
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/root -prune -o -type f -name '*.d' -print 2>/dev/null)

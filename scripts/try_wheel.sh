@@ -60,7 +60,8 @@ bring_packages
 cat >"$root/try/steps.sh" <<'END'
 set -euo pipefail
 cd /try
-export PATH=/usr/bin:/bin HOME=/try LC_ALL=C
+export PATH=/usr/bin:/bin HOME=/try LC_ALL=C PIP_CONFIG_FILE=/dev/null
+unset PIP_FIND_LINKS
 for tool in cc gcc make mpirun nvcc; do if command -v $tool; then echo "this root has $tool"; exit 1; fi; done
 python3 -m venv own
 own/bin/pip install -q --disable-pip-version-check --no-index --find-links wheels sptx

@@ -1,4 +1,5 @@
 """The program loads an MPI when mpirun has begun it, and needs none otherwise."""
+import json
 import os
 import shutil
 import subprocess
@@ -48,7 +49,8 @@ def test_each_mpi_trains_by_its_own_mpirun(sptx, mpi):
     if not launcher or not os.path.exists(os.path.join(os.path.dirname(PROGRAM), f"libsptx_{mpi}.so")):
         pytest.skip(f"there is no mpirun.{mpi} here, or the program is built without that MPI")
     options = ["--oversubscribe", "--allow-run-as-root"] if mpi == "openmpi" else []
-    done = subprocess.run([launcher, *options, "-n", "2", PROGRAM, "train", sptx.config()], cwd=sptx.directory,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * SLOWER)
+    done = subprocess.run([launcher, *options, "-n", "2", PROGRAM, "bench", "ranks", sptx.config(), "--json", "--steps=2"],
+                          cwd=sptx.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * SLOWER)
     assert done.returncode == 0, done.stderr
-    assert "ranks = 2" in sptx.path("run", "config.ini").read_text() or "2 ranks" in done.stderr, done.stderr
+    measured = json.loads(done.stdout)
+    assert measured["ranks"] == 2 and sum(rank["columns"] for rank in measured["by_rank"]) == measured["dim"]
