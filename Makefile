@@ -32,7 +32,7 @@ NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
-# ---- MPI: a library for each that pkg-config knows (MPI=no: none), which the program loads under mpirun (kernels/ranks/group.h) ----
+# ---- MPI: a library for each that pkg-config knows (MPI=no: none), loaded under mpirun (kernels/ranks/group.h) ----
 known       = $(firstword $(foreach pc,$(1),$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
 PC_openmpi := $(call known,ompi-c ompi)
 PC_mpich   := $(call known,mpich)
@@ -122,7 +122,8 @@ $(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
 # One source and one copy of the clock a library; everything else of it is that MPI's.
 $(BUILD)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
 	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--as-needed $$(pkg-config --libs $(PC_$*))
-LINK_MPI = $(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ kernels/ranks/mpi.c $(BUILD)/src/base/waiting.o
+LINK_MPI = $(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ kernels/ranks/mpi.c \
+           $(BUILD)/src/base/waiting.o
 
 # rows.c becomes one object a processor level, whose only symbol has the level in its name.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
@@ -283,7 +284,8 @@ wheel:
 	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python $(if $(filter yes,$(CUDA)),CUDA_ARCH=wheel)
 	@scripts/wheel $(BUILD)
 
-#: make install PREFIX=/usr/local   program, library, sptx.h, sptx.pc, manual page, completion for bash and zsh; uninstall takes all away
+#: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc, a manual page, completion for bash and zsh
+#: make uninstall PREFIX=/usr/local  takes all of that away
 TO        = $(DESTDIR)$(PREFIX)
 BASH_INTO = share/bash-completion/completions
 ZSH_INTO  = share/zsh/site-functions
