@@ -291,7 +291,7 @@ BASH_INTO = share/bash-completion/completions
 ZSH_INTO  = share/zsh/site-functions
 INSTALLED = bin/sptx-w2v include/sptx.h lib/$(SONAME) lib/libsptx.so lib/libsptx.a lib/pkgconfig/sptx.pc \
             share/man/man1/sptx-w2v.1 $(BASH_INTO)/sptx-w2v $(ZSH_INTO)/_sptx-w2v
-# The libraries for MPIs have a folder of their own, where the program looks for them. ldconfig lets programs find the library at once;
+# The libraries for MPIs have a folder of their own, where the program looks for them. ldconfig lets programs find libsptx at once;
 # it is left out where nothing of this system changes (DESTDIR) or where it may not write.
 LDCONFIG = [ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig 2>/dev/null || true
 .PHONY: uninstall

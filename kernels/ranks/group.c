@@ -59,9 +59,10 @@ static const struct group_ops *load_anywhere(struct search *search, int number) 
  * none. */
 static const struct group_ops *find(struct search *search, const char *launcher) {
     const struct group_ops *calls = NULL;
-    for (int own = 1; own >= 0; own--)
-        for (int i = 0; !calls && i < MPIS; i++)
-            if (!strcmp(mpis[i].mpi, launcher) == own) calls = load_anywhere(search, i);
+    for (int i = 0; !calls && i < MPIS; i++)
+        if (!strcmp(mpis[i].mpi, launcher)) calls = load_anywhere(search, i);
+    for (int i = 0; !calls && i < MPIS; i++)
+        if (strcmp(mpis[i].mpi, launcher)) calls = load_anywhere(search, i);
     return calls;
 }
 

@@ -1,9 +1,10 @@
 /* group: processes that send one another messages. Counts and places are in bytes; no call moves 2^31 of them.
  *
- * The messages go over an MPI, which is loaded when a launcher has begun several processes, and never before: the program
- * itself links none and starts where none is installed. MPIs differ in what their handles are (MPI_COMM_WORLD is an address in
- * one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a library of its own
- * (libsptx_openmpi.so, libsptx_mpich.so). These libraries lie beside the program or in ../lib/sptx, and use nothing of it.
+ * The messages go over an MPI, which is loaded when a launcher has begun several processes, and never before: the
+ * program itself links none and starts where none is installed. MPIs differ in what their handles are (MPI_COMM_WORLD
+ * is an address in one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a
+ * library of its own (libsptx_openmpi.so, libsptx_mpich.so). These libraries lie beside the program or in ../lib/sptx,
+ * and use nothing of it.
  */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H
@@ -17,7 +18,8 @@ struct group_place {
 };
 
 struct group_ops {
-    /* Opens the group; *group is NULL where this process is alone. Returns NULL, or a sentence that says why it cannot. */
+    /* Opens the group; *group is NULL where this process is alone. Returns NULL, or a sentence that says why it cannot.
+     */
     const char *(*open)(struct group **group, struct group_place *place);
     void (*close)(struct group *group);
     /* Ends every process of the group at once, this one included. */
@@ -53,8 +55,8 @@ struct group_ops {
 extern const struct group_ops group_over_mpi;
 #define GROUP_SYMBOL "group_over_mpi"
 
-/* Opens the group that a launcher has begun this process in. *group and *calls are NULL where it is alone. Returns -1 after
- * fail(). */
+/* Opens the group that a launcher has begun this process in. *group and *calls are NULL where it is alone. Returns -1
+ * after fail(). */
 int group_open(struct group **group, const struct group_ops **calls, struct group_place *place);
 
 #endif

@@ -33,7 +33,8 @@ static unsigned number_of(const char *name) {
 struct join_place join_place(void) {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].count ? launchers[i].count : launchers[i].number))
-            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count), launchers[i].mpi};
+            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count),
+                                       launchers[i].mpi};
     return (struct join_place){0};
 }
 

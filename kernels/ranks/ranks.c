@@ -101,7 +101,8 @@ static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
     for (unsigned r = 0; r < ranks->count; r++) come[r] = own, where[r] = (int)r * own;
     float *sum = values + (uint64_t)at[ranks->number] / sizeof(float);
     uint64_t floats = (uint64_t)own / sizeof(float);
-    agree_in_time(ranks, ranks->calls->swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
+    agree_in_time(
+        ranks, ranks->calls->swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
     memcpy(sum, ranks->parts, (uint64_t)own);
     for (unsigned r = 1; r < ranks->count; r++) {
         const float *part = ranks->parts + r * floats;
@@ -135,7 +136,8 @@ unsigned ranks_any(struct ranks *ranks, unsigned bits) {
 }
 
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
-    if (!is_alone(ranks)) agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
+    if (!is_alone(ranks))
+        agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
 /* Converts sizes to MPI's counts and places, one share behind the other. */
@@ -173,5 +175,6 @@ void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, voi
 
 void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size) {
     if (is_alone(ranks) || from == to || (ranks->number != from && ranks->number != to)) return;
-    agree_in_time(ranks, ranks->calls->pass(ranks->group, from, to, bytes, size, ranks->patience), "a step or a checkpoint");
+    agree_in_time(ranks, ranks->calls->pass(ranks->group, from, to, bytes, size, ranks->patience),
+                  "a step or a checkpoint");
 }

@@ -81,7 +81,7 @@ static void put_cases(void) {
     for (const struct command *c = commands; c->name; c++) {
         struct shown shown = options_of(c);
         const char *section = section_of(c);
-        printf("        %s) words='", c->name);
+        printf("        %s) offered='", c->name);
         for (int i = 0; i < shown.count; i++) printf("%s%s", i ? " " : "", shown.name[i]);
         if (section) put_keys(section);
         puts("' ;;");
@@ -103,7 +103,7 @@ static void put_choices(void) {
 static void put_lists(void) {
     fputs("_sptx_w2v_commands='", stdout);
     put_names();
-    puts("'\n_sptx_w2v_words() {\n    words=''\n    case $1 in");
+    puts("'\n_sptx_w2v_words() {\n    offered=''\n    case $1 in");
     put_cases();
     puts("    esac\n}\n_sptx_w2v_values() {\n    values=''\n    case $1 in");
     put_choices();
@@ -112,7 +112,7 @@ static void put_lists(void) {
 
 static const char of_bash[] =
     "_sptx_w2v() {\n"
-    "    local words values current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} key=\n"
+    "    local offered values current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} key=\n"
     "    # Bash takes '=' for a word of its own.\n"
     "    if [ \"$current\" = = ]; then key=$before current=\n"
     "    elif [ \"$before\" = = ]; then key=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
@@ -124,7 +124,7 @@ static const char of_bash[] =
     "        COMPREPLY=($(compgen -W \"$_sptx_w2v_commands --version\" -- \"$current\"))\n"
     "    elif [[ $current == -* ]]; then\n"
     "        _sptx_w2v_words \"${COMP_WORDS[1]}\"\n"
-    "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+    "        COMPREPLY=($(compgen -W \"$offered\" -- \"$current\"))\n"
     "        if [[ ${COMPREPLY-} == *= ]]; then compopt -o nospace 2>/dev/null; fi\n"
     "    else\n"
     "        compopt -o default 2>/dev/null; COMPREPLY=()\n"
@@ -134,7 +134,7 @@ static const char of_bash[] =
 
 static const char of_zsh[] =
     "_sptx_w2v() {\n"
-    "    local values typed=$words[CURRENT] command=$words[2]\n"
+    "    local offered values typed=$words[CURRENT] command=$words[2]\n"
     "    if (( CURRENT == 2 )) || { (( CURRENT == 3 )) && [[ $command == help ]] }; then\n"
     "        compadd -- ${=_sptx_w2v_commands} --version\n"
     "    elif [[ $typed == --*=* ]]; then\n"
@@ -142,10 +142,9 @@ static const char of_zsh[] =
     "        _sptx_w2v_values ${typed%%=*}\n"
     "        if [[ -n $values ]]; then compadd -- ${=values}; else _files; fi\n"
     "    elif [[ $typed == -* ]]; then\n"
-    "        local words\n"
     "        _sptx_w2v_words $command\n"
-    "        compadd -S '' -- ${(M)${=words}:#*=}\n"
-    "        compadd -- ${${=words}:#*=}\n"
+    "        compadd -S '' -- ${(M)${=offered}:#*=}\n"
+    "        compadd -- ${${=offered}:#*=}\n"
     "    else\n"
     "        _files\n"
     "    fi\n"

@@ -19,7 +19,7 @@ def kinds(command):
 
 def words_of(sptx, command):
     """What completion offers for a command's options and keys."""
-    return re.search(rf"^        {command}\) words='(.*)' ;;$", sptx("help", "bash").stdout, re.M).group(1).split()
+    return re.search(rf"^        {command}\) offered='(.*)' ;;$", sptx("help", "bash").stdout, re.M).group(1).split()
 
 
 def bash(sptx, *typed):
@@ -61,7 +61,7 @@ def test_bash_completes_commands_options_keys_and_values(sptx):
 @pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh here")
 def test_zsh_reads_its_own(sptx):
     subprocess.run(["zsh", "-n", "/dev/stdin"], input=sptx("help", "zsh").stdout, text=True, check=True)
-    lists = f"compdef() {{ :; }}; source <({PROGRAM} help zsh); _sptx_w2v_words plan; print -r -- $words; _sptx_w2v_values --device.backend; print -r -- $values"
+    lists = f"compdef() {{ :; }}; source <({PROGRAM} help zsh); _sptx_w2v_words plan; print -r -- $offered; _sptx_w2v_values --device.backend; print -r -- $values"
     done = subprocess.run(["zsh", "-fc", lists], capture_output=True, text=True, check=True)
     plan, backends = done.stdout.splitlines()
     assert plan.split() == words_of(sptx, "plan") and backends.split() == ["auto", "cpu", "cuda"]
