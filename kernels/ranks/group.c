@@ -80,9 +80,8 @@ static int open_over(struct group **group, const struct group_ops *calls, const 
     const char *why = calls->open(group, place);
     if (why) return fail("%s", why);
     if (launched->count > 1 && place->count == 1)
-        return fail("mpirun began %u of these processes, and the MPI that was loaded knows of one: mpirun is another "
-                    "MPI's (the "
-                    "program has Open MPI's and MPICH's libraries where make found both)",
+        return fail("mpirun began %u of these processes, and the MPI that was loaded knows of one: it is not mpirun's own "
+                    "(make builds for Open MPI and MPICH where it finds both)",
                     launched->count);
     return 0;
 }
