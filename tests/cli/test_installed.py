@@ -1,5 +1,6 @@
 """What people install: make install and make uninstall, into folders of the tests' own, and the wheel."""
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -57,6 +58,7 @@ def test_the_wheel_serves_a_bare_system(sptx):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     done = subprocess.run(["scripts/try_wheel.sh", str(sptx.path("root"))], cwd=ROOT, env={**os.environ, "BUILD": build},
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900 * SLOWER)
+    shutil.rmtree(sptx.path("root"), ignore_errors=True)  # hundreds of megabytes, which pytest would keep
     if done.returncode == 3:
         pytest.skip(done.stderr.strip().split("\n")[-1])
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
