@@ -28,22 +28,22 @@ NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
-# ---- MPI, where pkg-config knows one (MPI=no builds without): for the program alone, libsptx has one rank ----
-MPI_PC ?= $(firstword $(foreach pc,ompi-c mpi-c ompi mpich mpi,$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
-MPI    ?= $(if $(MPI_PC),yes,no)
-ifeq ($(MPI),yes)
-MPI_CFLAGS = $(shell pkg-config --cflags $(MPI_PC))
-MPI_LIBS   = $(shell pkg-config --libs $(MPI_PC))
-endif
-RANKS = kernels/ranks/$(if $(filter yes,$(MPI)),mpi,absent)
+# ---- MPI: a library for each that pkg-config knows (MPI=no: none), loaded under mpirun (kernels/ranks/group.h) ----
+known       = $(firstword $(foreach pc,$(1),$(shell pkg-config --exists $(pc) 2>/dev/null && echo $(pc))))
+PC_openmpi := $(call known,ompi-c ompi)
+PC_mpich   := $(call known,mpich)
+PC_mpi     := $(if $(PC_openmpi)$(PC_mpich),,$(call known,mpi-c mpi))
+MPI        ?= yes
+MPIS       := $(if $(filter yes,$(MPI)),$(foreach mpi,openmpi mpich mpi,$(if $(PC_$(mpi)),$(mpi))))
+MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
-SRC      = $(wildcard src/*/*.c)
+SRC      = $(filter-out src/python/%,$(wildcard src/*/*.c))
 MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
            $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
-           kernels/ranks/agree.c kernels/ranks/join.c kernels/ranks/ranks.c $(RANKS).c
+           $(filter-out %/mpi.c,$(wildcard kernels/ranks/*.c))
 LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
 LEVEL_base = -DCPU_LANES=8
 LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
@@ -59,11 +59,17 @@ OBJ += $(BUILD)/kernels/cuda/absent.o
 endif
 LIB_OBJ = $(filter-out $(BUILD)/src/cli/main.o,$(OBJ))
 
+# ---- what --version says; its file is compiled again when that changes ----
+COMMIT   = $(or $(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null)),unknown)
+GPUS     = $(or $(patsubst code=%,%,$(filter code=%,$(subst $(comma), ,$(filter -gencode=%,$(NVFLAGS))))),$(CUDA_ARCH))
+ABOUT    = -DBUILD_COMMIT='"$(COMMIT)"' -DBUILD_CUDA='"$(if $(filter yes,$(CUDA)),$(strip $(GPUS)),no)"' \
+           -DBUILD_MPI='"$(or $(strip $(MPIS)),no)"'
+
 # ---- libsptx: everything but the commands ----
 VERSION = $(shell sed -n 's/^.define SPTX_VERSION "\(.*\)"/\1/p' src/sptx.h)
 SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
-LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/% $(BUILD)/$(RANKS).o,$(OBJ)) $(BUILD)/kernels/ranks/absent.o
+LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
 
 # Targets that set up and build run one job a core, unless make was given -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -80,21 +86,27 @@ TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.
 test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 .PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
-all: $(BUILD)/sptx-w2v
+all: $(BUILD)/sptx-w2v $(MPI_LIB)
 
 help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
 $(BUILD)/sptx-w2v: $(OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
 # The flags of everything that is compiled; when they change, everything is compiled again.
-FLAGS = $(CC) $(CFLAGS) $(NVCC) $(NVFLAGS) MPI=$(MPI)
+FLAGS = $(CC) $(CFLAGS) $(if $(filter yes,$(CUDA)),$(NVCC) $(NVFLAGS))
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
 .PHONY: always
+
+$(BUILD)/about: always
+	@mkdir -p $(@D)
+	@echo "$(ABOUT)" | cmp -s - $@ || echo "$(ABOUT)" >$@
+$(BUILD)/src/cli/build.o: INCLUDES += $(ABOUT)
+$(BUILD)/src/cli/build.o: $(BUILD)/about
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -103,7 +115,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # The assembler reads the files of the page that report writes.
 $(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
 
-$(BUILD)/kernels/ranks/mpi.o: INCLUDES += $(MPI_CFLAGS)
+# One source and one copy of the clock a library; everything else of it is that MPI's.
+$(BUILD)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
+	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--as-needed $$(pkg-config --libs $(PC_$*))
+LINK_MPI = $(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared $(LDFLAGS) -o $@ kernels/ranks/mpi.c \
+           $(BUILD)/src/base/waiting.o
 
 # rows.c becomes one object a processor level, whose only symbol has the level in its name.
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
@@ -116,16 +132,16 @@ $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
 # These are programs as other people write them: they see only the public header and the library.
 $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 	@mkdir -p $(@D)
@@ -133,15 +149,15 @@ $(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
 .SECONDARY:
 $(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
 $(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 # LD_PRELOAD puts this library before the program: it makes the call fail that a test names.
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
 $(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c first_rows.c edge.c edge_session.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # These are the same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide.
 WIDE     = $(BUILD)/wide
@@ -153,12 +169,12 @@ $(WIDE)/record.o: kernels/record.c $(BUILD)/flags
 $(WIDE)/test_reference: $(call test_object,tests/reference/test_reference.c) $(WIDE_OBJ)
 $(WIDE)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(WIDE_OBJ)
 $(WIDE)/test_%: $(BUILD)/tests/property/test_%.o $(WIDE_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS) -lcmocka
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(WIDE)/test_reference $(WIDE)/test_gpu:
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(MPI_LIBS)
+	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:
@@ -216,46 +232,88 @@ layers:
 libsptx: $(LIBSPTX)
 $(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
-LINK_LIBSPTX = $(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(LIBSPTX_OBJ) $(LDLIBS)
+link_libsptx = $(CC) -shared -Wl,-soname,$(1) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(2) $(LDLIBS)
 $(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
-	$(call quiet,LINK,$@)$(LINK_LIBSPTX)
+	$(call quiet,LINK,$@)$(call link_libsptx,$(SONAME),$(LIBSPTX_OBJ))
 $(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
 $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
-#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx inside
+#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx and the program inside
 # The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
+# It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
+# are not linked with these: the program loads whichever there is.
 PYTHON ?= python3
 PYTHON_STATIC ?= yes
-PYTHON_LIB = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)/libsptx.so
-.PHONY: python python-library
+PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)
+PYTHON_OBJ = $(LIB_OBJ) $(BUILD)/python/main.o
+PYTHON_MPI = $(MPIS:%=$(PYTHON_DIR)/libsptx_%.so)
+PYTHON_LIB = $(PYTHON_DIR)/libsptx.so $(PYTHON_DIR)/sptx-w2v $(PYTHON_MPI)
+.PHONY: python python-library python-licenses
 python: python-library
 	@rm -f $(BUILD)/sptx-*.whl
 	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
 	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
 python-library: $(PYTHON_LIB)
-	@$(if $(INTO),install -m 755 $< $(INTO))
-$(PYTHON_LIB): STATIC = $(PYTHON_STATIC)
-$(PYTHON_LIB): $(LIBSPTX_OBJ) src/library/exports.map
+	@$(if $(INTO),install -m 755 $^ $(INTO))
+python-licenses:
+	@scripts/licenses $(INTO)
+$(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK_LIBSPTX) -Wl,--strip-debug
+	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) -MMD -MP -c -o $@ $<
+$(PYTHON_DIR)/libsptx.so: STATIC = $(PYTHON_STATIC)
+$(PYTHON_DIR)/libsptx.so: $(PYTHON_OBJ) src/library/exports.map
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(call link_libsptx,libsptx.so,$(PYTHON_OBJ)) -Wl,--strip-debug
+$(PYTHON_DIR)/sptx-w2v: src/python/program.c $(PYTHON_DIR)/libsptx.so
+	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,--strip-debug -o $@ $< -L$(@D) -lsptx
+$(PYTHON_DIR)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--strip-debug
 
-#: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc
+#: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
+.PHONY: wheel
+wheel:
+	@scripts/setup.sh --wheel
+	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python $(if $(filter yes,$(CUDA)),CUDA_ARCH=all)
+	@scripts/wheel $(BUILD)
+
+#: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc, a manual page, completion for bash and zsh
+#: make uninstall PREFIX=/usr/local  takes all of that away
+TO        = $(DESTDIR)$(PREFIX)
+BASH_INTO = share/bash-completion/completions
+ZSH_INTO  = share/zsh/site-functions
+INSTALLED = bin/sptx-w2v include/sptx.h lib/$(SONAME) lib/libsptx.so lib/libsptx.a lib/pkgconfig/sptx.pc \
+            share/man/man1/sptx-w2v.1 $(BASH_INTO)/sptx-w2v $(ZSH_INTO)/_sptx-w2v
+# The libraries for MPIs have a folder of their own, where the program looks for them. ldconfig lets programs find libsptx at once;
+# it is left out where nothing of this system changes (DESTDIR) or where it may not write.
+LDCONFIG = [ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig 2>/dev/null || true
+.PHONY: uninstall
 install: all $(LIBSPTX)
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 755 $(BUILD)/sptx-w2v $(DESTDIR)$(PREFIX)/bin/sptx-w2v
-	install -m 644 src/sptx.h $(DESTDIR)$(PREFIX)/include/sptx.h
-	install -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsptx.so
-	install -m 644 $(BUILD)/libsptx.a $(DESTDIR)$(PREFIX)/lib/libsptx.a
-	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/sptx.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sptx.pc
+	install -d $(sort $(dir $(addprefix $(TO)/,$(INSTALLED)))) $(TO)/lib/sptx
+	install -m 755 $(BUILD)/sptx-w2v $(TO)/bin/sptx-w2v
+	install -m 644 src/sptx.h $(TO)/include/sptx.h
+	install -m 755 $(BUILD)/$(SONAME) $(TO)/lib/$(SONAME)
+	ln -sf $(SONAME) $(TO)/lib/libsptx.so
+	install -m 644 $(BUILD)/libsptx.a $(TO)/lib/libsptx.a
+	sed 's|^prefix=.*|prefix=$(PREFIX)|' $(BUILD)/sptx.pc >$(TO)/lib/pkgconfig/sptx.pc
+	$(if $(MPIS),install -m 755 $(MPI_LIB) $(TO)/lib/sptx)
+	$(BUILD)/sptx-w2v help man >$(TO)/share/man/man1/sptx-w2v.1
+	$(BUILD)/sptx-w2v help bash >$(TO)/$(BASH_INTO)/sptx-w2v
+	$(BUILD)/sptx-w2v help zsh >$(TO)/$(ZSH_INTO)/_sptx-w2v
+	@$(LDCONFIG)
+uninstall:
+	rm -f $(addprefix $(TO)/,$(INSTALLED)) $(TO)/lib/sptx/libsptx_*.so
+	[ ! -d $(TO)/lib/sptx ] || rmdir $(TO)/lib/sptx
+	@$(LDCONFIG)
 
 #: make clean
 clean:
 	rm -rf $(BUILD)
 
-# The compiler's lists of headers. No rule makes them, and make must not try its own.
+# The compiler's lists of headers. No rule makes them, and make must not try its own. Below root lies a whole system, in which the
+# wheel is tried (scripts/try_wheel.sh).
 %.d: ;
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/root -prune -o -type f -name '*.d' -print 2>/dev/null)

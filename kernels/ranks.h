@@ -27,6 +27,7 @@ struct ranks {
     float *parts;           /* [part_capacity] where ranks_sum() collects parts */
     uint64_t part_capacity;
     struct group *group;    /* the processes (ranks/group.h); NULL for a single rank */
+    const struct group_ops *calls; /* what is called for messages between them; NULL for a single rank */
 };
 
 /* Returns 1 where a launcher such as mpirun began this process. */

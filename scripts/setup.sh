@@ -7,6 +7,8 @@
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
+#   scripts/setup.sh --wheel    also MPICH beside Open MPI, since the wheel serves both, debootstrap, with which the wheel is tried on
+#                               a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt)
 #
 # It asks nothing. Where nothing is missing, it touches neither apt nor the network.
 set -euo pipefail
@@ -14,12 +16,13 @@ cd "$(dirname "$0")/.."
 
 build=${BUILD:-build}
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no fuzz=no
+tests=no fuzz=no wheel=no
 case "${1-}" in
     '') ;;
     --tests) tests=yes ;;
     --fuzz) fuzz=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing, --tests or --fuzz" >&2; exit 2 ;;
+    --wheel) wheel=yes ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --tests, --fuzz or --wheel" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -112,6 +115,12 @@ fuzzer_packages() {
     esac
 }
 
+wheel_packages() {
+    pkg-config --exists mpich 2>/dev/null || echo libmpich-dev
+    has_command debootstrap || [ -x /usr/sbin/debootstrap ] || echo debootstrap
+    has_venv_module || echo python3-venv
+}
+
 missing_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
@@ -125,6 +134,7 @@ missing_packages() {
         has_venv_module || echo python3-venv
     fi
     if [ $fuzz = yes ]; then fuzzer_packages; fi
+    if [ $wheel = yes ]; then wheel_packages; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
     if [ $tests = yes ]; then torch_packages; browser_packages; fi
 }
@@ -137,6 +147,9 @@ cli_venv_ready() {
 }
 python_venv_ready() {
     venv_ready "$build/venv-python" tests/python/requirements.txt 'gensim, hypothesis, numpy, pyarrow, pytest'
+}
+wheel_venv_ready() {
+    venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'
 }
 torch_venv_ready() {
     venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
@@ -224,4 +237,5 @@ if [ -n "$packages" ]; then
     [ -z "$packages" ] || stop "still missing after installing: $(echo $packages)"
 fi
 if [ $tests = yes ]; then make_venvs; fi
+if [ $wheel = yes ] && ! wheel_venv_ready; then make_venv "$build/venv-wheel" scripts/requirements-wheel.txt; fi
 show

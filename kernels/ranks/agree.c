@@ -42,7 +42,7 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     char name[320];
     name_rank(name, sizeof name, ranks, ranks->number, words.host);
     report_dying(name, words.sentence, "");
-    group_ops.end(ranks->group, code);
+    ranks->calls->end(ranks->group, code);
 }
 
 /* All ranks that have waited know the same: the first of them says it, and the others only where that one does not. A
@@ -56,7 +56,7 @@ static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
 
 void agree_in_time(struct ranks *ranks, int late, const char *what) {
     if (!late) return;
-    unsigned r = group_ops.missing(ranks->group, PATIENCE);
+    unsigned r = ranks->calls->missing(ranks->group, PATIENCE);
     report_clear(); /* this rank may have failed meanwhile itself, because of the missing one */
     if (r < ranks->count)
         fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout%s): its process hangs", r,
@@ -71,7 +71,7 @@ void agree_in_time(struct ranks *ranks, int late, const char *what) {
 int agree_on_failure(struct ranks *ranks, unsigned from) {
     struct last_words words = own_words();
     char name[320] = "";
-    int late = group_ops.share(ranks->group, from, &words, sizeof words, ranks->patience);
+    int late = ranks->calls->share(ranks->group, from, &words, sizeof words, ranks->patience);
     agree_in_time(ranks, late, "a failure");
     if (from) name_rank(name, sizeof name, ranks, from, words.host);
     report_clear();
@@ -92,7 +92,7 @@ static int is_failure(int code) {
 /* Gives everyone's code to everyone. Returns the first rank that failed, or count. `seconds`: how long the others wait
  * (0: for ever); a rank that fails does not wait for long. */
 static unsigned tell(struct ranks *ranks, int code, double seconds) {
-    int late = group_ops.tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
+    int late = ranks->calls->tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
     if (late && is_failure(code)) agree_on_nothing(ranks, code);
     agree_in_time(ranks, late, "a step or a checkpoint");
     unsigned r = 0;

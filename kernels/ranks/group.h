@@ -1,5 +1,11 @@
-/* group: processes that send one another messages. Each way to do so is a file: mpi.c, and absent.c for programs built
- * without. Counts and places are in bytes; no call moves 2^31 of them. */
+/* group: processes that send one another messages. Counts and places are in bytes; no call moves 2^31 of them.
+ *
+ * The messages go over an MPI, which is loaded when a launcher has begun several processes, and never before: the
+ * program itself links none and starts where none is installed. MPIs differ in what their handles are (MPI_COMM_WORLD
+ * is an address in one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a
+ * library of its own (libsptx_openmpi.so, libsptx_mpich.so). These libraries lie beside the program or in ../lib/sptx,
+ * and use nothing of it.
+ */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H
 
@@ -12,8 +18,9 @@ struct group_place {
 };
 
 struct group_ops {
-    /* Opens the group; *group is NULL where this process is alone. Returns -1 after fail(). */
-    int (*open)(struct group **group, struct group_place *place);
+    /* Opens the group; *group is NULL where this process is alone. Returns NULL, or a sentence that says why it cannot.
+     */
+    const char *(*open)(struct group **group, struct group_place *place);
     void (*close)(struct group *group);
     /* Ends every process of the group at once, this one included. */
     void (*end)(struct group *group, int code);
@@ -44,6 +51,12 @@ struct group_ops {
     int *(*counts)(struct group *group); /* [4 x count] space for the caller's counts and places */
 };
 
-extern const struct group_ops group_ops;
+/* The calls that a library compiled for an MPI exports, under the name GROUP_SYMBOL. */
+extern const struct group_ops group_over_mpi;
+#define GROUP_SYMBOL "group_over_mpi"
+
+/* Opens the group that a launcher has begun this process in. *group and *calls are NULL where it is alone. Returns -1
+ * after fail(). */
+int group_open(struct group **group, const struct group_ops **calls, struct group_place *place);
 
 #endif

@@ -19,8 +19,10 @@ static const double speaks_later = 2; /* seconds for each rank, so that the firs
 
 /* The variables of Open MPI, of MPICH and others that use its names, and of PMIx, which Slurm has. */
 static const struct {
-    const char *number, *count;
-} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", NULL}};
+    const char *number, *count, *mpi;
+} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
+                 {"PMI_RANK", "PMI_SIZE", "mpich"},
+                 {"PMIX_RANK", NULL, "openmpi"}};
 
 static unsigned number_of(const char *name) {
     const char *text = name ? getenv(name) : NULL;
@@ -31,7 +33,8 @@ static unsigned number_of(const char *name) {
 struct join_place join_place(void) {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].count ? launchers[i].count : launchers[i].number))
-            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count)};
+            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count),
+                                       launchers[i].mpi};
     return (struct join_place){0};
 }
 

@@ -13,6 +13,7 @@
 struct join_place {
     int launched;           /* 0: no launcher began it */
     unsigned number, count; /* count 0: the launcher does not say */
+    const char *mpi;        /* whose launcher it is as a rule: "openmpi", "mpich" */
 };
 struct join_place join_place(void);
 

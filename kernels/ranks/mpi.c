@@ -1,12 +1,10 @@
-/* A group over MPI. Errors of MPI end the program and all ranks, with MPI's own sentence, since nothing can go on
+/* A group over MPI: compiled once for each MPI, as a library that group.c loads. It calls the C library, MPI and
+ * base/waiting alone. Errors of MPI end the program and all ranks, with MPI's own sentence, since nothing can go on
  * then. */
 #define _GNU_SOURCE
 #include "group.h"
 
-#include "base/memory.h"
-#include "base/progress.h"
-#include "base/report.h"
-#include "kernels/ranks.h"
+#include "base/waiting.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -58,13 +56,12 @@ static void look_at_host(struct group_place *place) {
     MPI_Comm_free(&host);
 }
 
-static int open_group(struct group **out, struct group_place *place) {
+static const char *open_group(struct group **out, struct group_place *place) {
     int threads, count, number;
     *out = NULL;
     *place = (struct group_place){.count = 1, .local = 1};
-    if (!ranks_launched()) return 0; /* checked first, since starting MPI takes time */
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS || threads < MPI_THREAD_FUNNELED)
-        return fail("MPI does not begin, or not beside threads");
+        return "MPI does not begin, or not beside threads";
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     MPI_Comm_rank(MPI_COMM_WORLD, &number);
     place->number = (unsigned)number;
@@ -73,17 +70,17 @@ static int open_group(struct group **out, struct group_place *place) {
     if (count == 1) {
         MPI_Finalize();
         *place = (struct group_place){.count = 1, .local = 1};
-        return 0;
+        return NULL;
     }
-    struct group *group = mem_zalloc(1, sizeof *group, "ranks");
-    if (group) group->counts = mem_zalloc(4 * (uint64_t)count, sizeof(int), "ranks");
+    struct group *group = calloc(1, sizeof *group);
+    if (group) group->counts = calloc(4 * (size_t)count, sizeof(int));
     if (!group || !group->counts) MPI_Abort(MPI_COMM_WORLD, 1);
     group->count = (unsigned)count;
     group->own = number;
     MPI_Comm_dup(MPI_COMM_WORLD, &group->work);
     MPI_Comm_dup(MPI_COMM_WORLD, &group->agreement);
     *out = group;
-    return 0;
+    return NULL;
 }
 
 static void end(struct group *group, int code) {
@@ -148,22 +145,24 @@ static int share(struct group *group, unsigned from, void *bytes, uint64_t size,
 
 static int pass(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds) {
     MPI_Request request;
-    if (group->own == (int)from) MPI_Isend(bytes, (int)size, MPI_BYTE, (int)to, 0, group->work, &request);
-    else MPI_Irecv(bytes, (int)size, MPI_BYTE, (int)from, 0, group->work, &request);
+    if (group->own == (int)from)
+        MPI_Isend(bytes, (int)size, MPI_BYTE, (int)to, 0, group->work, &request);
+    else
+        MPI_Irecv(bytes, (int)size, MPI_BYTE, (int)from, 0, group->work, &request);
     return wait_for(&request, seconds);
 }
 
 /* Every rank that gives up waiting says so to every other, in messages that need no answer. */
 static unsigned missing(struct group *group, double seconds) {
     MPI_Request said[group->count], heard[group->count];
-    double began = progress_now();
+    double began = waiting_now();
     unsigned r;
     for (r = 0; r < group->count; r++) {
         MPI_Isend(NULL, 0, MPI_BYTE, (int)r, 0, group->agreement, &said[r]);
         MPI_Irecv(NULL, 0, MPI_BYTE, (int)r, 0, group->agreement, &heard[r]);
     }
     for (r = 0; r < group->count; r++) {
-        double left = seconds - (progress_now() - began);
+        double left = seconds - (waiting_now() - began);
         if (wait_for(&heard[r], left > 0 ? left : 1e-3)) break;
     }
     return r;
@@ -173,7 +172,7 @@ static int *counts_of(struct group *group) {
     return group->counts;
 }
 
-const struct group_ops group_ops = {
+__attribute__((visibility("default"))) const struct group_ops group_over_mpi = {
     .open = open_group,
     .close = close_group,
     .end = end,

@@ -32,7 +32,7 @@ int ranks_launched(void) {
 
 static int open_ranks(struct ranks *ranks, const char *what) {
     struct group_place place;
-    if (group_ops.open(&ranks->group, &place)) return -1;
+    if (group_open(&ranks->group, &ranks->calls, &place)) return -1;
     ranks->number = place.number;
     ranks->count = place.count;
     ranks->local = place.local;
@@ -66,12 +66,12 @@ static void say_before_the_end(struct ranks *ranks) {
     if (ranks_first(ranks)) report_last();
     report_mute();
     unsigned none;
-    if (group_ops.any(ranks->group, 0, &none, ranks->patience)) group_ops.end(ranks->group, 1);
+    if (ranks->calls->any(ranks->group, 0, &none, ranks->patience)) ranks->calls->end(ranks->group, 1);
 }
 
 void ranks_close(struct ranks *ranks) {
     if (ranks->over) say_before_the_end(ranks);
-    if (ranks->group) group_ops.close(ranks->group);
+    if (ranks->group) ranks->calls->close(ranks->group);
     free(ranks->codes);
     free(ranks->parts);
     *ranks = (struct ranks){.count = 1, .local = 1};
@@ -94,20 +94,21 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
 /* Each rank sums its share of the values, and gives it to all. With three ranks this moves two thirds of what sending
  * everything to everyone would, with eight a quarter. */
 static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
-    int *counts = group_ops.counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count,
+    int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count,
         *where = come + ranks->count;
     share_out(ranks, count, counts, at);
     int own = counts[ranks->number];
     for (unsigned r = 0; r < ranks->count; r++) come[r] = own, where[r] = (int)r * own;
     float *sum = values + (uint64_t)at[ranks->number] / sizeof(float);
     uint64_t floats = (uint64_t)own / sizeof(float);
-    agree_in_time(ranks, group_ops.swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
+    agree_in_time(
+        ranks, ranks->calls->swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
     memcpy(sum, ranks->parts, (uint64_t)own);
     for (unsigned r = 1; r < ranks->count; r++) {
         const float *part = ranks->parts + r * floats;
         for (uint64_t i = 0; i < floats; i++) sum[i] += part[i];
     }
-    agree_in_time(ranks, group_ops.collect(ranks->group, values, counts, at, ranks->patience), step);
+    agree_in_time(ranks, ranks->calls->collect(ranks->group, values, counts, at, ranks->patience), step);
 }
 
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count) {
@@ -130,12 +131,13 @@ void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t si
 
 unsigned ranks_any(struct ranks *ranks, unsigned bits) {
     unsigned all = bits;
-    if (!is_alone(ranks)) agree_in_time(ranks, group_ops.any(ranks->group, bits, &all, ranks->patience), step);
+    if (!is_alone(ranks)) agree_in_time(ranks, ranks->calls->any(ranks->group, bits, &all, ranks->patience), step);
     return all;
 }
 
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
-    if (!is_alone(ranks)) agree_in_time(ranks, group_ops.share(ranks->group, 0, bytes, size, ranks->patience), step);
+    if (!is_alone(ranks))
+        agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
 /* Converts sizes to MPI's counts and places, one share behind the other. */
@@ -153,9 +155,9 @@ void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_
         memcpy(all, own, sizes[0]);
         return;
     }
-    int *counts = group_ops.counts(ranks->group), *at = counts + ranks->count;
+    int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count;
     line_up(ranks, sizes, counts, at);
-    agree_in_time(ranks, group_ops.gather(ranks->group, own, all, counts, at, ranks->patience), step);
+    agree_in_time(ranks, ranks->calls->gather(ranks->group, own, all, counts, at, ranks->patience), step);
 }
 
 void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come) {
@@ -163,15 +165,16 @@ void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, voi
         memcpy(others, own, sizes[0]);
         return;
     }
-    int *counts = group_ops.counts(ranks->group), *at = counts + ranks->count, *counts_come = at + ranks->count,
+    int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *counts_come = at + ranks->count,
         *where = counts_come + ranks->count;
     line_up(ranks, sizes, counts, at);
     line_up(ranks, come, counts_come, where);
-    int late = group_ops.swap(ranks->group, own, counts, at, others, counts_come, where, ranks->patience);
+    int late = ranks->calls->swap(ranks->group, own, counts, at, others, counts_come, where, ranks->patience);
     agree_in_time(ranks, late, "a step or a checkpoint");
 }
 
 void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size) {
     if (is_alone(ranks) || from == to || (ranks->number != from && ranks->number != to)) return;
-    agree_in_time(ranks, group_ops.pass(ranks->group, from, to, bytes, size, ranks->patience), "a step or a checkpoint");
+    agree_in_time(ranks, ranks->calls->pass(ranks->group, from, to, bytes, size, ranks->patience),
+                  "a step or a checkpoint");
 }

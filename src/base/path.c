@@ -143,3 +143,14 @@ char *path_parent(const char *path) {
     if (!slash) return mem_text(".", 1, "a path");
     return mem_text(path, slash == path ? 1 : (uint64_t)(slash - path), "a path");
 }
+
+char *path_of_program(void) {
+    enum { LONGEST = 4096 };
+    char *own = mem_zalloc(LONGEST, 1, "the path of the program");
+    if (own && readlink("/proc/self/exe", own, LONGEST - 1) < 0) {
+        fail_system("read", "/proc/self/exe");
+        free(own);
+        return NULL;
+    }
+    return own;
+}

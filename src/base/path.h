@@ -16,4 +16,7 @@ char *path_resolve(const char *path);
 /* Returns the directory that holds `path`, for the caller to free; NULL after fail(). */
 char *path_parent(const char *path);
 
+/* Returns the path of the running program, for the caller to free; NULL after fail(). */
+char *path_of_program(void);
+
 #endif

@@ -7,31 +7,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Seconds between two lines where stderr is no terminal and lines cannot replace each other. */
 static const double without_terminal = 10;
-static const double stood_still = 1; /* seconds between two looks beyond which the process itself was not running */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-double progress_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-struct waiting waiting_begin(void) {
-    return (struct waiting){.last = progress_now()};
-}
-
-double waiting_seconds(struct waiting *waiting) {
-    double now = progress_now();
-    if (now - waiting->last < stood_still) waiting->seconds += now - waiting->last;
-    waiting->last = now;
-    return waiting->seconds;
-}
 
 void progress_start(struct progress *progress, const char *what, double every) {
     double now = progress_now();

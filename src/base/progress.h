@@ -3,19 +3,14 @@
 #ifndef SPTX_PROGRESS_H
 #define SPTX_PROGRESS_H
 
+#include "waiting.h"
+
 #include <stdint.h>
 
 /* Returns the seconds of a clock that never goes back. */
-double progress_now(void);
-
-/* Measures how long something has been waited for. Time during which this process did not run (Ctrl-Z, a paused
- * container) does not count: what it waits for may have stood still, too. */
-struct waiting {
-    double last, seconds;
-};
-struct waiting waiting_begin(void);
-/* Returns the seconds waited so far. It must be called more often than once a second. */
-double waiting_seconds(struct waiting *waiting);
+static inline double progress_now(void) {
+    return waiting_now();
+}
 
 struct progress {
     const char *what;     /* "counting" */

@@ -1,3 +1,4 @@
+#include "cmd_help.h"
 #include "commands.h"
 #include "base/report.h"
 
@@ -22,14 +23,20 @@ static int print_command(const char *name) {
     return 0;
 }
 
-/* sptx-w2v help [COMMAND|keys] */
+static int print_keys(void) {
+    return config_print_help(stdout);
+}
+
+static const struct {
+    const char *name;
+    int (*print)(void);
+} topics[] = {{"keys", print_keys}, {"man", help_man}, {"bash", help_bash}, {"zsh", help_zsh}};
+
+/* sptx-w2v help [COMMAND|keys|man|bash|zsh] */
 int cmd_help(int argc, char **argv) {
     if (argc > 2) return fail_usage("help takes one command, or keys; %d given", argc - 1);
-    if (argc < 2)
-        command_list(stdout);
-    else if (!strcmp(argv[1], "keys"))
-        config_print_help();
-    else
-        return print_command(argv[1]);
-    return 0;
+    if (argc < 2) return command_list(stdout), 0;
+    for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+        if (!strcmp(argv[1], topics[i].name)) return topics[i].print();
+    return print_command(argv[1]);
 }

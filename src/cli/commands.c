@@ -234,8 +234,12 @@ const struct command commands[] = {
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. What depends on the machine (device.backend, train.batch, memory.*) stays "
      "auto.\n\n" KEYS_HELP},
-    {"help", cmd_help, "help [COMMAND|keys]", "this list, a command's options, or every key of the configuration",
-     "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'."},
+    {"help", cmd_help, "help [COMMAND|keys|man|bash|zsh]", "this list, a command's options, or every key of the configuration",
+     "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'.\n"
+     "\n"
+     "  keys          every key of the configuration, with its default and range\n"
+     "  man           all of it as a manual page: sptx-w2v help man | man -l -\n"
+     "  bash, zsh     completion for a shell: source <(sptx-w2v help bash). make install puts both, and the page, in place"},
     {0}};
 
 enum { NAMES_MOST = 32 }; /* commands that a misspelt one is compared with, at most */

@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/report.h"
 #include "kernels/ranks.h"
 
@@ -25,15 +26,17 @@ static int prepare_mpirun(void) {
 }
 
 int launch_gpus(const struct config *config, char **argv) {
-    char gpus[24], own[4096];
+    char gpus[24];
     int count = 0;
     if (config->device_gpus < 2 || ranks_launched()) return 0;
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length < 0) return fail("cannot read /proc/self/exe, the name of this program: %s", strerror(errno));
-    own[length] = 0;
+    char *own = path_of_program();
+    if (!own) return -1;
     while (argv[count]) count++;
     const char **words = mem_zalloc((uint64_t)count + 6, sizeof *words, "arguments of mpirun");
-    if (!words) return -1;
+    if (!words) {
+        free(own);
+        return -1;
+    }
     snprintf(gpus, sizeof gpus, "%" PRIu64, config->device_gpus);
     const char *const before[] = {"mpirun", "-n", gpus, own};
     memcpy(words, before, sizeof before);
@@ -41,9 +44,11 @@ int launch_gpus(const struct config *config, char **argv) {
     if (report_is_quiet()) words[4 + count] = "--quiet";
     if (!prepare_mpirun()) {
         execvp("mpirun", (char **)words);
-        fail("device.gpus = %s: cannot run mpirun, which begins a process for each GPU: %s; scripts/setup.sh installs it", gpus,
-             strerror(errno));
+        fail("device.gpus = %s: cannot run mpirun, which begins a process for each GPU: %s; scripts/setup.sh installs "
+             "it",
+             gpus, strerror(errno));
     }
     free(words);
+    free(own);
     return -1;
 }

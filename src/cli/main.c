@@ -2,6 +2,7 @@
  *
  *   0 done    1 failed    2 called wrongly
  */
+#include "build.h"
 #include "commands.h"
 #include "base/file_map.h"
 #include "base/numbers.h"
@@ -50,7 +51,7 @@ static int run(int argc, char **argv) {
         return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
     if (is_first_word(argv[1], "--version", "version")) {
-        puts(command_version);
+        build_print();
         return 0;
     }
     if (!strcmp(argv[1], "-h")) return cmd_help(1, argv);

@@ -12,6 +12,7 @@
 #include "kernels/hogwild.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #define COUNT_AUTO UINT64_MAX
 enum { TRUTH_AUTO = 2 };
@@ -123,8 +124,13 @@ const char *config_choice_name(const char *section, const char *key, int value);
 /* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
 const char *config_full_name(const char *key, int nth);
 
-/* All keys with default, range and help, for `sptx-w2v help keys`, on stdout: the ten that matter most, then the sections. */
-void config_print_help(void);
+/* The full name of key number `index` in the order of config.def, or NULL behind the last. *choices: its values as
+ * "a|b|c", or NULL where it takes others. Static memory. */
+const char *config_key_at(int index, const char **choices);
+
+/* All keys with default, range and help, for `sptx-w2v help keys`: the ten that matter most, then the sections. Returns
+ * 0, or -1 after fail(). */
+int config_print_help(FILE *out);
 
 /* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
  * one path that exists as it stands. mem_free_texts() frees them. -1 after fail(). */

@@ -1,8 +1,16 @@
 /* config_about: what a config comes to, for those who ask no key by its name. */
 #include "config.h"
+#include "config_keys.h"
 
 const char *config_lines(const struct config *c) {
     return corpus_formats[c->corpus_format].lines;
+}
+
+const char *config_key_at(int index, const char **choices) {
+    if (index < 0 || index >= CONFIG_KEYS) return NULL;
+    const struct config_key *key = &config_keys[index];
+    *choices = key->type == TYPE_CHOICE ? key->list : key->type == TYPE_TRUTH ? "yes|no" : NULL;
+    return key->name;
 }
 
 int config_is_window(const struct config *c) {

@@ -175,7 +175,7 @@ static int put_group(struct writing *writing, const struct config_section *secti
     return 0;
 }
 
-void config_print_help(void) {
+int config_print_help(FILE *out) {
     struct writing writing = {0};
     int result = put_wrapped(
         &writing, "", 118,
@@ -187,8 +187,9 @@ void config_print_help(void) {
         "or by the machine. The ten that matter most come first, then all others by section.");
     if (!result) result = put_matter_most(&writing);
     for (int i = 0; !result && i < CONFIG_SECTIONS; i++) result = put_group(&writing, &config_sections[i]);
-    if (!result) fputs(writing.text, stdout);
+    if (!result) fputs(writing.text, out);
     free(writing.text);
+    return result;
 }
 
 /* ---- comparing ---- */

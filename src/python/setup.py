@@ -1,4 +1,4 @@
-"""Builds the wheel: the modules of sptx/ and libsptx.so, which the Makefile at the top makes.
+"""Builds the wheel: the modules of sptx/, and libsptx.so and the program, which the Makefile at the top makes.
 
 The wheel holds no extension module, so one serves every CPython: its tag is py3-none-PLATFORM.
 """
@@ -22,19 +22,26 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 SCRATCH = os.path.join(TOP, "build", "python", "setuptools")
 
 
+def make(target, folder):
+    """Has the Makefile put into a folder what belongs there."""
+    os.makedirs(folder, exist_ok=True)
+    jobs = [] if "MAKEFLAGS" in os.environ else ["-j%d" % (os.cpu_count() or 1)]
+    subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, target, "INTO=" + os.path.abspath(folder)], check=True)
+
+
 class BuildWithLibrary(build_py):
     def run(self):
         super().run()
-        target = os.path.join(self.build_lib, "sptx", "libsptx.so")
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        jobs = [] if "MAKEFLAGS" in os.environ else ["-j%d" % (os.cpu_count() or 1)]
-        subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, "python-library", "INTO=" + os.path.abspath(target)],
-                       check=True)
+        make("python-library", os.path.join(self.build_lib, "sptx"))
 
 
 class AnyPython(bdist_wheel):
     def get_tag(self):
         return ("py3", "none", super().get_tag()[2])
+
+    def egg2dist(self, egginfo_path, distinfo_path):
+        super().egg2dist(egginfo_path, distinfo_path)
+        make("python-licenses", os.path.join(distinfo_path, "licenses"))
 
 
 class WithLibrary(Distribution):

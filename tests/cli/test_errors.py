@@ -39,8 +39,9 @@ def test_help_keys_begins_with_the_ten_that_matter(sptx):
 
 def test_version(sptx):
     done = sptx("--version")
-    assert done.stdout.startswith("sptx-w2v ")
-    assert done.stdout.count("\n") == 1
+    first, *lines = done.stdout.splitlines()
+    assert re.fullmatch(r"sptx-w2v \d+\.\d+\.\d+", first)
+    assert [line.split()[0] for line in lines] == ["commit", "CUDA", "MPI"] and all(len(line.split()) > 1 for line in lines)
     assert done.stderr == ""
 
 

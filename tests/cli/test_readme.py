@@ -20,6 +20,8 @@ LEFT_OUT = {
     "make fuzz": "builds everything anew with clang and takes minutes",
     "make libsptx": "builds everything: typed by the long test",
     "make install": "builds everything: typed by the long test",
+    "make wheel": "sets up and builds everything: typed by the long test of the wheel",
+    "make uninstall": "tests/cli/test_install.py types it",
     "make V=1": "builds everything",
     "pip install": "installs into the Python that runs this; tests/python has the wheel in an environment of its own",
     "build/sptx-w2v train my.ini --overwrite --device.gpus=2": "needs two GPUs",

@@ -3,14 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "base/progress.h"
+#include "base/waiting.h"
 
 #include <cmocka.h>
 
 /* Returns the seconds that are counted after a look that is `seconds` old. */
 static double waited_after(struct waiting *waiting, double seconds) {
     double before = waiting->seconds;
-    waiting->last = progress_now() - seconds;
+    waiting->last = waiting_now() - seconds;
     return waiting_seconds(waiting) - before;
 }
 

@@ -1,0 +1,18 @@
+/* waiting: a clock that never goes back, and how long something has been waited for. It needs nothing but the C
+ * library, since the part that is compiled for an MPI holds a copy of its own (kernels/ranks/mpi.c). */
+#ifndef SPTX_WAITING_H
+#define SPTX_WAITING_H
+
+/* Returns the seconds of a clock that never goes back. */
+double waiting_now(void);
+
+/* Measures how long something has been waited for. Time during which this process did not run (Ctrl-Z, a paused
+ * container) does not count: what it waits for may have stood still, too. */
+struct waiting {
+    double last, seconds;
+};
+struct waiting waiting_begin(void);
+/* Returns the seconds waited so far. It must be called more often than once a second. */
+double waiting_seconds(struct waiting *waiting);
+
+#endif

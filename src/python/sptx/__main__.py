@@ -1,0 +1,5 @@
+"""python -m sptx is the command sptx-w2v."""
+
+from ._program import main
+
+main()

@@ -1,0 +1,28 @@
+"""The project's own papers say the same as the sources."""
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+# The top of the repository is a handful of names, so that a newcomer sees at once where everything is.
+TOP = {"Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src", "kernels", "configs", "corpora", "scripts", "tests"}
+
+
+def test_the_papers_have_the_version_of_the_header():
+    version = re.search(r'define SPTX_VERSION "(.*)"', (ROOT / "src" / "sptx.h").read_text()).group(1)
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M).group(1) == version
+
+
+def test_nothing_else_lies_at_the_top():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
+    seen = {name.split("/")[0] for name in listed.stdout.splitlines()}
+    assert {name for name in seen if not name.startswith(".")} == TOP
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 250
