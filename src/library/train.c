@@ -57,15 +57,20 @@ static int read_config(struct config *config, const struct sptx_context *context
 }
 
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
-                            int resume, sptx_progress_fn *progress, void *user) {
+                            int older, sptx_progress_fn *progress, void *user) {
     struct listener listener = {context, progress, user};
-    struct trainer_options options = {
-        .resume = resume != 0, .keep_signals = 1, .hear = progress ? hear : NULL, .user = &listener};
+    struct trainer_options options = {.resume = older == SPTX_RESUME,
+                                      .overwrite = older == SPTX_OVERWRITE,
+                                      .keep_signals = 1,
+                                      .hear = progress ? hear : NULL,
+                                      .user = &listener};
     struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
+    if (older < SPTX_KEEP || older > SPTX_OVERWRITE)
+        return leave(context, fail_usage("older = %d is not one of SPTX_KEEP, SPTX_RESUME and SPTX_OVERWRITE", older));
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
     interrupt_use(before);
