@@ -242,21 +242,26 @@ struct sptx_progress {
     double loss, lr;                          /* loss: of an example, since the last report */
     double words_per_second, pairs_per_second; /* 0 where they have no meaning */
     double seconds;                           /* seconds of training so far, earlier parts of the run included */
+    const char *line;                         /* all of this as `sptx-w2v train` shows it; valid during the call */
 };
 /* Returns 0 to go on; another value writes a checkpoint and stops. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
 /* These say what becomes of a run that is at run.dir already. */
-enum sptx_older {
-    SPTX_KEEP = 0,      /* training is refused */
+enum sptx_beginning {
+    SPTX_ANEW = 0,      /* training is refused */
     SPTX_RESUME = 1,    /* training goes on from its newest checkpoint */
     SPTX_OVERWRITE = 2, /* the new run takes its place as soon as it has a checkpoint of its own */
 };
 
 /* Trains, as `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", which
- * override the file. older: enum sptx_older. Returns SPTX_STOPPED where the callback stopped it. */
+ * override the file. beginning: enum sptx_beginning. Returns SPTX_STOPPED where the callback stopped it. */
 enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings,
-                            uint64_t count, int older, sptx_progress_fn *progress, void *user);
+                            uint64_t count, int beginning, sptx_progress_fn *progress, void *user);
+
+/* Returns the directory of the run that this context has trained last, "" where none was. Valid until the next call in
+ * the context. */
+const char *sptx_trained(const struct sptx_context *context);
 
 /* Asks the sptx_train() that runs in the context to end as soon as it can: it writes a checkpoint, where training has
  * begun, and returns SPTX_STOPPED. Where none runs, the next one stops at once. Any thread may call it, and so may a

@@ -34,6 +34,7 @@ struct sptx_context {
     struct backend_info machine;
     unsigned index;           /* of its GPU */
     char device[32];          /* "cpu", "cuda:0" */
+    char *trained;            /* the directory of the last run that was trained, owned; NULL: none yet */
     struct sptx_table *tables; /* the open ones */
     struct sptx_run *runs;
 };

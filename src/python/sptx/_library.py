@@ -15,7 +15,7 @@ from typing import Iterator
 
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
-KEEP, RESUME, OVERWRITE = range(3)
+ANEW, RESUME, OVERWRITE = range(3)
 GROUPS_MOST = 8
 ROWS_MOST, COLUMNS_MOST = 4294967294, 4096
 PLACES = ("pinned", "gpu", "file")
@@ -52,7 +52,8 @@ class View(Structure):
 
 class Progress(Structure):
     _fields_ = [("size", c_uint64), ("step", c_uint64), ("epoch", c_uint64), ("done", c_double), ("loss", c_double),
-                ("lr", c_double), ("words_per_second", c_double), ("pairs_per_second", c_double), ("seconds", c_double)]
+                ("lr", c_double), ("words_per_second", c_double), ("pairs_per_second", c_double), ("seconds", c_double),
+                ("line", c_char_p)]
 
 
 class PairsScore(Structure):
@@ -106,6 +107,7 @@ _CALLS = {
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
+    "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),

@@ -14,6 +14,7 @@ from . import _library
 from ._asked import NONE, Asked, places_for, table_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._library import library
+from ._progress import shown
 from ._table import path_of
 from ._views import NumberedRows, Rows, rows_of
 
@@ -366,38 +367,45 @@ class Progress(NamedTuple):
     words_per_second: float  # 0 where it has no meaning
     pairs_per_second: float
     seconds: float           # trained so far, earlier parts of the run included
+    line: str                # all of this as the program shows it
 
 
-def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Optional[Mapping[str, Any]] = None, *,
-          progress: Optional[Callable[[Progress], Any]] = None, resume: bool = False, device: Any = "auto",
-          threads: int = 0) -> bool:
-    """Trains a run, as `sptx-w2v train` does; open it with sptx.Run afterwards. True: finished; False: stopped.
+def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optional[Mapping[str, Any]] = None, *,
+          overwrite: bool = False, resume: bool = False,
+          progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
+    """Trains a run, as `sptx-w2v train` does, and opens it.
 
-        sptx.train("my.ini", {"model.dim": 200}, progress=print)
+        run = sptx.train("my.ini", {"model.dim": 200})
 
-    config    an INI file, or None
-    settings  "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
-    progress  called with a Progress now and then; where it returns True or raises StopIteration, a checkpoint is written
-              and training stops. Another exception does the same and then comes out of train().
-    resume    go on from the run's newest checkpoint
-    device    where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
-    threads   of the host, where the configuration does not say; 0: all
+    config     an INI file, or None
+    keys       "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
+    overwrite  a run that is there already goes when the new one has its first checkpoint; without, it is refused
+    resume     go on from the run's newest checkpoint, where there is one
+    progress   None: a line that refreshes, on standard error, where that is a terminal or a notebook; True: the line
+               everywhere; False: nothing; or what is called with a Progress now and then. Where that returns True or raises
+               StopIteration, a checkpoint is written and training stops: the run is that checkpoint's. Another exception does the
+               same and then comes out of train().
+    device     where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
+    threads    of the host, where the configuration does not say; 0: all
 
     Ctrl-C is heard at once, while the corpus is read too: a checkpoint is written, where training has begun, and then
-    KeyboardInterrupt is raised. So it is with what other signals' handlers raise.
+    KeyboardInterrupt is raised; resume=True goes on from there. So it is with what other signals' handlers raise.
 
-    Raises ValueError and TypeError for settings that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for keys that are none, sptx.Error with the reason where training failed.
     """
-    if settings is not None and not isinstance(settings, Mapping):
-        raise TypeError("settings are a %s, wanted a dict of 'section.key': value" % type(settings).__name__)
-    texts = [_setting(key, value) for key, value in (settings or {}).items()]
-    if progress is not None and not callable(progress):
-        raise TypeError("progress = %r cannot be called" % (progress,))
+    if keys is not None and not isinstance(keys, Mapping):
+        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
+    if overwrite and resume:
+        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
+    beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+    texts = [_setting(key, value) for key, value in (keys or {}).items()]
     where = None if config is None else path_of(config)
     context = Context(device, threads)
-    return _Training(context, progress, lambda hear: context.call(
-        library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), int(bool(resume)),
-        hear, None)).run()
+    with shown(progress) as hear:
+        _Training(context, hear, lambda tell: context.call(
+            library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), beginning,
+            tell, None)).run()
+    return Run(os.fsdecode(library.sptx_trained(context._handle)), device=device)
 
 
 class _Training:
@@ -467,7 +475,8 @@ class _Training:
     def _hear(self, _: Any, report: Any) -> int:
         if not self._stopping:
             told = report.contents
-            self._reports.put(Progress(*(getattr(told, name) for name in Progress._fields)))
+            values = [getattr(told, name) for name in Progress._fields]
+            self._reports.put(Progress(*values[:-1], values[-1].decode("utf-8", "replace")))
             self._stopping = self._answers.get()
         return int(self._stopping)
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 import numpy
 
 from ._keyed import KeyedVectors
-from ._run import Run, train
+from ._run import train
 
 Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
@@ -146,8 +146,7 @@ class Word2Vec:
         elif _sum_of(self.wv.vectors) != self._left:
             numpy.save(place.path("first.npy"), self.wv.vectors)
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
-        train(None, keys, device=self.device)
-        with Run(place.path("run"), device="cpu") as run:
+        with train(None, keys, device=self.device, progress=False) as run:
             rows = [run.row(self._numbers[word]) for word in self.wv]
             self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
             self.syn1neg = numpy.ascontiguousarray(run.context[rows])
