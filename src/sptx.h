@@ -242,15 +242,26 @@ struct sptx_progress {
     double loss, lr;                          /* loss: of an example, since the last report */
     double words_per_second, pairs_per_second; /* 0 where they have no meaning */
     double seconds;                           /* seconds of training so far, earlier parts of the run included */
+    const char *line;                         /* all of this as `sptx-w2v train` shows it; valid during the call */
 };
 /* Returns 0 to go on; another value writes a checkpoint and stops. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
+/* These say what becomes of a run that is at run.dir already. */
+enum sptx_beginning {
+    SPTX_ANEW = 0,      /* training is refused */
+    SPTX_RESUME = 1,    /* training goes on from its newest checkpoint */
+    SPTX_OVERWRITE = 2, /* the new run takes its place as soon as it has a checkpoint of its own */
+};
+
 /* Trains, as `sptx-w2v train` does. config: an INI file, or NULL; settings: `count` texts "section.key=value", which
- * override the file. resume: 1 goes on from the run's newest checkpoint. Returns SPTX_STOPPED where the callback
- * stopped it. */
-enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
-                            int resume, sptx_progress_fn *progress, void *user);
+ * override the file. beginning: enum sptx_beginning. Returns SPTX_STOPPED where the callback stopped it. */
+enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings,
+                            uint64_t count, int beginning, sptx_progress_fn *progress, void *user);
+
+/* Returns the directory of the run that this context has trained last, "" where none was. Valid until the next call in
+ * the context. */
+const char *sptx_trained(const struct sptx_context *context);
 
 /* Asks the sptx_train() that runs in the context to end as soon as it can: it writes a checkpoint, where training has
  * begun, and returns SPTX_STOPPED. Where none runs, the next one stops at once. Any thread may call it, and so may a
@@ -299,6 +310,15 @@ enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32
 /* Searches like sptx_run_search(), in the table that suits the run, among words or items only. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
                                   uint32_t k, uint32_t *rows, float *scores);
+/* Searches like sptx_run_search() by another metric: "cosine", or "dot" (the dot product). */
+enum sptx_status sptx_run_search_by(struct sptx_run *run, const char *table, const char *metric, uint32_t lists,
+                                    const float *queries, uint64_t count, const uint32_t *excluded, uint32_t k,
+                                    uint32_t *rows, float *scores);
+/* Answers "asked[0] is to asked[1] as asked[2] is to ?", as `sptx-w2v analogy` does: the k words or items nearest by
+ * cosine to asked[1] - asked[0] + asked[2] of unit rows. The three are not among them. rows, scores: [k], as in
+ * sptx_run_search(). */
+enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k,
+                                  uint32_t *rows, float *scores);
 /* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
  * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
  * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
@@ -306,6 +326,73 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
  * a list without a row of the run gets no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
+/* Recommends like sptx_run_recommend(), only from the first `among` rows, the most frequent ones; 0: from all. */
+enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items,
+                                          uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
+                                          uint32_t *rows, float *scores);
+
+/* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
+
+struct sptx_pairs_score {
+    double rho;              /* Spearman's, of cosines against the file's scores */
+    uint64_t covered, total; /* pairs whose two words the run has; pairs of the file */
+};
+enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path,
+                                         struct sptx_pairs_score *score);
+
+struct sptx_analogies_score {
+    double accuracy, semantic, syntactic; /* the last two: NaN where the file has no such part */
+    uint64_t covered, total;              /* questions whose four words take part; questions of the file */
+};
+/* Only the `first` most frequent words take part; 0: all. */
+enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
+                                             struct sptx_analogies_score *score);
+
+struct sptx_lists_score {
+    double recall, ndcg, hit; /* of held-out items among the k that suit a list's training items best */
+    uint64_t lists, unknown;  /* lists that are scored; held-out items that the run does not know */
+};
+/* train, held_out: files of lists, or directories of them. format: as corpus.format; NULL: lists or pairs, whichever
+ * each file looks like. score: as of sptx_run_recommend(); NULL: the one that compares rows of `table`, or, where that
+ * is NULL too, the one that suits the run. */
+enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
+                                         const char *held_out, const char *format, const char *score, uint32_t k,
+                                         struct sptx_lists_score *result);
+
+struct sptx_groups_score {
+    double share,
+        chance; /* of a row's k nearest rows that are of its own group; of all rows. NaN where no row could be asked */
+    uint64_t asked, rows;
+};
+#define SPTX_GROUPS_MOST 8 /* columns of groups that a file may have */
+/* Fills scores[SPTX_GROUPS_MOST], one for each of the *columns of groups that the file has. Rows that the corpus names
+ * at least `met` times take part, and at most `sample` of them are asked. */
+enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met,
+                                          uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
+                                          uint32_t *columns);
+
+/* ---- a run for others ---- */
+
+/* Writes vectors to a file, as `sptx-w2v export` does. format: "word2vec-bin", "word2vec-text" and the others that its
+ * help lists. lists: 1 writes the rows of lists, too. A file at the path stays until the new one is whole. */
+enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
+                                 const char *path);
+
+struct sptx_report_options {
+    uint64_t size;                  /* sizeof (struct sptx_report_options) */
+    const char *run;                /* the run as the page's commands name it; NULL: its directory */
+    const char *table;              /* NULL: the one that suits the run */
+    const char *titles;             /* a file of lines "id TAB title", or NULL */
+    const char *const *evaluations; /* [evaluation_count] files that hold what `sptx-w2v evaluate` printed */
+    uint64_t evaluation_count;
+    uint64_t top;    /* rows of the map: the most frequent ones */
+    uint64_t listed; /* rows whose nearest rows can be searched in the page */
+    uint64_t lists;  /* 1: rows of lists are shown, too */
+};
+#define SPTX_REPORT_OPTIONS                                                                                            \
+    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0 }
+/* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
+enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

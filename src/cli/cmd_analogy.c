@@ -37,7 +37,7 @@ static int answer(const struct model *model, const uint32_t rows[3], uint32_t k,
     if (!query || !scores || !ids ||
         search_open(&search, model, answers_view(model), METRIC_COSINE, answers_rows(model, 0), config))
         goto out;
-    starts[1] = search_analogy(&search, rows, query, banned);
+    if (!(starts[1] = search_analogy(&search, rows, query, banned))) goto out;
     result = search_top(&search, query, 1, k, starts, banned, ids, scores);
     if (!result) print_answers(model, ids, scores, k);
 out:

@@ -84,12 +84,6 @@ out:
     return result;
 }
 
-static int metric_named(const char *name) {
-    if (!strcmp(name, "cosine")) return METRIC_COSINE;
-    if (!strcmp(name, "dot")) return METRIC_DOT;
-    return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
-}
-
 /* Chooses the two tables. Without --query and --among both are the run's own. With one of them the other is target in
  * every run, since commands and scripts have relied on that. */
 static int choose_tables(struct asking *asking, const char *query, const char *among) {
@@ -120,7 +114,7 @@ int cmd_nearest(int argc, char **argv) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;
     }
-    int metric = metric_named(metric_name);
+    int metric = search_metric_named(metric_name);
     if (metric < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
     asking.metric = (enum search_metric)metric;

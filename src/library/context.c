@@ -154,6 +154,7 @@ void sptx_close(struct sptx_context *context) {
     enter(context);
     if (context->backend) context->ops->close(context->backend);
     pool_close(context->pool);
+    free(context->trained);
     leave(context, 0);
     report_close(context->report);
     free(context);

@@ -34,6 +34,7 @@ struct sptx_context {
     struct backend_info machine;
     unsigned index;           /* of its GPU */
     char device[32];          /* "cpu", "cuda:0" */
+    char *trained;            /* the directory of the last run that was trained, owned; NULL: none yet */
     struct sptx_table *tables; /* the open ones */
     struct sptx_run *runs;
 };
@@ -50,10 +51,11 @@ struct sptx_table {
 struct sptx_run {
     struct sptx_context *context;
     struct model model;
-    struct search search; /* of the table and rows that were asked last */
+    struct search search; /* of the table, rows and metric that were asked last */
     enum model_view searched;
     int searching;
-    struct list_scores lists; /* of the score that was asked last */
+    struct list_scores lists; /* of the score and rows that were asked last */
+    uint64_t among;           /* as they were asked for; 0: all */
     int recommending;
     struct sptx_run *next;
 };
@@ -67,6 +69,16 @@ int check_aligned(const void *at, unsigned bytes, const char *what);
 
 /* Refuses a count that cannot be meant: a number that has wrapped, or garbage. Returns 0, or -1 after fail_usage(). */
 int check_count(uint64_t count, const char *what);
+
+/* Sets the keys of [device] to what the context runs on. The caller releases in any case. */
+int device_config(const struct sptx_context *context, struct config *config);
+
+/* Makes run->search that of a table's rows: words or items, and lists' rows where these are asked for. Returns -1 after
+ * fail(). */
+int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists);
+
+/* Checks the arrays for a call's answers. Returns -1 after fail_usage(). */
+int check_answers(const uint32_t *rows, const float *scores);
 
 /* A callback runs between these two: step_out() gives the thread its caller's locale and mode of floating point,
  * step_in() sets those of the call again. */

@@ -131,30 +131,29 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 
 /* ---- nearest ---- */
 
-/* Checks the arrays for a call's answers. */
-static int check_answers(const uint32_t *rows, const float *scores) {
+int check_answers(const uint32_t *rows, const float *scores) {
     return check_aligned(rows, sizeof *rows, "rows") || check_aligned(scores, sizeof *scores, "scores") ? -1 : 0;
 }
 
-/* Sets the keys of [device] to what the context runs on. The caller releases in any case. */
-static int device_config(const struct sptx_run *run, struct config *config) {
-    const struct sptx_context *context = run->context;
+int device_config(const struct sptx_context *context, struct config *config) {
     if (config_init(config) || config_set(config, "device", "backend", context->ops->name, "the context")) return -1;
     config->device_threads = pool_threads(context->pool);
     config->device_index = context->index;
     return 0;
 }
 
-static int open_search(struct sptx_run *run, const char *table, uint32_t lists) {
+int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists) {
     struct config config;
     if (lists > 1) return fail_usage("lists = %u is neither 0 nor 1", lists);
     int view = answers_view_named(&run->model, table);
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
     if (!rows) return -1;
-    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows) return 0;
+    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows &&
+        run->search.metric == metric)
+        return 0;
     if (run->searching) search_close(&run->search);
-    int result = device_config(run, &config) ||
-                         search_open(&run->search, &run->model, (enum model_view)view, METRIC_COSINE, rows, &config)
+    int result = device_config(run->context, &config) ||
+                         search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config)
                      ? -1
                      : 0;
     config_release(&config);
@@ -163,12 +162,15 @@ static int open_search(struct sptx_run *run, const char *table, uint32_t lists) 
     return result;
 }
 
-enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
-                                 const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores) {
+enum sptx_status sptx_run_search_by(struct sptx_run *run, const char *table, const char *metric_name, uint32_t lists,
+                                    const float *queries, uint64_t count, const uint32_t *excluded, uint32_t k,
+                                    uint32_t *rows, float *scores) {
     if (!run) return SPTX_USAGE;
     uint64_t *starts = NULL;
     int result = -1;
     enter(run->context);
+    int metric = search_metric_named(metric_name ? metric_name : "cosine");
+    if (metric < 0) return leave(run->context, -1);
     if (!count || !k) return leave(run->context, 0);
     if (!queries || !rows || !scores) return leave(run->context, fail_usage("queries, rows and scores are wanted; one is NULL"));
     if (check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
@@ -179,11 +181,18 @@ enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32
         if (!starts) goto out;
         for (uint64_t i = 0; i <= count; i++) starts[i] = i;
     }
-    if (open_search(run, table, lists) || search_top(&run->search, queries, count, k, starts, excluded, rows, scores)) goto out;
+    if (open_search(run, table, (enum search_metric)metric, lists) ||
+        search_top(&run->search, queries, count, k, starts, excluded, rows, scores))
+        goto out;
     result = 0;
 out:
     free(starts);
     return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries,
+                                 uint64_t count, const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores) {
+    return sptx_run_search_by(run, table, NULL, lists, queries, count, excluded, k, rows, scores);
 }
 
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
@@ -193,17 +202,18 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 /* ---- recommend ---- */
 
-static int open_lists(struct sptx_run *run, const char *name) {
+static int open_lists(struct sptx_run *run, const char *name, uint64_t among) {
     struct config config;
     int score = name ? list_score_named(name) : (int)answers_score(&run->model, 0);
     if (score < 0) return -1;
-    if (run->recommending && run->lists.score == (enum list_score)score) return 0;
+    if (run->recommending && run->lists.score == (enum list_score)score && run->among == among) return 0;
     if (run->recommending) list_scores_close(&run->lists);
-    int result = device_config(run, &config) ||
-                         list_scores_open(&run->lists, &run->model, (enum list_score)score, 0, &config)
+    int result = device_config(run->context, &config) ||
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, among, &config)
                      ? -1
                      : 0;
     config_release(&config);
+    run->among = among;
     run->recommending = !result;
     return result;
 }
@@ -227,8 +237,9 @@ static int take_answer(void *user, uint64_t list, const uint32_t *ids, const flo
     return 0;
 }
 
-enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
-                                    const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores) {
+enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items,
+                                          uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
+                                          uint32_t *rows, float *scores) {
     struct list_question question = {.starts = starts, .codes = items, .count = count, .k = k, .seen = (int)seen};
     struct recommending recommending = {run, &question, rows, scores};
     if (!run) return SPTX_USAGE;
@@ -246,6 +257,11 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     if (seen > 1) return leave(run->context, fail_usage("seen = %u is neither 0 nor 1", seen));
     for (uint64_t i = starts[0]; i < starts[count]; i++)
         if (items[i] < run->model.rows && model_check_list(&run->model, items[i])) return leave(run->context, -1);
-    if (open_lists(run, score)) return leave(run->context, -1);
+    if (open_lists(run, score, among)) return leave(run->context, -1);
     return leave(run->context, list_scores_ask(&run->lists, &question, take_answer, &recommending));
+}
+
+enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                    const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores) {
+    return sptx_run_recommend_among(run, starts, items, count, score, 0, seen, k, rows, scores);
 }

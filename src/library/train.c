@@ -24,7 +24,8 @@ static int hear(void *user, const struct trainer_report *report) {
                                  .lr = report->lr,
                                  .words_per_second = report->words_per_second,
                                  .pairs_per_second = report->pairs_per_second,
-                                 .seconds = report->seconds};
+                                 .seconds = report->seconds,
+                                 .line = report->line};
     step_out(listener->context);
     int stop = listener->progress(listener->user, &told);
     step_in();
@@ -56,20 +57,37 @@ static int read_config(struct config *config, const struct sptx_context *context
     return config_resolve(config);
 }
 
+/* Keeps where a run lies for sptx_trained(). */
+static int keep_directory(struct sptx_context *context, const char *directory) {
+    free(context->trained);
+    context->trained = directory ? mem_text(directory, strlen(directory), "a run directory") : NULL;
+    return directory && !context->trained ? -1 : 0;
+}
+
+const char *sptx_trained(const struct sptx_context *context) {
+    return context && context->trained ? context->trained : "";
+}
+
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
-                            int resume, sptx_progress_fn *progress, void *user) {
+                            int beginning, sptx_progress_fn *progress, void *user) {
     struct listener listener = {context, progress, user};
-    struct trainer_options options = {
-        .resume = resume != 0, .keep_signals = 1, .hear = progress ? hear : NULL, .user = &listener};
+    struct trainer_options options = {.resume = beginning == SPTX_RESUME,
+                                      .overwrite = beginning == SPTX_OVERWRITE,
+                                      .keep_signals = 1,
+                                      .hear = progress ? hear : NULL,
+                                      .user = &listener};
     struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
+    if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
+        return leave(context, fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning));
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
     interrupt_use(before);
     context->stop = 0;
+    if (keep_directory(context, config.run_dir)) result = -1;
     config_release(&config);
     enum sptx_status status = leave(context, result < 0 ? -1 : 0);
     return result > 0 ? SPTX_STOPPED : status;

@@ -205,9 +205,9 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
     json_release(&line);
 }
 
-static void show_line(const struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
-    char line[256], words[TEXT_BYTES], pairs[TEXT_BYTES], eta[TEXT_BYTES], moved[TEXT_BYTES];
-    size_t n = 0, most = sizeof line;
+static void show_line(struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
+    char *line = metrics->line, words[TEXT_BYTES], pairs[TEXT_BYTES], eta[TEXT_BYTES], moved[TEXT_BYTES];
+    size_t n = 0, most = sizeof metrics->line;
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);

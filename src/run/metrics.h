@@ -23,6 +23,8 @@ struct loss {
     double example, pair, term;
 };
 
+enum { METRICS_LINE = 256 };
+
 struct metrics {
     const struct config *config;
     char *path; /* RUN/metrics.jsonl, owned; NULL: nothing is written, since this rank is not the first */
@@ -33,6 +35,7 @@ struct metrics {
     double began_term; /* the loss a term of the first batch or piece; 0: none yet */
     double words_per_second, pairs_per_second; /* of the last report */
     uint64_t reports;
+    char line[METRICS_LINE]; /* the live line of the last report */
     uint64_t lost;           /* lines that could not be written */
     char lost_because[256];  /* why the first of them could not */
     int plateau_over; /* 1: the loss has left its untrained value, or the warning has been given */

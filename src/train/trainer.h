@@ -12,6 +12,7 @@ struct trainer_report {
     double loss, lr; /* loss: an example's, since the last report */
     double words_per_second, pairs_per_second;
     double seconds;  /* spent training in the whole run */
+    const char *line; /* the live line, as the terminal shows it */
 };
 
 struct trainer_options {

@@ -53,7 +53,8 @@ static void tell(struct trainer *t, double lr) {
                                   .lr = lr,
                                   .words_per_second = m->words_per_second,
                                   .pairs_per_second = m->pairs_per_second,
-                                  .seconds = seconds_trained(t)};
+                                  .seconds = seconds_trained(t),
+                                  .line = m->line};
     if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
 }
 

@@ -9,6 +9,12 @@
 
 enum { BLOCK_BYTES = 4 << 20 }; /* bytes of queries and answers in one search */
 
+int search_metric_named(const char *name) {
+    if (!strcmp(name, "cosine")) return METRIC_COSINE;
+    if (!strcmp(name, "dot")) return METRIC_DOT;
+    return fail_usage("'%s' is not a metric; wanted cosine or dot", name);
+}
+
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t rows, const struct config *config) {
     float *base = model_matrix(model, among, rows, metric == METRIC_COSINE);
@@ -100,6 +106,11 @@ uint64_t search_distinct(uint32_t *ids, uint64_t count) {
 uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]) {
     const float *row[3];
     for (int i = 0; i < 3; i++) {
+        if (rows[i] >= search->rows) {
+            fail("an analogy is asked of words or items; row %u is that of a list, and the first list's is %llu",
+                 rows[i], (unsigned long long)search->rows);
+            return 0;
+        }
         row[i] = search->base + (uint64_t)rows[i] * search->dim;
         banned[i] = rows[i];
     }

@@ -8,6 +8,9 @@
 
 enum search_metric { METRIC_COSINE, METRIC_DOT };
 
+/* Returns the metric "cosine" or "dot"; -1 after fail_usage(). */
+int search_metric_named(const char *name);
+
 struct search {
     const struct backend_ops *ops;
     struct backend *backend;
@@ -48,7 +51,8 @@ void search_block_release(struct search_block *block); /* harmless on a zeroed o
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
 /* Makes the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three rows must
- * not answer: they go into `banned`, sorted. Returns how many they are. */
+ * not answer: they go into `banned`, sorted. Returns how many they are; 0 after fail() for a row that is not searched
+ * (a list's own). */
 uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]);
 
 #endif

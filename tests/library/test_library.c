@@ -25,7 +25,8 @@ _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(sizeof(struct sptx_table_options) == 216, "version 1");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(sizeof(struct sptx_view) == 48, "version 1");
-_Static_assert(sizeof(struct sptx_progress) == 72, "version 1");
+_Static_assert(offsetof(struct sptx_progress, line) == 72, "version 1 ended here");
+_Static_assert(sizeof(struct sptx_progress) == 80, "after version 1.0");
 
 static struct sptx_table *open_table(struct sptx_context *context, uint64_t rows, uint32_t dim, const char *optimizer) {
     struct sptx_table_options options;

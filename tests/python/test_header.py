@@ -10,7 +10,10 @@ from sptx import _library, _table
 
 HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re.S)
 STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 216),
-           "sptx_ids": (_library.Ids, 24), "sptx_view": (_library.View, 48), "sptx_progress": (_library.Progress, 72)}
+           "sptx_ids": (_library.Ids, 24), "sptx_view": (_library.View, 48), "sptx_progress": (_library.Progress, 80),
+           "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
+           "sptx_lists_score": (_library.ListsScore, 40), "sptx_groups_score": (_library.GroupsScore, 32),
+           "sptx_report_options": (_library.ReportOptions, 72)}
 
 
 def fields_of(name):
@@ -36,10 +39,12 @@ def test_calls_are_the_headers():
 
 def test_numbers_are_the_headers():
     values = dict(re.findall(r"(SPTX_[A-Z]+) = (\d)", HEADER))
-    assert [int(values["SPTX_" + name]) for name in ("OK", "FAILED", "USAGE", "STOPPED", "HOST", "CUDA")] == \
-        [_library.OK, _library.FAILED, _library.USAGE, _library.STOPPED, _library.HOST, _library.CUDA]
+    assert [int(values["SPTX_" + name]) for name in ("OK", "FAILED", "USAGE", "STOPPED", "HOST", "CUDA", "ANEW", "RESUME", "OVERWRITE")] == \
+        [_library.OK, _library.FAILED, _library.USAGE, _library.STOPPED, _library.HOST, _library.CUDA, _library.ANEW,
+         _library.RESUME, _library.OVERWRITE]
     assert [_table.place_of(name, "") for name in ("pinned", "gpu", "file")] == \
         [int(values["SPTX_" + name]) for name in ("PINNED", "GPU", "FILE")]
     assert _library.version in HEADER
     limits = dict(re.findall(r"#define SPTX_(\w+_MOST)\s+(\d+)", HEADER))
-    assert (_library.ROWS_MOST, _library.COLUMNS_MOST) == (int(limits["ROWS_MOST"]), int(limits["COLUMNS_MOST"]))
+    assert (_library.ROWS_MOST, _library.COLUMNS_MOST, _library.GROUPS_MOST) == \
+        tuple(int(limits[name]) for name in ("ROWS_MOST", "COLUMNS_MOST", "GROUPS_MOST"))

@@ -1,11 +1,14 @@
 """Run and train: a run that the program has trained, and one that the package trains."""
 
 import copy
+import io
 import os
 import random
 import signal
 import subprocess
+import sys
 import threading
+import types
 
 import numpy
 import pytest
@@ -312,21 +315,59 @@ def test_training_is_the_programs(tmp_path, trained):
     heard = []
     config = tmp_path / "my.ini"
     config.write_text("[model]\ndim = 4\n[train]\nepochs = 40\n")
-    assert sptx.train(config, settings_for(tmp_path / "run"), progress=heard.append) is True
-    run = sptx.Run(tmp_path / "run", device="cpu")
+    run = sptx.train(config, settings_for(tmp_path / "run"), progress=heard.append)
+    assert isinstance(run, sptx.Run) and repr(run) == repr(sptx.Run(tmp_path / "run", device="cpu"))
     assert run.dim == 6 and numpy.array_equal(run.target, stored(trained, "target"))
     assert heard and isinstance(heard[-1], sptx.Progress)
     assert 0 < heard[-1].done <= 1 and heard[-1].step > 0 and numpy.isfinite(heard[-1].loss)
-    assert sptx.train(config, settings_for(tmp_path / "quiet")) is True
+    assert heard[-1].line.startswith("%5.1f%%  loss %.4f (" % (100 * heard[-1].done, heard[-1].loss))
+    assert sptx.train(config, settings_for(tmp_path / "quiet")).words[:] == run.words[:]
 
 
 @pytest.mark.parametrize("stop", [lambda report: True, lambda report: next(iter(()))])
 def test_training_can_be_stopped_and_resumed(tmp_path, stop, trained):
     path = tmp_path / "run"
-    assert sptx.train(None, settings_for(path, train__report_seconds=0.01), progress=stop) is False
-    assert list(path.glob("checkpoint-*"))
-    assert sptx.train(None, settings_for(path), resume=True, progress=lambda report: 1) is True
-    assert numpy.array_equal(sptx.Run(path, device="cpu").target, stored(trained, "target"))
+    stopped = sptx.train(None, settings_for(path, train__report_seconds=0.01), progress=stop)
+    assert list(path.glob("checkpoint-*")) and not numpy.array_equal(stopped.target, stored(trained, "target"))
+    finished = sptx.train(None, settings_for(path), resume=True, progress=lambda report: 1)
+    assert numpy.array_equal(finished.target, stored(trained, "target"))
+
+
+def test_an_older_run_is_kept_unless_it_is_to_go(tmp_path, trained):
+    path = tmp_path / "run"
+    sptx.train(None, settings_for(path, train__seed=2), progress=False)
+    before = stored(path, "target").copy()
+    with pytest.raises(sptx.Error, match="run"):
+        sptx.train(None, settings_for(path), progress=False)
+    assert numpy.array_equal(stored(path, "target"), before)
+    assert numpy.array_equal(sptx.train(None, settings_for(path), overwrite=True).target, stored(trained, "target"))
+    with pytest.raises(ValueError, match="choose one"):
+        sptx.train(None, settings_for(path), overwrite=True, resume=True)
+
+
+class Stream(io.StringIO):
+    def __init__(self, terminal):
+        super().__init__()
+        self.isatty = lambda: terminal
+
+
+@pytest.mark.parametrize("terminal, notebook, progress, lines", [
+    (True, False, None, True), (False, True, None, True), (False, False, None, False), (False, False, True, True),
+    (True, True, False, False)])
+def test_one_line_shows_where_training_stands(tmp_path, monkeypatch, terminal, notebook, progress, lines):
+    stream = Stream(terminal)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("COLUMNS", "40")
+    if notebook:
+        shell = types.SimpleNamespace(kernel=None)
+        monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    sptx.train(None, settings_for(tmp_path / "run", train__epochs=2000, train__report_seconds=0.01), progress=progress)
+    shown = stream.getvalue()
+    assert bool(shown) == lines and shown.count("\n") == int(lines)
+    if lines:
+        parts = shown.rstrip("\n").split("\r")[1:]
+        assert len(parts) > 1 and all("%  loss " in part for part in parts) and parts[-1].startswith("100.0%")
+        assert not terminal or max(map(len, parts)) < 40
 
 
 def test_an_exception_of_progress_comes_out(tmp_path):

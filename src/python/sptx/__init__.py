@@ -4,6 +4,7 @@
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
+    Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
     Error       what failed outside a call; a call that is wrong itself raises ValueError, TypeError or IndexError
@@ -16,12 +17,14 @@ from typing import Any
 
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
+from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._run import Progress, Run, train
 from ._table import Table
 from ._views import Rows
+from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Error", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table",
+__all__ = ["Context", "Error", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "Word2Vec",
            "speedtorch", "torch", "train"]
 
 

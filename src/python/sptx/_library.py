@@ -15,6 +15,8 @@ from typing import Iterator
 
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
+ANEW, RESUME, OVERWRITE = range(3)
+GROUPS_MOST = 8
 ROWS_MOST, COLUMNS_MOST = 4294967294, 4096
 PLACES = ("pinned", "gpu", "file")
 
@@ -50,7 +52,29 @@ class View(Structure):
 
 class Progress(Structure):
     _fields_ = [("size", c_uint64), ("step", c_uint64), ("epoch", c_uint64), ("done", c_double), ("loss", c_double),
-                ("lr", c_double), ("words_per_second", c_double), ("pairs_per_second", c_double), ("seconds", c_double)]
+                ("lr", c_double), ("words_per_second", c_double), ("pairs_per_second", c_double), ("seconds", c_double),
+                ("line", c_char_p)]
+
+
+class PairsScore(Structure):
+    _fields_ = [("rho", c_double), ("covered", c_uint64), ("total", c_uint64)]
+
+
+class AnalogiesScore(Structure):
+    _fields_ = [("accuracy", c_double), ("semantic", c_double), ("syntactic", c_double), ("covered", c_uint64), ("total", c_uint64)]
+
+
+class ListsScore(Structure):
+    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64)]
+
+
+class GroupsScore(Structure):
+    _fields_ = [("share", c_double), ("chance", c_double), ("asked", c_uint64), ("rows", c_uint64)]
+
+
+class ReportOptions(Structure):
+    _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p), ("evaluations", POINTER(c_char_p)),
+                ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64), ("lists", c_uint64)]
 
 
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
@@ -83,6 +107,7 @@ _CALLS = {
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
+    "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
@@ -99,6 +124,19 @@ _CALLS = {
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_search": (c_int, [c_void_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint32, c_uint32, c_void_p, c_void_p]),
+    "sptx_run_recommend_among": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint64, c_uint32, c_uint32, c_void_p,
+                                         c_void_p]),
+    "sptx_run_search_by": (c_int, [c_void_p, c_char_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p,
+                                   c_void_p]),
+    "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
+    "sptx_run_evaluate_pairs": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(PairsScore)]),
+    "sptx_run_evaluate_analogies": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, POINTER(AnalogiesScore)]),
+    "sptx_run_evaluate_lists": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint32,
+                                        POINTER(ListsScore)]),
+    "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
+                                         POINTER(c_uint32)]),
+    "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
+    "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
 
 

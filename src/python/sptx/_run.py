@@ -11,20 +11,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 import numpy
 
 from . import _library
-from ._context import Context, Handle, context_for, count_of
+from ._asked import NONE, Asked, places_for, table_of
+from ._context import Context, Handle, context_for, count_of, text_of
 from ._library import library
+from ._progress import shown
 from ._table import path_of
 from ._views import NumberedRows, Rows, rows_of
-
-NONE = 0xFFFFFFFF  # stands where nearest has found no row
-
-
-def table_of(table: Optional[str]) -> Optional[bytes]:
-    """Returns a table's name as the library takes it."""
-    if table is not None and not isinstance(table, str):
-        raise TypeError("a table is a str or None, not a %s" % type(table).__name__)
-    return None if table is None else table.encode("utf-8", "replace")
-
 
 class Words(Sequence):
     """Words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 come as surrogate escapes."""
@@ -56,14 +48,17 @@ class Words(Sequence):
         return "<%d words: %s%s>" % (len(self), few, ", .." if len(self) > 3 else "")
 
 
-class Run:
+class Run(Asked):
     """A finished run, or one checkpoint of it.
 
         run = sptx.Run("runs/my")
         run.words[0], run.target[0]          # the most frequent word and its vector
-        run.vector("sin")                    # [dim]
+        run["sin"]                           # its vector, [dim]
         run.nearest("sin", k=10)             # [("cos", 0.88), ..]
         run.recommend(["sin", "cos"], k=10)  # what suits a list of them: [("tan", 0.83), ..]
+        run.analogy("paris", "france", "rome")   # paris is to france as rome is to ..: [("italy", 0.71), ..]
+        run.evaluate(pairs="ws353.txt")      # {"ws353": {"rho": 0.68, "covered": 320, "total": 353}}
+        run.export("my.bin", "word2vec-bin")
 
     path    a run directory (its newest checkpoint is read), or one checkpoint in it
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
@@ -169,27 +164,31 @@ class Run:
         rows = numpy.array([self.row(word) for word in words], numpy.uint64)
         return self._vectors(rows, len(rows), name)
 
-    def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False) -> List[Tuple[str, float]]:
-        """The k words whose vectors are most similar by cosine, best first, with the similarities.
+    def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False, metric: str = "cosine") -> Any:
+        """The k words whose vectors are most similar, best first, with the similarities: [("cos", 0.88), ..].
 
         query: a word, which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
-        never trained), or a vector [dim]. table: "target", "context", "sum" or "normsum"; None: what suits the run. lists: rows
-        of lists are among the results, too.
+        never trained); a vector [dim]; or a list of words or an array [n x dim], which give a list of n such answers. table:
+        "target", "context", "sum" or "normsum"; None: what suits the run. lists: rows of lists are among the results, too.
+        metric: "cosine", or "dot" (the dot product).
         """
         if isinstance(query, str):
-            name, row = table_of(table), self.row(query)
-            self._context.call(library.sptx_run_check_trained, self._open().pointer, name, row)
-            own = numpy.array([row], numpy.uint64)
-            rows, scores = self.search(self._vectors(own, 1, name), k, own, table, lists)
-        else:
-            rows, scores = self.search(numpy.asarray(query)[None], k, None, table, lists)
-        return [(self._word(int(row)), float(score)) for row, score in zip(rows[0], scores[0]) if row != NONE]
+            return self.nearest([query], k, table, lists, metric)[0]
+        if not isinstance(query, numpy.ndarray):
+            query = list(query)
+        if len(query) and isinstance(query[0], str):
+            own = self._asked_rows(query, table)
+            asked = self._vectors(own, len(own), table_of(table))
+            return self._answers(*self.search(asked, k, own, table, lists, metric))
+        asked = numpy.asarray(query)
+        found = self._answers(*self.search(asked if asked.ndim > 1 else asked[None], k, None, table, lists, metric))
+        return found if asked.ndim > 1 else found[0]
 
-    def search(self, queries: Any, k: int = 10, excluded: Any = None, table: Optional[str] = None,
-               lists: bool = False) -> Tuple[Any, Any]:
-        """The k most similar rows by cosine of each of n queries [n x dim]: rows uint32 [n x k], best first, 4294967295
-        where fewer are left, and similarities float32 [n x k]. excluded: [n] a row that each query may not find, or None.
-        table, lists: as of nearest().
+    def search(self, queries: Any, k: int = 10, excluded: Any = None, table: Optional[str] = None, lists: bool = False,
+               metric: str = "cosine") -> Tuple[Any, Any]:
+        """The k most similar rows of each of n queries [n x dim]: rows uint32 [n x k], best first, 4294967295 where fewer are
+        left, and similarities float32 [n x k]. excluded: [n] a row that each query may not find, or None. table, lists,
+        metric: as of nearest().
         """
         name, handle = table_of(table), self._open()
         k = min(count_of(k, "k", 32), self._rows if lists else len(self))
@@ -205,14 +204,14 @@ class Run:
                 raise ValueError("excluded is %s of the shape %s, wanted a row for each of %d queries" %
                                  (banned.dtype, banned.shape, len(asked)))
             banned = numpy.where((banned < 0) | (banned >= self._rows), NONE, banned).astype(numpy.uint32)
-        rows = numpy.full((len(asked), k), NONE, numpy.uint32)
-        scores = numpy.zeros((len(asked), k), numpy.float32)
-        self._context.call(library.sptx_run_search, handle.pointer, name, bool(lists), asked.ctypes.data, len(asked),
-                           None if banned is None else banned.ctypes.data, k, rows.ctypes.data, scores.ctypes.data)
+        rows, scores = places_for(len(asked), k)
+        self._context.call(library.sptx_run_search_by, handle.pointer, name, text_of(metric, "metric"), bool(lists),
+                           asked.ctypes.data, len(asked), None if banned is None else banned.ctypes.data, k, rows.ctypes.data,
+                           scores.ctypes.data)
         return rows, scores
 
-    def recommend(self, items: Iterable[str], k: int = 20, score: Optional[str] = None,
-                  seen: bool = False) -> List[Tuple[str, float]]:
+    def recommend(self, items: Iterable[str], k: int = 20, score: Optional[str] = None, seen: bool = False,
+                  among: int = 0) -> List[Tuple[str, float]]:
         """The k items that suit a list of items best, best first, with their scores: what `sptx-w2v recommend` answers.
 
             run.recommend(["milk", "bread"], k=5)
@@ -220,7 +219,7 @@ class Run:
         items: words of the run; others are left out (KeyError where none is one). An item that comes again counts again.
         score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context"
         (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: the list's own
-        items may be in the answer.
+        items may be in the answer. among: only the so many most frequent items are recommended; 0: all.
         """
         if isinstance(items, (str, bytes)):
             raise TypeError("items are several words, as a list of str; %r is one" % (items,))
@@ -241,11 +240,11 @@ class Run:
             raise KeyError(unknown or "no item is given")
         listed = numpy.array(own, numpy.uint64)
         starts = numpy.array([0, len(own)], numpy.uint64)
-        rows, scores = numpy.full(k, NONE, numpy.uint32), numpy.zeros(k, numpy.float32)
-        self._context.call(library.sptx_run_recommend, handle.pointer, starts.ctypes.data, listed.ctypes.data, 1,
-                           None if score is None else score.encode("utf-8", "replace"), bool(seen), k, rows.ctypes.data,
-                           scores.ctypes.data)
-        return [(self._word(int(row)), float(value)) for row, value in zip(rows, scores) if row != NONE]
+        rows, scores = places_for(1, k)
+        self._context.call(library.sptx_run_recommend_among, handle.pointer, starts.ctypes.data, listed.ctypes.data, 1,
+                           None if score is None else score.encode("utf-8", "replace"), count_of(among, "among", 32), bool(seen),
+                           k, rows.ctypes.data, scores.ctypes.data)
+        return self._answers(rows, scores)[0]
 
     def to_gensim(self, table: Optional[str] = None, lists: bool = False) -> Any:
         """The words' vectors(), of the same table and rows, as gensim.models.KeyedVectors, with the words' counts. Needs gensim;
@@ -297,6 +296,10 @@ class Run:
         raise TypeError("a run is not copied or pickled; open it again by its path")
 
     # ---- by the library ----
+
+    def _answers(self, rows: Any, scores: Any) -> List[List[Tuple[str, float]]]:
+        """Puts words in the place of found rows [n x k]."""
+        return [[(self._word(int(row)), float(score)) for row, score in zip(*of_one) if row != NONE] for of_one in zip(rows, scores)]
 
     def _open(self) -> Handle:
         handle = self._handle
@@ -364,38 +367,45 @@ class Progress(NamedTuple):
     words_per_second: float  # 0 where it has no meaning
     pairs_per_second: float
     seconds: float           # trained so far, earlier parts of the run included
+    line: str                # all of this as the program shows it
 
 
-def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, settings: Optional[Mapping[str, Any]] = None, *,
-          progress: Optional[Callable[[Progress], Any]] = None, resume: bool = False, device: Any = "auto",
-          threads: int = 0) -> bool:
-    """Trains a run, as `sptx-w2v train` does; open it with sptx.Run afterwards. True: finished; False: stopped.
+def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optional[Mapping[str, Any]] = None, *,
+          overwrite: bool = False, resume: bool = False,
+          progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
+    """Trains a run, as `sptx-w2v train` does, and opens it.
 
-        sptx.train("my.ini", {"model.dim": 200}, progress=print)
+        run = sptx.train("my.ini", {"model.dim": 200})
 
-    config    an INI file, or None
-    settings  "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
-    progress  called with a Progress now and then; where it returns True or raises StopIteration, a checkpoint is written
-              and training stops. Another exception does the same and then comes out of train().
-    resume    go on from the run's newest checkpoint
-    device    where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
-    threads   of the host, where the configuration does not say; 0: all
+    config     an INI file, or None
+    keys       "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
+    overwrite  a run that is there already goes when the new one has its first checkpoint; without, it is refused
+    resume     go on from the run's newest checkpoint, where there is one
+    progress   None: a line that refreshes, on standard error, where that is a terminal or a notebook; True: the line
+               everywhere; False: nothing; or what is called with a Progress now and then. Where that returns True or raises
+               StopIteration, a checkpoint is written and training stops: the run is that checkpoint's. Another exception does the
+               same and then comes out of train().
+    device     where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
+    threads    of the host, where the configuration does not say; 0: all
 
     Ctrl-C is heard at once, while the corpus is read too: a checkpoint is written, where training has begun, and then
-    KeyboardInterrupt is raised. So it is with what other signals' handlers raise.
+    KeyboardInterrupt is raised; resume=True goes on from there. So it is with what other signals' handlers raise.
 
-    Raises ValueError and TypeError for settings that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for keys that are none, sptx.Error with the reason where training failed.
     """
-    if settings is not None and not isinstance(settings, Mapping):
-        raise TypeError("settings are a %s, wanted a dict of 'section.key': value" % type(settings).__name__)
-    texts = [_setting(key, value) for key, value in (settings or {}).items()]
-    if progress is not None and not callable(progress):
-        raise TypeError("progress = %r cannot be called" % (progress,))
+    if keys is not None and not isinstance(keys, Mapping):
+        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
+    if overwrite and resume:
+        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
+    beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+    texts = [_setting(key, value) for key, value in (keys or {}).items()]
     where = None if config is None else path_of(config)
     context = Context(device, threads)
-    return _Training(context, progress, lambda hear: context.call(
-        library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), int(bool(resume)),
-        hear, None)).run()
+    with shown(progress) as hear:
+        _Training(context, hear, lambda tell: context.call(
+            library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), beginning,
+            tell, None)).run()
+    return Run(os.fsdecode(library.sptx_trained(context._handle)), device=device)
 
 
 class _Training:
@@ -465,7 +475,8 @@ class _Training:
     def _hear(self, _: Any, report: Any) -> int:
         if not self._stopping:
             told = report.contents
-            self._reports.put(Progress(*(getattr(told, name) for name in Progress._fields)))
+            values = [getattr(told, name) for name in Progress._fields]
+            self._reports.put(Progress(*values[:-1], values[-1].decode("utf-8", "replace")))
             self._stopping = self._answers.get()
         return int(self._stopping)
 

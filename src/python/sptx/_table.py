@@ -288,23 +288,36 @@ class Table:
 
         Raises OSError where the file cannot be read, sptx.Error where it holds something else.
         """
-        where = path_of(path)
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")
         options.setdefault("count_rows", "updates" in fields or not fields)
         table = cls(rows, dim, optimizer, **options)
         try:
-            if not fields:
-                table._store_all(_mapped(path))
-            elif optimizer == "none":
-                table._store_all(_mapped(path)["weights"])
-            else:
-                handle = table._open()
-                table._context.call(library.sptx_table_load, handle.pointer, where)
+            table._take_file(path, fields)
         except BaseException:
             table.close()
             raise
         return table
+
+    def restore(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Puts what save() wrote in the place of the table's rows and state: load() into a table that is open.
+
+        Raises OSError and sptx.Error as load() does, and ValueError where the file's rows or columns are not the table's.
+        """
+        self._open()
+        rows, dim, fields = _read_header(path)
+        if (rows, dim) != self.shape:
+            raise ValueError("'%s' has %d rows of %d columns, and the table %d of %d" % ((os.fspath(path), rows, dim) + self.shape))
+        self._take_file(path, fields)
+
+    def _take_file(self, path: Any, fields: Tuple[str, ...]) -> None:
+        if not fields:
+            self._store_all(_mapped(path))
+        elif self._optimizer == "none":
+            self._store_all(_mapped(path)["weights"])
+        else:
+            handle = self._open()
+            self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
         """Rows of a host array of the table's shape, a part at a time."""

@@ -7,57 +7,67 @@
     optimizer.step()                   # of the rest of the model
 """
 
+import json
 import operator
-from typing import Any, Optional, Tuple
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy
 import torch
 from torch.autograd.function import FunctionCtx
 
+from . import _fingerprint
 from ._arrays import library_of, take_ids
+from ._errors import SptxWarning
 from ._libraries import Numpy
 from ._table import Table
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
+
+_ROWS_AT_ONCE = 1 << 16  # stored by from_pretrained()
 
 
-class Embedding(torch.nn.Module):
-    """torch.nn.Embedding over an sptx.Table: forward fetches rows, backward gives their gradients to the table's optimizer.
+class _Lookups(torch.nn.Module):
+    """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
 
-    table        an sptx.Table; it stays where it is, whatever .to() and .cuda() are called with
-    padding_idx  ids of this number (negative: from the end, as in torch) give zeros, and no update
-
-    forward(ids) -> float32 tensor [*ids.shape, dim] where the table runs. ids: int32 or int64 tensors (or what
-    Table.fetch takes) of any shape, on the CPU or the table's GPU; they may repeat: a row's gradients are summed, in the
-    order of the ids, and the row gets one update.
-
-    Each backward is an update. backward() updates the rows of every forward that it reaches, at once and with the table's
-    own rule and lr; there is no grad that waits for a step, and nothing for an optimizer or zero_grad() to do. So
-      - two batches whose gradients shall count as one are one forward of both batches' ids;
-      - with a GradScaler divide the gradient before it arrives: x = emb(ids); x.register_hook(lambda g: g / scaler.get_scale());
-      - a second backward through the same graph (retain_graph=True) is a second update;
-      - a table looked up twice in one graph gets two updates, one after the other, from gradients of the rows as they
-        were fetched.
-    Gradients of gradients are refused: backward(create_graph=True) raises RuntimeError.
-
-    Under torch.no_grad(), and while the module is frozen (requires_grad_(False) here or on a module around it), forward only
-    reads. The module's one parameter, `anchor`, has no elements: it is what freezes, and what lets autograd reach the table.
-
-    torch.compile looks tables up between its graphs. torch.jit.trace, make_fx and torch.export are refused (TypeError): a graph
-    would hold none of what is fetched.
-
-    state_dict() holds nothing of the table, which may be larger than memory: save it with table.save().
-
-    Raises what Table.fetch and Table.update raise.
-    """
-
-    def __init__(self, table: Table, padding_idx: Optional[int] = None) -> None:
+    def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
         super().__init__()
         if not isinstance(table, Table):
-            raise TypeError("an Embedding is over an sptx.Table, not over a %s" % type(table).__name__)
+            raise TypeError("an %s is over an sptx.Table, not over a %s" % (type(self).__name__, type(table).__name__))
         self.table = table
         self.padding_idx = None if padding_idx is None else _row_of(padding_idx, table.rows)
+        self.accumulate = accumulate
+        self.scaler = scaler
         self.anchor = torch.nn.Parameter(torch.empty(0))
+        self._waiting: List[Tuple[torch.Tensor, torch.Tensor]] = []  # ids and gradients that wait for step()
+        self._saved: Tuple[str, Dict[str, str]] = ("", {})           # the file of the last save() or load(), and its fingerprint
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: Optional[int] = None, *, optimizer: str = "sgd",
+                        table: Optional[Mapping[str, Any]] = None, **options: Any) -> Any:
+        """A module over a new table with these rows.
+
+            emb = sptx.torch.Embedding.from_pretrained(vectors, freeze=False, optimizer="adamax", table={"lr": 2e-3})
+
+        embeddings  float32 [rows x dim]: a tensor, or what Table.store takes; it is copied
+        freeze      True: forward only reads, until requires_grad_(True)
+        optimizer   of the table; `table` holds more of its options by name
+        options     the module's own: mode, include_last_offset, accumulate, scaler
+
+        Raises ValueError for another shape, TypeError for another type, and what Table raises.
+        """
+        shape = tuple(embeddings.shape) if hasattr(embeddings, "shape") else numpy.shape(embeddings)
+        if len(shape) != 2:
+            raise ValueError("embeddings have the shape %s, wanted (rows, dim)" % (shape,))
+        rows = Table(shape[0], shape[1], optimizer, **{"init": "zeros", **(table or {})})
+        for first in range(0, shape[0], _ROWS_AT_ONCE):
+            part = embeddings[first:first + _ROWS_AT_ONCE]
+            part = part.detach() if isinstance(part, torch.Tensor) else numpy.asarray(part)
+            rows.store(numpy.arange(first, first + len(part)), part)
+        module = cls(rows, padding_idx=padding_idx, **options)
+        return module.requires_grad_(not freeze)
 
     @property
     def num_embeddings(self) -> int:
@@ -82,15 +92,217 @@ class Embedding(torch.nn.Module):
         """Announces the ids of the next forward: their rows start on their way while this batch computes."""
         self.table.prefetch(_as_tensor(ids))
 
-    def forward(self, ids: Any) -> torch.Tensor:
-        ids = _as_tensor(ids)
+    def rows_of(self, ids: torch.Tensor) -> torch.Tensor:
+        """Returns the rows of ids, [*ids.shape, dim], whose gradients come back to the table."""
         if torch.is_grad_enabled() and self.anchor.requires_grad:
-            return _Lookup.apply(self.anchor, ids, self.table, self.padding_idx)
+            return _Lookup.apply(self.anchor, ids, self.table, self.padding_idx,
+                                 self._take if self.accumulate or self.scaler is not None else self.table.update)
         return _look_up(ids, self.table, self.padding_idx)
+
+    # ---- gradients that wait, and scaled ones ----
+
+    def step(self) -> bool:
+        """With accumulate=True: one update by all gradients since the last step() or zero_grad(), those of one row summed. True:
+        done, or nothing waited; False: with a scaler, a gradient was infinity or NaN, and all of them were dropped."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return True
+        dim = self.table.dim
+        device = waiting[0][0].device
+        return self._update(torch.cat([ids.reshape(-1).to(device, torch.int64) for ids, _ in waiting]),
+                            torch.cat([gradients.reshape(-1, dim) for _, gradients in waiting]))
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients that wait for step()."""
+        super().zero_grad(set_to_none)
+        self._waiting = []
+
+    def _take(self, ids: torch.Tensor, gradients: torch.Tensor) -> None:
+        if self.accumulate:
+            self._waiting.append((ids.clone(), gradients.detach().clone()))
+        else:
+            self._update(ids, gradients)
+
+    def _update(self, ids: torch.Tensor, gradients: torch.Tensor) -> bool:
+        if self.scaler is not None:
+            gradients = gradients / self.scaler.get_scale()
+            if not torch.isfinite(gradients).all():
+                return False
+        self.table.update(ids, gradients)
+        return True
+
+    # ---- checkpoints ----
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Saves the rows and their optimizer's state, as Table.save() does. A state_dict() that is made before they change again
+        holds the path, and load_state_dict() takes the rows from there."""
+        self.table.save(path)
+        self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
+
+    def load(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Takes rows and state from a file that save() has written, into the table that is there. Raises what Table.restore()
+        raises."""
+        self.table.restore(path)
+        self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
+
+    def get_extra_state(self) -> torch.Tensor:
+        """What state_dict() has of the table: its shape, steps and fingerprint, and where its rows were saved; JSON, as uint8."""
+        table, found = self.table, _fingerprint.of_table(self.table)
+        path = self._saved[0] if self._saved[1] == found else ""
+        if not path and table.steps:
+            warnings.warn("state_dict() holds no rows, and those of %r are saved nowhere as they are now: call save(path) of the "
+                          "module before state_dict(), and load_state_dict() takes them from there" % table, SptxWarning,
+                          stacklevel=4)
+        about = {"rows": table.rows, "dim": table.dim, "optimizer": table.optimizer, "steps": table.steps, "fingerprint": found,
+                 "path": path}
+        return torch.tensor(list(json.dumps(about).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes what get_extra_state() gave. Where the table's rows are others, they come from the file that was saved beside;
+        RuntimeError where there is none."""
+        about = _read_about(state)
+        if (about["rows"], about["dim"]) != self.table.shape:
+            raise RuntimeError("the state_dict is of a table of %d rows of %d columns, and this one has %d of %d" %
+                               ((about["rows"], about["dim"]) + self.table.shape))
+        wanted = about["fingerprint"]
+        if about["optimizer"] != self.table.optimizer:
+            wanted = {"weights": wanted["weights"]}
+        differ = _fingerprint.differences(wanted, _fingerprint.of_table(self.table))
+        if differ:
+            self._load_saved(about["path"], wanted, differ)
+        self.table.steps = about["steps"]
+
+    def _load_saved(self, path: str, wanted: Dict[str, str], differ: List[str]) -> None:
+        what = "the rows of this table are not those that the state_dict belongs to (%s differ)" % ", ".join(differ)
+        how = ("a state_dict holds no rows: save them with save(path) of the module, and load them with load(path) before "
+               "load_state_dict()")
+        if not path:
+            raise RuntimeError("%s, and they were not saved before it was made; %s" % (what, how))
+        if not os.path.exists(path):
+            raise RuntimeError("%s, and '%s', where they were saved, is gone; %s" % (what, path, how))
+        if _fingerprint.differences(wanted, _fingerprint.of_file(path, wanted)):
+            raise RuntimeError("%s, and '%s', where they were saved, holds others by now; %s" % (what, path, how))
+        self.load(path)
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else ", padding_idx=%d" % self.padding_idx
         return "%d, %d%s, table=%r" % (self.table.rows, self.table.dim, padding, self.table)
+
+
+class Embedding(_Lookups):
+    """torch.nn.Embedding over an sptx.Table: forward fetches rows, backward gives their gradients to the table's optimizer.
+
+    table        an sptx.Table; it stays where it is, whatever .to() and .cuda() are called with
+    padding_idx  ids of this number (negative: from the end, as in torch) give zeros, and no update
+    accumulate   True: gradients wait for step(); see below
+    scaler       a torch GradScaler, or None; see below
+
+    forward(ids) -> float32 tensor [*ids.shape, dim] where the table runs. ids: int32 or int64 tensors (or what
+    Table.fetch takes) of any shape, on the CPU or the table's GPU; they may repeat: a row's gradients are summed, in the
+    order of the ids, and the row gets one update.
+
+    Each backward is an update. backward() updates the rows of every forward that it reaches, at once and with the table's
+    own rule and lr; there is no grad that waits for a step, and nothing for an optimizer or zero_grad() to do. So
+      - a second backward through the same graph (retain_graph=True) is a second update;
+      - a table looked up twice in one graph gets two updates, one after the other, from gradients of the rows as they
+        were fetched.
+    Gradients of gradients are refused: backward(create_graph=True) raises RuntimeError.
+
+    Gradient accumulation. With accumulate=True gradients are kept [ids x dim] until step(), which makes one update of all of
+    them; call it where optimizer.step() is called. zero_grad() of this module drops them.
+
+    Mixed precision. Rows and their gradients are float32 under autocast. A GradScaler's scale must be taken out before an update:
+    with scaler= it is, and an update with infinity or NaN in it is left out, as scaler.step() leaves out an optimizer's.
+
+    Under torch.no_grad(), and while the module is frozen (requires_grad_(False) here or on a module around it), forward only
+    reads. The module's one parameter, `anchor`, has no elements: it is what freezes, and what lets autograd reach the table.
+
+    torch.compile looks tables up between its graphs. torch.jit.trace, make_fx and torch.export are refused (TypeError): a graph
+    would hold none of what is fetched.
+
+    DataLoader workers, forked or spawned, make the ids; rows are fetched in the process that opened the table. A forked worker
+    that asks for rows gets a RuntimeError, and a table is not sent to a spawned one (TypeError).
+
+    Checkpoints. state_dict() holds no rows, which may be more than memory holds, but a fingerprint of them. Call save(path)
+    before it, and load_state_dict() takes rows and optimizer's state from there where the table has others; where it cannot, it
+    raises RuntimeError. state_dict() of rows that are trained and not saved warns (SptxWarning). Both read all rows once.
+
+    Raises what Table.fetch and Table.update raise.
+    """
+
+    def forward(self, ids: Any) -> torch.Tensor:
+        return self.rows_of(_as_tensor(ids))
+
+
+class EmbeddingBag(_Lookups):
+    """torch.nn.EmbeddingBag over an sptx.Table: the sum or the mean of each bag's rows. Beside what is said here it is an Embedding,
+    with the same ways to update, to accumulate and to save.
+
+    mode                 "mean" or "sum"
+    padding_idx          ids of this number are in no bag
+    include_last_offset  True: the last offset is the end of the last bag
+
+    forward(ids, offsets=None, per_sample_weights=None) -> float32 [bags, dim]. ids [bags, n]: each row is a bag; or ids [n] with
+    offsets [bags], where each bag begins. An empty bag gives zeros. per_sample_weights: float32 like ids, with mode "sum"; they
+    get gradients.
+
+    Raises ValueError for other shapes and modes ("max" has no place for what its gradient needs: fetch rows with an Embedding, and
+    take .max(1)), and what Table.fetch and Table.update raise.
+    """
+
+    def __init__(self, table: Table, mode: str = "mean", padding_idx: Optional[int] = None, include_last_offset: bool = False, *,
+                 accumulate: bool = False, scaler: Any = None) -> None:
+        super().__init__(table, padding_idx, accumulate=accumulate, scaler=scaler)
+        if mode not in ("mean", "sum"):
+            raise ValueError("mode = %r is neither 'mean' nor 'sum'; for 'max' fetch rows with sptx.torch.Embedding and take .max(1)"
+                             % (mode,))
+        self.mode = mode
+        self.include_last_offset = include_last_offset
+
+    def forward(self, ids: Any, offsets: Any = None, per_sample_weights: Optional[torch.Tensor] = None) -> torch.Tensor:
+        ids = _as_tensor(ids)
+        weights = per_sample_weights
+        if weights is not None and (self.mode != "sum" or weights.shape != ids.shape):
+            raise ValueError("per_sample_weights are for mode 'sum' and have the ids' shape; mode is %r, and the shapes are %s and %s" %
+                             (self.mode, tuple(weights.shape), tuple(ids.shape)))
+        ids, starts = self._bags(ids, offsets)
+        weights = None if weights is None else weights.reshape(-1)
+        if self.padding_idx is not None:
+            kept = ids != self.padding_idx
+            before = torch.cat((kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)))
+            ids, starts = ids[kept], before[starts]
+            weights = None if weights is None else weights[kept.to(weights.device)]
+        rows = self.rows_of(ids)
+        if not len(rows):
+            return rows.sum() + rows.new_zeros(len(starts) - 1, self.table.dim)
+        return torch.nn.functional.embedding_bag(
+            torch.arange(len(rows), device=rows.device), rows, starts.to(rows.device), mode=self.mode, include_last_offset=True,
+            per_sample_weights=None if weights is None else weights.to(rows.device))
+
+    def _bags(self, ids: torch.Tensor, offsets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Returns the ids one after the other, and where bags begin and the last one ends, int64 [bags + 1]."""
+        if ids.dim() == 2 and offsets is None:
+            return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
+        if ids.dim() != 1 or offsets is None:
+            raise ValueError("ids are [bags, n] without offsets, or [n] with offsets; they have %d dimensions, and offsets are %s" %
+                             (ids.dim(), "not given" if offsets is None else "given"))
+        starts = torch.as_tensor(offsets, dtype=torch.int64, device=ids.device)
+        ends = starts if self.include_last_offset else torch.cat((starts, starts.new_tensor([len(ids)])))
+        if starts.dim() != 1 or not len(ends) or ends[0] != 0 or (ends.diff() < 0).any() or ends[-1] != len(ids):
+            raise ValueError("offsets of %d ids begin with 0, do not fall and end at most there; they are %s" %
+                             (len(ids), starts.tolist() if starts.numel() < 10 else "not so"))
+        return ids, ends
+
+    def extra_repr(self) -> str:
+        return "%s, mode=%s" % (super().extra_repr(), self.mode)
+
+
+def _read_about(state: Any) -> Dict[str, Any]:
+    try:
+        about = json.loads(bytes(state.to(torch.uint8).cpu().tolist()))
+        return {name: about[name] for name in ("rows", "dim", "optimizer", "steps", "fingerprint", "path")}
+    except Exception as error:
+        raise RuntimeError("the state_dict's part of an sptx table cannot be read: %s" % error) from None
 
 
 def _row_of(padding_idx: Any, rows: int) -> int:
@@ -121,23 +333,23 @@ def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.T
 
 
 class _Lookup(torch.autograd.Function):
-    """Fetches the rows of ids; its backward is an update. `anchor` is there only to require a gradient."""
+    """Fetches the rows of ids; its backward gives ids and gradients to `give`. `anchor` is there only to require a gradient."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table,
-                padding: Optional[int]) -> torch.Tensor:
+    def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table, padding: Optional[int],
+                give: Callable[[torch.Tensor, torch.Tensor], Any]) -> torch.Tensor:
         ctx.save_for_backward(ids)  # autograd refuses a backward after ids were changed in place
-        ctx.table, ctx.padding = table, padding
+        ctx.give, ctx.padding = give, padding
         return _look_up(ids, table, padding)
 
     @staticmethod
-    def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[None, None, None, None]:
+    def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[None, None, None, None, None]:
         if torch.is_grad_enabled():
-            raise RuntimeError("sptx.torch.Embedding updates its table in backward and has no gradient of a gradient: call "
+            raise RuntimeError("sptx.torch updates its table in backward and has no gradient of a gradient: call "
                                "backward() or autograd.grad() without create_graph=True")
         ids, = ctx.saved_tensors
         if ctx.padding is not None:
             kept = ids != ctx.padding
             ids, gradients = ids[kept], gradients[kept.to(gradients.device)]
-        ctx.table.update(ids, gradients)
-        return None, None, None, None
+        ctx.give(ids, gradients)
+        return None, None, None, None, None

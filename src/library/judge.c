@@ -1,0 +1,215 @@
+/* Answers beyond single searches: analogies, measures of the vectors, the vectors as a file, the page of a run. Each
+ * call is a command of the program and uses the same functions of src/vectors. */
+#include "handles.h"
+
+#include "base/file.h"
+#include "vectors/evaluate.h"
+#include "vectors/export.h"
+#include "vectors/map.h"
+#include "vectors/page.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MOST_LISTED = 1000000 }; /* as many as the command takes; the page's own bound is far below this */
+
+/* Returns the table of that name, or -1 after fail_usage(), also where a path or a place for the result is missing. */
+static int judged_table(const struct sptx_run *run, const char *table, const char *path, const void *result) {
+    if (!path || !*path || !result) return fail_usage("a file and a place for the result are wanted; one is NULL");
+    return answers_view_named(&run->model, table);
+}
+
+/* ---- analogies ---- */
+
+static int ask_analogy(struct sptx_run *run, const uint64_t asked[3], uint32_t k, uint32_t *rows, float *scores) {
+    uint32_t words[3], banned[3];
+    uint64_t starts[2] = {0, 0};
+    float query[SPTX_COLUMNS_MOST];
+    for (int i = 0; i < 3; i++) {
+        if (asked[i] >= run->model.rows)
+            return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
+        words[i] = (uint32_t)asked[i];
+    }
+    if (!(starts[1] = search_analogy(&run->search, words, query, banned))) return -1;
+    return search_top(&run->search, query, 1, k, starts, banned, rows, scores);
+}
+
+enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k,
+                                  uint32_t *rows, float *scores) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!k) return leave(run->context, 0);
+    if (!asked || !rows || !scores)
+        return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
+    if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores))
+        return leave(run->context, -1);
+    int result = open_search(run, table, METRIC_COSINE, 0) || ask_analogy(run, asked, k, rows, scores) ? -1 : 0;
+    return leave(run->context, result);
+}
+
+/* ---- measures ---- */
+
+enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path,
+                                         struct sptx_pairs_score *score) {
+    struct pairs_score found;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, path, score);
+    int result = view < 0 ? -1 : evaluate_pairs(&found, &run->model, (enum model_view)view, path);
+    if (!result) *score = (struct sptx_pairs_score){found.rho, found.covered, found.total};
+    return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
+                                             struct sptx_analogies_score *score) {
+    struct analogies_score found;
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, path, score);
+    int result = view < 0 || device_config(run->context, &config)
+                     ? -1
+                     : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
+    if (!result)
+        *score =
+            (struct sptx_analogies_score){found.accuracy, found.semantic, found.syntactic, found.covered, found.total};
+    config_release(&config);
+    return leave(run->context, result);
+}
+
+/* Chooses how held-out items are scored: by a name, by the table that is judged, or as suits the run. */
+static int score_of_lists(const struct sptx_run *run, const char *table, const char *score) {
+    if (score) return list_score_named(score);
+    if (!table) return (int)answers_score(&run->model, 1);
+    int view = model_view_named(table);
+    return view < 0 ? -1 : (int)list_score_of_view((enum model_view)view);
+}
+
+/* Reads the run's own configuration, which says how its corpus was read. The caller releases it in any case. */
+static int read_as_trained(struct config *config, const struct sptx_run *run, const char *format) {
+    char *path = file_join(run->model.directory, "config.ini");
+    *config = (struct config){.name = NULL};
+    int result = !path || config_init(config) || config_read(config, path) ||
+                         (format && config_set(config, "corpus", "format", format, "the caller"))
+                     ? -1
+                     : 0;
+    free(path);
+    return result;
+}
+
+static int evaluate_held_out(struct lists_score *found, const struct sptx_run *run, struct lists_request *request,
+                             const char *format) {
+    struct config config = {.name = NULL}, trained;
+    int result = read_as_trained(&trained, run, format) || device_config(run->context, &config) ? -1 : 0;
+    if (!result) {
+        request->reading = config_corpus(&trained);
+        request->look = !format;
+        result = evaluate_lists(found, &run->model, request, &config);
+    }
+    config_release(&trained);
+    config_release(&config);
+    return result;
+}
+
+enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
+                                         const char *held_out, const char *format, const char *score, uint32_t k,
+                                         struct sptx_lists_score *out) {
+    struct lists_score found;
+    struct lists_request request = {.train = train, .held_out = held_out, .k = k};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int named = score_of_lists(run, table, score);
+    int result =
+        named < 0 || judged_table(run, NULL, train, out) < 0 || judged_table(run, NULL, held_out, out) < 0 ? -1 : 0;
+    if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
+    request.score = result ? 0 : (enum list_score)named;
+    if (!result) result = evaluate_held_out(&found, run, &request, format);
+    if (!result) *out = (struct sptx_lists_score){found.recall, found.ndcg, found.hit, found.lists, found.unknown};
+    return leave(run->context, result);
+}
+
+_Static_assert((int)SPTX_GROUPS_MOST == (int)GROUPS_MOST, "the header tells of the most columns");
+
+enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met,
+                                          uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
+                                          uint32_t *columns) {
+    struct groups_score found[GROUPS_MOST];
+    struct groups_request request = {.met = met, .sample = sample, .k = k};
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, path, columns && scores ? scores : NULL), count = -1;
+    if (view >= 0 && (!k || !sample))
+        fail_usage("k = %u and sample = %" PRIu64 " are wanted to be at least 1", k, sample);
+    else if (view >= 0 && !device_config(run->context, &config))
+        count = evaluate_groups(found, &run->model, (enum model_view)view, path, &request, &config);
+    for (int i = 0; i < count; i++)
+        scores[i] = (struct sptx_groups_score){found[i].share, found[i].chance, found[i].asked, found[i].rows};
+    if (count >= 0) *columns = (uint32_t)count;
+    config_release(&config);
+    return leave(run->context, count < 0 ? -1 : 0);
+}
+
+/* ---- files ---- */
+
+enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
+                                 const char *path) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!format_name || !path || !*path)
+        return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
+    if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
+    int format = export_format_named(format_name), view = answers_view_named(&run->model, table);
+    struct export export = {.model = &run->model, .view = (enum model_view)view};
+    int result = format < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
+                         export_write(&export, (enum export_format)format, path)
+                     ? -1
+                     : 0;
+    return leave(run->context, result);
+}
+
+static int check_report(const struct sptx_report_options *options) {
+    if (options->lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options->lists);
+    if (!options->top || options->top > MAP_ROWS)
+        return fail_usage("a map of %" PRIu64 " rows cannot be drawn; wanted 1 to %d", options->top, MAP_ROWS);
+    if (!options->listed || options->listed > MOST_LISTED)
+        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed,
+                          MOST_LISTED);
+    if (options->evaluation_count && !options->evaluations)
+        return fail_usage("%" PRIu64 " evaluations at NULL", options->evaluation_count);
+    return 0;
+}
+
+static int write_report(const struct sptx_run *run, const char *path, const struct sptx_report_options *options) {
+    struct titles titles = {NULL, NULL};
+    struct config config = {.name = NULL};
+    struct page_size size;
+    int view = answers_view_named(&run->model, options->table);
+    struct page_request request = {.run = options->run ? options->run : run->model.directory,
+                                   .view = (enum model_view)view,
+                                   .rows = answers_rows(&run->model, (int)options->lists),
+                                   .top = options->top,
+                                   .listed = options->listed,
+                                   .titles = &titles,
+                                   .evaluations = options->evaluations,
+                                   .evaluation_count = (int)options->evaluation_count};
+    int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||
+                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size)
+                     ? -1
+                     : 0;
+    titles_release(&titles);
+    config_release(&config);
+    return result;
+}
+
+enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *given) {
+    struct sptx_report_options options = SPTX_REPORT_OPTIONS;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!path || !*path) return leave(run->context, fail_usage("a page is written to a file; none was given"));
+    int result = (given && take_options(&options, sizeof options, given)) || check_report(&options) ||
+                         write_report(run, path, &options)
+                     ? -1
+                     : 0;
+    return leave(run->context, result);
+}

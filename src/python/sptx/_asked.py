@@ -1,0 +1,225 @@
+"""What a finished run is asked beyond its rows: similarities, analogies, measures, files for others. Each question is answered by the
+code of the program's command of that name, so that both say the same."""
+
+import ctypes
+import math
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+
+import numpy
+
+from . import _library
+from ._context import count_of, text_of
+from ._library import library
+from ._table import path_of
+
+Path = Union[str, "os.PathLike[str]"]
+
+NONE = 0xFFFFFFFF  # stands where a search has found no row
+
+
+def table_of(table: Optional[str]) -> Optional[bytes]:
+    """Returns a table's name as the library takes it."""
+    if table is not None and not isinstance(table, str):
+        raise TypeError("a table is a str or None, not a %s" % type(table).__name__)
+    return None if table is None else table.encode("utf-8", "replace")
+
+
+def places_for(count: int, k: int) -> Tuple[Any, Any]:
+    """Returns arrays [count x k] for the rows and scores of an answer."""
+    return numpy.full((count, k), NONE, numpy.uint32), numpy.zeros((count, k), numpy.float32)
+
+
+class Asked:
+    """The part of sptx.Run that is built on the others: vectors(), search() and what the library judges."""
+
+    def __getitem__(self, word: Any) -> Any:
+        """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: of several, [n x dim], as vectors() has
+        them. KeyError for a word that is none, TypeError for what is neither a word nor a list of them."""
+        if isinstance(word, str):
+            return self.vector(word)
+        if not isinstance(word, (list, tuple)):
+            raise TypeError("a run is asked for a word or a list of words, not for a %s" % type(word).__name__)
+        return self.vectors(word)
+
+    # ---- as gensim's KeyedVectors are asked ----
+
+    def similarity(self, a: str, b: str, table: Optional[str] = None) -> float:
+        """The cosine of two words' vectors, -1 .. 1. KeyError for a word that is none."""
+        x, y = self.vectors([a, b], table).astype(numpy.float64)
+        lengths = math.sqrt(x @ x), math.sqrt(y @ y)
+        return float(numpy.float32(x @ y / (max(lengths[0], 1e-12) * max(lengths[1], 1e-12))))
+
+    def most_similar(self, positive: Any = (), negative: Any = (), topn: int = 10,
+                     table: Optional[str] = None) -> List[Tuple[str, float]]:
+        """The topn words nearest by cosine to the mean of the positive words' unit vectors and of the negative ones' turned
+        round, best first, with the cosines: gensim's question and answer. Vectors count as they are, of any length.
+
+            run.most_similar(positive=["king", "woman"], negative=["man"])
+
+        positive, negative: a word, a vector [dim], a pair (word or vector, weight), or a list of these. Words that are asked are
+        not in the answer. KeyError for a word that is none, ValueError where nothing is given.
+        """
+        parts = [(key, weight) for key, weight in _weighted(positive, 1.0)]
+        parts += [(key, -weight) for key, weight in _weighted(negative, 1.0)]
+        if not parts:
+            raise ValueError("most_similar wants at least one word or vector in positive or negative")
+        words = [key for key, _ in parts if isinstance(key, str)]
+        own = {int(row) for row in self._asked_rows(words, table)}
+        of_words = iter(self.vectors(words, table))
+        mean = numpy.zeros(self.dim, numpy.float64)
+        for key, weight in parts:
+            word = isinstance(key, str)
+            vector = numpy.asarray(next(of_words) if word else key, numpy.float64)
+            if vector.shape != (self.dim,):
+                raise ValueError("a vector has the shape %s, wanted (%d,)" % (vector.shape, self.dim))
+            mean += vector * (weight / (numpy.linalg.norm(vector) or 1 if word else 1))
+        topn = count_of(topn, "topn", 31)
+        rows, scores = self.search((mean / (numpy.linalg.norm(mean) or 1))[None], topn + len(own), table=table)
+        kept = numpy.isin(rows[0], list(own), invert=True)
+        return self._answers(rows[:, kept][:, :topn], scores[:, kept][:, :topn])[0]
+
+    # ---- by the library ----
+
+    def analogy(self, a: str, b: str, c: str, k: int = 10, table: Optional[str] = None) -> List[Tuple[str, float]]:
+        """What c is to, as a is to b: the k words nearest by cosine to b - a + c of unit vectors, best first, with the cosines,
+        as `sptx-w2v analogy` answers.
+
+            run.analogy("paris", "france", "rome")     # [("italy", 0.71), ..]
+
+        The three words are not in the answer. KeyError for a word that is none; sptx.Error for a list's row.
+        """
+        rows, scores = places_for(1, min(count_of(k, "k", 32), len(self)))
+        asked = numpy.array([self.row(word) for word in (a, b, c)], numpy.uint64)
+        self._ask(library.sptx_run_analogy, table_of(table), asked.ctypes.data, rows.shape[1], rows.ctypes.data, scores.ctypes.data)
+        return self._answers(rows, scores)[0]
+
+    def evaluate(self, pairs: Union[Path, Sequence[Path]] = (), analogies: Union[Path, Sequence[Path]] = (),
+                 held_out: Optional[Path] = None, train: Optional[Path] = None, groups: Optional[Path] = None, k: int = 20, *,
+                 restrict: int = 30000, met: int = 5, sample: int = 2000, format: Optional[str] = None,
+                 score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
+        """How good the vectors are, as `sptx-w2v evaluate` prints it: a dict by the files' names without ".txt", or whole paths where
+        two files have one name.
+
+            run.evaluate(pairs="ws353.txt", analogies="questions.txt")
+            # {"ws353": {"rho": .., "covered": .., "total": ..},
+            #  "questions": {"accuracy": .., "semantic": .., "syntactic": .., "covered": .., "total": ..}}
+            run.evaluate(train="train.txt", held_out="test.txt", k=20)
+            # {"lists": {"recall": .., "ndcg": .., "hit": .., "lists": .., "unknown": ..}}
+
+        pairs, analogies    a file or several: lines of two words and a score; lines of four words
+        train, held_out     the lists that are known and what they are to find: files as the corpus's, or folders of them
+        groups              a file of a word and its groups: {"NAME": [{"share": .., "chance": .., "asked": .., "rows": ..}, ..]}, a
+                            dict for each column of groups
+        k                   places of an answer that count, of lists and groups
+        restrict            analogies: only so many most frequent words take part; 0: all
+        met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked
+        format, score       of lists: how the files are read and how items are scored; None: as they look, as suits the run
+        table               None: what suits the run
+
+        Raises sptx.Error for a file that cannot be read or judges no row, ValueError where nothing is asked.
+        """
+        if (train is None) != (held_out is None):
+            raise ValueError("evaluate wants train= and held_out= together, or neither")
+        pairs, analogies = _paths(pairs), _paths(analogies)
+        if not pairs and not analogies and train is None and groups is None:
+            raise ValueError("evaluate wants pairs=, analogies=, groups=, or train= with held_out=")
+        name, places, found = table_of(table), count_of(k, "k", 32), {}  # type: Any
+        for path in pairs:
+            found[_name_for(path, found)] = self._judge(_library.PairsScore, library.sptx_run_evaluate_pairs, name, path_of(path))
+        for path in analogies:
+            found[_name_for(path, found)] = self._judge(_library.AnalogiesScore, library.sptx_run_evaluate_analogies, name, path_of(path),
+                                                count_of(restrict, "restrict", 32))
+        if train is not None and held_out is not None:
+            found["lists"] = self._judge(_library.ListsScore, library.sptx_run_evaluate_lists, name, path_of(train),
+                                         path_of(held_out), _text_or_none(format, "format"), _text_or_none(score, "score"), places)
+        if groups is not None:
+            found[_name_for(groups, found)] = self._judge_groups(name, groups, count_of(met, "met", 62),
+                                                                 count_of(sample, "sample", 32), places)
+        return found
+
+    def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False) -> None:
+        """Writes the vectors to a file, the bytes that `sptx-w2v export` writes. A file at the path stays until the new one is
+        whole.
+
+        format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors" or "projector"; None: by the
+        path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as of vectors().
+
+        Raises ValueError for a format that is none, sptx.Error where writing fails or the format cannot hold a word.
+        """
+        if format is None:
+            format = _format_of(path)
+        self._ask(library.sptx_run_export, table_of(table), bool(lists), text_of(format, "format"), path_of(path))
+
+    def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
+               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = ()) -> None:
+        """Writes one page of HTML that shows the run, the bytes that `sptx-w2v report` writes: its curves, a map of its most
+        frequent rows, their nearest rows to search, its keys.
+
+        titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: rows whose nearest rows the page has.
+        evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
+
+        Raises ValueError for numbers that are none, sptx.Error where a file cannot be read or written.
+        """
+        files = [path_of(one) for one in _paths(evaluations)]
+        options = _library.ReportOptions(
+            ctypes.sizeof(_library.ReportOptions), os.fsencode(self._path), table_of(table),
+            None if titles is None else path_of(titles), (ctypes.c_char_p * len(files))(*files), len(files),
+            count_of(top, "top", 32), count_of(search, "search", 32), bool(lists))
+        self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
+
+    def _ask(self, function: Any, *arguments: Any) -> None:
+        handle = self._open()
+        self._context.call(function, handle.pointer, *arguments)
+
+    def _judge(self, kind: Any, function: Any, *arguments: Any) -> Dict[str, Any]:
+        score = kind()
+        self._ask(function, *arguments, ctypes.byref(score))
+        return {name: getattr(score, name) for name, _ in kind._fields_}
+
+    def _judge_groups(self, table: Optional[bytes], path: Path, met: int, sample: int, k: int) -> List[Dict[str, Any]]:
+        scores, columns = (_library.GroupsScore * _library.GROUPS_MOST)(), ctypes.c_uint32()
+        self._ask(library.sptx_run_evaluate_groups, table, path_of(path), met, sample, k, scores, ctypes.byref(columns))
+        return [{name: getattr(score, name) for name, _ in score._fields_} for score in scores[:columns.value]]
+
+    def _asked_rows(self, words: Iterable[str], table: Optional[str]) -> Any:
+        """Returns the rows of words that ask for others, uint64 [n], and says where one was never trained in the table."""
+        rows = numpy.array([self.row(word) for word in words], numpy.uint64)
+        for row in rows:
+            self._ask(library.sptx_run_check_trained, table_of(table), int(row))
+        return rows
+
+
+_FORMATS = {".bin": "word2vec-bin", ".txt": "word2vec-text", ".npy": "npy", ".fvecs": "fvecs", ".fbin": "fbin",
+            ".safetensors": "safetensors", ".tsv": "projector"}
+
+
+def _format_of(path: Path) -> str:
+    ending = os.path.splitext(os.fsdecode(path))[1]
+    if ending not in _FORMATS:
+        raise ValueError("the ending of '%s' names no format; wanted format=, or one of %s" %
+                         (os.fsdecode(path), " ".join(_FORMATS)))
+    return _FORMATS[ending]
+
+
+def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
+    """Makes a list of (word or vector, weight) of what gensim takes: one of these, or a list of them."""
+    if isinstance(given, str) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
+        given = [given]
+    return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (str, numpy.ndarray))
+            else (item, weight) for item in given or ()]
+
+
+def _paths(given: Union[Path, Sequence[Path]]) -> List[Path]:
+    return [given] if isinstance(given, (str, bytes, os.PathLike)) else list(given)
+
+
+def _name_for(path: Path, others: Dict[str, Any]) -> str:
+    """Returns a file's name as `evaluate` prints it, or its whole path where another file has that name."""
+    name = os.path.basename(os.fsdecode(path))
+    name = name[:-4] if name.endswith(".txt") and len(name) > 4 else name
+    return os.fsdecode(path) if name in others else name
+
+
+def _text_or_none(text: Optional[str], what: str) -> Optional[bytes]:
+    return None if text is None else text_of(text, what)

@@ -1,0 +1,427 @@
+"""KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs: names, arguments and answers of gensim 4.4."""
+
+import os
+import pickle
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class KeyedVectors:
+    """Vectors by word (gensim calls it a key).
+
+    vectors       float32 [words x vector_size]; row i is that of index_to_key[i]
+    index_to_key  words by row, most frequent first
+    key_to_index  the row of a word
+
+    Questions raise KeyError for a word that is none. Numbers, rows and words may be given where gensim takes them.
+    """
+
+    def __init__(self, vector_size: int, count: int = 0, dtype: Any = numpy.float32) -> None:
+        self.vector_size = vector_size
+        self.vectors = numpy.zeros((count, vector_size), dtype)
+        self.index_to_key: List[str] = []
+        self.key_to_index: Dict[str, int] = {}
+        self.expandos: Dict[str, Any] = {}
+        self._norms: Any = None
+        self._normed: Any = None
+
+    def __len__(self) -> int:
+        return len(self.index_to_key)
+
+    def __contains__(self, key: Any) -> bool:
+        return self.has_index_for(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index_to_key)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The vector of a word or row, [vector_size]; of a list of them, [n x vector_size]."""
+        if isinstance(key, (str, int, numpy.integer)):
+            return self.get_vector(key)
+        return numpy.vstack([self.get_vector(one) for one in key])
+
+    def __repr__(self) -> str:
+        return "KeyedVectors<vector_size=%d, %d keys>" % (self.vector_size, len(self))
+
+    # ---- words ----
+
+    def has_index_for(self, key: Any) -> bool:
+        return self.get_index(key, -1) >= 0
+
+    def get_index(self, key: Any, default: Any = None) -> Any:
+        """The row of a word, or a row that is one; KeyError, or the default where one is given."""
+        row = self.key_to_index.get(key, -1)
+        if row >= 0:
+            return row
+        if isinstance(key, (int, numpy.integer)) and 0 <= key < len(self):
+            return int(key)
+        if default is not None:
+            return default
+        raise KeyError("Key '%s' not present" % key)
+
+    def get_vector(self, key: Any, norm: bool = False) -> Any:
+        """A word's vector, of unit length with norm=True; read-only, as it is that of `vectors`."""
+        row = self.get_index(key)
+        vector = self.get_normed_vectors()[row] if norm else self.vectors[row]
+        vector = vector.view()
+        vector.flags.writeable = False
+        return vector
+
+    word_vec = get_vector
+
+    def get_vecattr(self, key: Any, attr: str) -> Any:
+        """A word's attribute; "count" is how often the corpus has it."""
+        row = self.get_index(key)
+        if attr not in self.expandos:
+            raise KeyError("attribute '%s' is not there" % attr)
+        value = self.expandos[attr][row]
+        return value.item() if isinstance(value, numpy.generic) else value
+
+    def set_vecattr(self, key: Any, attr: str, val: Any) -> None:
+        if attr not in self.expandos:
+            self.expandos[attr] = numpy.zeros(len(self), numpy.int64 if isinstance(val, (int, numpy.integer)) else object)
+        self.expandos[attr][self.get_index(key)] = val
+
+    def add_vectors(self, keys: Union[str, Sequence[str]], weights: Any, replace: bool = False) -> None:
+        """Adds words with vectors [n x vector_size]; those of words that are there already change with replace=True alone."""
+        if isinstance(keys, str):
+            keys, weights = [keys], numpy.asarray(weights)[None]
+        weights = numpy.asarray(weights, numpy.float32).reshape(len(keys), self.vector_size)
+        new = [at for at, key in enumerate(keys) if key not in self.key_to_index]
+        for at, key in enumerate(keys):
+            if replace and key in self.key_to_index:
+                self.vectors[self.key_to_index[key]] = weights[at]
+        for at in new:
+            self.key_to_index[keys[at]] = len(self.index_to_key)
+            self.index_to_key.append(keys[at])
+        self.vectors = numpy.vstack([self.vectors, weights[new]]) if len(self.vectors) else weights[new].copy()
+        self.expandos = {name: numpy.concatenate([held, numpy.zeros(len(new), held.dtype)]) for name, held in self.expandos.items()}
+        self.fill_norms(force=True)
+
+    add_vector = add_vectors
+
+    def __setitem__(self, keys: Any, weights: Any) -> None:
+        self.add_vectors(keys, weights, replace=True)
+
+    # ---- lengths ----
+
+    def fill_norms(self, force: bool = False) -> None:
+        """Forgets what was computed of `vectors`; call it with force=True after changing them in place."""
+        if force:
+            self._norms = self._normed = None
+
+    @property
+    def norms(self) -> Any:
+        if self._norms is None or len(self._norms) != len(self.vectors):
+            self._norms = numpy.linalg.norm(self.vectors, axis=1)
+        return self._norms
+
+    def get_normed_vectors(self) -> Any:
+        if self._normed is None or self._normed.shape != self.vectors.shape:
+            self._normed = self.vectors / numpy.maximum(self.norms, 1e-12)[:, None].astype(numpy.float32)
+        return self._normed
+
+    def unit_normalize_all(self) -> None:
+        self.vectors = self.get_normed_vectors().copy()
+        self.fill_norms(force=True)
+
+    # ---- similar words ----
+
+    def get_mean_vector(self, keys: Any, weights: Any = None, pre_normalize: bool = True, post_normalize: bool = False,
+                        ignore_missing: bool = True) -> Any:
+        """The weighted mean of words' vectors, and of vectors as they are, [vector_size]."""
+        if isinstance(keys, str):
+            keys = [keys]
+        if not len(keys):
+            raise ValueError("cannot compute mean with no input")
+        weights = numpy.ones(len(keys)) if weights is None else numpy.asarray(weights, float)
+        if len(weights) != len(keys):
+            raise ValueError("keys and weights array must have same number of elements")
+        mean, total = numpy.zeros(self.vector_size), 0.0
+        for key, weight in zip(keys, weights):
+            if isinstance(key, numpy.ndarray):
+                mean += weight * key
+            elif key in self:
+                mean += weight * self.get_vector(key, norm=pre_normalize)
+            elif ignore_missing:
+                continue
+            else:
+                raise KeyError("Key '%s' not present in vocabulary" % key)
+            total += abs(weight)
+        mean = mean / total if total > 0 else mean
+        length = numpy.linalg.norm(mean)
+        return (mean / length if post_normalize and length else mean).astype(numpy.float32)
+
+    def most_similar(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10, clip_start: int = 0,
+                     clip_end: Optional[int] = None, restrict_vocab: Optional[int] = None) -> Any:
+        """The topn words nearest by cosine to the mean of the positive and the negative words, best first: [(word, cosine), ..];
+        with topn=None all cosines, [words]. Words, vectors, rows, and (one of these, weight) are taken. The asked words are
+        not in the answer."""
+        parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
+        if not parts:
+            raise ValueError("cannot compute mean with no input")
+        mean = self.get_mean_vector([key for key, _ in parts], [weight for _, weight in parts], post_normalize=True,
+                                    ignore_missing=False)
+        clip_end = restrict_vocab or clip_end or len(self)
+        cosines = self.get_normed_vectors()[clip_start:clip_end] @ mean
+        if topn is None:
+            return cosines
+        return self._best(cosines, topn, {self.get_index(key) for key, _ in parts if not isinstance(key, numpy.ndarray)}, clip_start)
+
+    def most_similar_cosmul(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10,
+                            restrict_vocab: Optional[int] = None) -> Any:
+        """most_similar() by Levy and Goldberg's product of cosines."""
+        parts = [[key for key, _ in _weighted(given, 1.0)] for given in (positive, negative)]
+        unit, all_of = self.get_normed_vectors()[:restrict_vocab or len(self)], parts[0] + parts[1]
+        cosines = [[(1 + unit @ self._unit(key)) / 2 for key in keys] for keys in parts]
+        scores = numpy.prod(cosines[0], axis=0) / (numpy.prod(cosines[1], axis=0) + 0.000001)
+        if topn is None:
+            return scores
+        return self._best(scores, topn, {self.get_index(key) for key in all_of if not isinstance(key, numpy.ndarray)}, 0)
+
+    def similar_by_word(self, word: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
+        return self.most_similar(positive=[word], topn=topn, restrict_vocab=restrict_vocab)
+
+    similar_by_key = similar_by_word
+
+    def similar_by_vector(self, vector: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
+        return self.most_similar(positive=[numpy.asarray(vector)], topn=topn, restrict_vocab=restrict_vocab)
+
+    def similarity(self, w1: Any, w2: Any) -> Any:
+        """The cosine of two words' vectors."""
+        return numpy.dot(self.get_vector(w1, norm=True), self.get_vector(w2, norm=True))
+
+    def distance(self, w1: Any, w2: Any) -> Any:
+        return 1 - self.similarity(w1, w2)
+
+    def distances(self, word_or_vector: Any, other_words: Iterable[Any] = ()) -> Any:
+        """1 - cosine of a word to all words, or to the others that are given, in their order."""
+        rows = [self.get_index(word) for word in other_words]
+        unit = self.get_normed_vectors()
+        return 1 - (unit[rows] if rows else unit) @ self._unit(word_or_vector)
+
+    @staticmethod
+    def cosine_similarities(vector_1: Any, vectors_all: Any) -> Any:
+        return vectors_all @ vector_1 / (numpy.linalg.norm(vector_1) * numpy.linalg.norm(vectors_all, axis=1))
+
+    def n_similarity(self, ws1: Sequence[Any], ws2: Sequence[Any]) -> Any:
+        """The cosine of the means of two lists of words."""
+        if not len(ws1) or not len(ws2):
+            raise ZeroDivisionError("At least one of the passed list is empty.")
+        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True, ignore_missing=False) for words in (ws1, ws2))
+        return numpy.dot(a, b)
+
+    def doesnt_match(self, words: Iterable[Any]) -> Any:
+        """The word that is farthest from the mean of all of them."""
+        known = [word for word in words if word in self]
+        if not known:
+            raise ValueError("cannot select a word from an empty list")
+        mean = self.get_mean_vector(known, post_normalize=True)
+        return known[int(numpy.argmin([self._unit(word) @ mean for word in known]))]
+
+    def rank(self, key1: Any, key2: Any) -> int:
+        return len(self.closer_than(key1, key2)) + 1
+
+    def closer_than(self, key1: Any, key2: Any) -> List[str]:
+        """The words that are nearer to key1 than key2 is."""
+        cosines, row, own = self.get_normed_vectors() @ self._unit(key1), self.get_index(key2), self.get_index(key1)
+        return [self.index_to_key[at] for at in numpy.flatnonzero(cosines > cosines[row]) if at != own]
+
+    def most_similar_to_given(self, key1: Any, keys_list: Sequence[Any]) -> Any:
+        return keys_list[int(numpy.argmax([self.similarity(key1, key) for key in keys_list]))]
+
+    def _unit(self, key: Any) -> Any:
+        if isinstance(key, numpy.ndarray):
+            return key / (numpy.linalg.norm(key) or 1)
+        return self.get_vector(key, norm=True)
+
+    def _best(self, scores: Any, topn: int, banned: Any, first: int) -> List[Tuple[str, float]]:
+        wanted = min(topn + len(banned), len(scores))
+        if topn < 1 or not wanted:
+            return []
+        best = numpy.argpartition(-scores, wanted - 1)[:wanted]
+        best = best[numpy.argsort(-scores[best], kind="stable")]
+        return [(self.index_to_key[row + first], float(scores[row])) for row in best if row + first not in banned][:topn]
+
+    # ---- measures ----
+
+    def evaluate_word_pairs(self, pairs: Path, delimiter: str = "\t", encoding: str = "utf8", restrict_vocab: int = 300000,
+                            case_insensitive: bool = True, dummy4unknown: bool = False) -> Tuple[Any, Any, float]:
+        """Lines "word, word, score" -> (Pearson's and its p, Spearman's and its p, percent of pairs with an unknown word). The p are
+        NaN without SciPy."""
+        known, (gold, ours, unknown) = self._known(restrict_vocab, case_insensitive), ([], [], 0)  # type: Any
+        with open(pairs, encoding=encoding) as lines:
+            for line in lines:
+                parts = line.split(delimiter)
+                if not line.strip() or line.startswith("#") or len(parts) < 3:
+                    continue
+                try:
+                    score = float(parts[2])
+                except ValueError:
+                    continue
+                a, b = (known.get(word.strip().upper() if case_insensitive else word.strip()) for word in parts[:2])
+                unknown += a is None or b is None
+                if (a is None or b is None) and not dummy4unknown:
+                    continue
+                gold.append(score)
+                ours.append(0.0 if a is None or b is None else self.similarity(a, b))
+        if not gold:
+            raise ValueError("'%s' has no pair of known words" % os.fspath(pairs))
+        share = 100.0 * unknown / (len(gold) + (0 if dummy4unknown else unknown))
+        return _correlation("pearsonr", gold, ours), _correlation("spearmanr", gold, ours), share
+
+    def evaluate_word_analogies(self, analogies: Path, restrict_vocab: int = 300000, case_insensitive: bool = True,
+                                dummy4unknown: bool = False) -> Tuple[float, List[Dict[str, Any]]]:
+        """Lines ": section" and "a b c d" -> (accuracy, sections): in each section the questions that were answered right and wrong,
+        "Total accuracy" last."""
+        known, sections = self._known(restrict_vocab, case_insensitive), []  # type: Any
+        with open(analogies, encoding="utf8") as lines:
+            for line in lines:
+                if line.startswith(": "):
+                    sections.append({"section": line[2:].strip(), "correct": [], "incorrect": []})
+                    continue
+                words = tuple(word.upper() if case_insensitive else word for word in line.split())
+                if not sections:
+                    raise ValueError("Missing section header before the first line of '%s'" % os.fspath(analogies))
+                if len(words) == 4:
+                    sections[-1].setdefault("asked", []).append(words)
+        for section in sections:
+            self._judge(section, known, min(restrict_vocab, len(self)), dummy4unknown)
+        total = {"section": "Total accuracy", **{name: [one for section in sections for one in section[name]]
+                                                 for name in ("correct", "incorrect")}}
+        count = len(total["correct"]) + len(total["incorrect"])
+        return (len(total["correct"]) / count if count else 0.0), sections + [total]
+
+    def _judge(self, section: Dict[str, Any], known: Dict[str, int], rows: int, dummy4unknown: bool) -> None:
+        asked = section.pop("asked", [])
+        there = [words for words in asked if all(word in known for word in words)]
+        unit = self.get_normed_vectors()[:rows]
+        names = {row: word for word, row in known.items()}
+        for first in range(0, len(there), 256):
+            part = numpy.array([[known[word] for word in words] for words in there[first:first + 256]])
+            scores = (unit[part[:, 1]] - unit[part[:, 0]] + unit[part[:, 2]]) @ unit.T
+            scores[numpy.arange(len(part))[:, None], part[:, :3]] = -numpy.inf
+            for words, row in zip(there[first:first + 256], scores.argmax(1)):
+                section["correct" if names.get(int(row)) == words[3] else "incorrect"].append(words)
+        if dummy4unknown:
+            section["incorrect"] += [words for words in asked if not all(word in known for word in words)]
+
+    def _known(self, restrict_vocab: int, case_insensitive: bool) -> Dict[str, int]:
+        """Rows of the most frequent words; of words that differ in case only, the most frequent one's."""
+        known: Dict[str, int] = {}
+        for row, word in enumerate(self.index_to_key[:restrict_vocab]):
+            known.setdefault(word.upper() if case_insensitive else word, row)
+        return known
+
+    # ---- files ----
+
+    def save(self, path: Path, *_: Any, **__: Any) -> None:
+        """Writes everything to one file, which KeyedVectors.load() of this package reads."""
+        with open(path, "wb") as file:
+            pickle.dump(self, file, protocol=4)
+
+    @classmethod
+    def load(cls, path: Path, mmap: Optional[str] = None) -> Any:
+        """Reads what save() wrote; mmap is taken and ignored."""
+        with open(path, "rb") as file:
+            found = pickle.load(file)
+        if not isinstance(found, cls):
+            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(path), type(found).__name__, cls.__name__))
+        return found
+
+    def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, write_header: bool = True,
+                             prefix: str = "", sort_attr: str = "count") -> None:
+        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too."""
+        rows = numpy.arange(len(self))
+        if sort_attr in self.expandos:
+            rows = numpy.argsort(-self.expandos[sort_attr], kind="stable")
+        if fvocab is not None:
+            with open(fvocab, "wb") as file:
+                file.writelines(("%s%s %d\n" % (prefix, self.index_to_key[row], self.expandos[sort_attr][row])).encode()
+                                for row in rows)
+        with open(fname, "wb") as file:
+            if write_header:
+                file.write(b"%d %d\n" % (len(self), self.vector_size))
+            for row in rows:
+                vector = self.vectors[row].astype(numpy.float32)
+                values = vector.tobytes() if binary else " ".join(map(repr, vector.tolist())).encode()
+                file.write((prefix + self.index_to_key[row]).encode() + b" " + values + b"\n")
+
+    @classmethod
+    def load_word2vec_format(cls, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, encoding: str = "utf8",
+                             unicode_errors: str = "strict", limit: Optional[int] = None) -> "KeyedVectors":
+        """Reads word2vec's text or binary format, of at most `limit` words."""
+        with open(fname, "rb") as file:
+            count, size = map(int, file.readline().split())
+            found = cls(size)
+            count = min(count, limit or count)
+            found.vectors = numpy.empty((count, size), numpy.float32)
+            for row in range(count):
+                word, values = _read_binary(file, size) if binary else _read_text(file, size)
+                name = word.decode(encoding, unicode_errors)
+                found.key_to_index[name], found.vectors[row] = row, values
+                found.index_to_key.append(name)
+        found.expandos["count"] = numpy.arange(count, 0, -1)
+        return found
+
+    def intersect_word2vec_format(self, fname: Path, lockf: float = 1.0, binary: bool = False, encoding: str = "utf8",
+                                  unicode_errors: str = "strict") -> None:
+        """Takes the vectors of the words that are here from a file, to begin training with. lockf = 1 alone: all words are trained."""
+        if lockf != 1.0:
+            raise NotImplementedError("lockf = %s is not there: every word is trained; wanted lockf=1.0" % (lockf,))
+        given = KeyedVectors.load_word2vec_format(fname, binary=binary, encoding=encoding, unicode_errors=unicode_errors)
+        if given.vector_size != self.vector_size:
+            raise ValueError("incompatible vector size %d in file %s" % (given.vector_size, os.fspath(fname)))
+        shared = [word for word in given if word in self.key_to_index]
+        self.vectors[[self.key_to_index[word] for word in shared]] = given.vectors[[given.key_to_index[word] for word in shared]]
+        self.fill_norms(force=True)
+
+
+def _read_binary(file: Any, size: int) -> Tuple[bytes, Any]:
+    word = bytearray()
+    while True:
+        byte = file.read(1)
+        if byte == b"":
+            raise EOFError("unexpected end of input; is count incorrect or file otherwise damaged?")
+        if byte == b" ":
+            break
+        if byte != b"\n":
+            word += byte
+    values = numpy.frombuffer(file.read(4 * size), numpy.float32)
+    if len(values) != size:
+        raise EOFError("unexpected end of input; is count incorrect or file otherwise damaged?")
+    return bytes(word), values
+
+
+def _read_text(file: Any, size: int) -> Tuple[bytes, Any]:
+    parts = file.readline().rstrip().split(b" ")
+    if len(parts) != size + 1:
+        raise ValueError("a line has %d values, wanted %d" % (len(parts) - 1, size))
+    return parts[0], numpy.array(parts[1:], numpy.float32)
+
+
+def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
+    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them."""
+    if given is None:
+        return []
+    if isinstance(given, (str, int, numpy.integer)) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
+        given = [given]
+    return [(one[0], weight * one[1]) if isinstance(one, tuple) else (one, weight) for one in given]
+
+
+def _correlation(name: str, x: Sequence[float], y: Sequence[float]) -> Any:
+    try:
+        from scipy import stats
+    except ImportError:
+        a, b = (numpy.asarray(side, float) if name == "pearsonr" else _ranks(side) for side in (x, y))
+        return float(numpy.corrcoef(a, b)[0, 1]), float("nan")
+    return getattr(stats, name)(x, y)
+
+
+def _ranks(values: Sequence[float]) -> Any:
+    """Ranks from 0; equal values share the mean of theirs."""
+    _, inverse, counts = numpy.unique(numpy.asarray(values), return_inverse=True, return_counts=True)
+    return (numpy.cumsum(counts) - (counts + 1) / 2)[inverse]

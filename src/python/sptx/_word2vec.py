@@ -1,0 +1,307 @@
+"""Word2Vec: training as gensim's users write it. Names, defaults and meaning are those of gensim 4.4."""
+
+import collections
+import io
+import os
+import pickle
+import tarfile
+import tempfile
+import zlib
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+
+import numpy
+
+from ._keyed import KeyedVectors
+from ._run import train
+
+Path = Union[str, "os.PathLike[str]"]
+Sentences = Iterable[Iterable[str]]
+
+_SENTENCE = 10000  # words of a sentence at most, as gensim has it; longer ones are cut
+
+
+class Word2Vec:
+    """Vectors of words, as gensim.models.Word2Vec trains them.
+
+        model = sptx.Word2Vec(sentences, vector_size=100, window=5, min_count=5)
+        model.wv.most_similar("computer")
+
+    sentences       an iterable of lists of str, read once; corpus_file: a file of a sentence a line, words parted by blanks.
+                    None of both: build_vocab() and train() come later
+    vector_size     columns; alpha, min_alpha: learning rate, and where it falls to; window: words each side at most
+    min_count       rarer words are left out; max_final_vocab: the least min_count that leaves so many words
+    sample          threshold of word2vec's rule for frequent words; 0: none
+    sg              1: skip-gram; 0: CBOW, of means (cbow_mean=1)
+    negative        noise words of an example; ns_exponent: of the counts they are drawn by
+    workers         threads; None: all cores. seed: the same one gives the same vectors with one thread
+    epochs          passes; shrink_windows: window sizes are drawn from 1..window
+    device          "auto": the GPU where there is one; "cpu", "cuda"
+
+    wv              the words' vectors: sptx.KeyedVectors, with the names of gensim's
+    syn1neg         the context vectors, float32 [words x vector_size]
+
+    What is not there raises NotImplementedError with a sentence that says what to do: hs=1, cbow_mean=0, negative=0, callbacks,
+    compute_loss, trim_rule, null_word, max_vocab_size. hashfxn, batch_words and sorted_vocab change nothing here.
+    """
+
+    def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
+                 alpha: float = 0.025, window: int = 5, min_count: int = 5, max_vocab_size: Optional[int] = None, sample: float = 1e-3,
+                 seed: int = 1, workers: Optional[int] = None, min_alpha: float = 0.0001, sg: int = 0, hs: int = 0, negative: int = 5,
+                 ns_exponent: float = 0.75, cbow_mean: int = 1, hashfxn: Any = hash, epochs: int = 5, null_word: int = 0,
+                 trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
+                 callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
+                 shrink_windows: bool = True, *, device: str = "auto") -> None:
+        _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks, compute_loss=compute_loss,
+                trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
+        self.vector_size = self.layer1_size = int(vector_size)
+        self.alpha, self.min_alpha, self.window, self.shrink_windows = float(alpha), float(min_alpha), int(window), bool(shrink_windows)
+        self.min_count, self.max_final_vocab, self.sample, self.seed = min_count, max_final_vocab, sample, int(seed)
+        self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), 0, int(negative), ns_exponent
+        self.cbow_mean, self.epochs, self.comment, self.device = int(cbow_mean), int(epochs), comment, device
+        self.corpus_count = self.corpus_total_words = self.train_count = 0
+        self.total_train_time = 0.0
+        self.raw_vocab: Dict[str, int] = {}
+        self.wv = KeyedVectors(self.vector_size)
+        self._numbers: Dict[str, str] = {}  # each word's token in the files that the library reads: one without blanks, for any word
+        self._left = 0                      # of wv.vectors, which the user may change before the first train()
+        self._place = _Place()              # the run that was trained last, which training goes on from
+        if sentences is not None or corpus_file is not None:
+            with _Place() as place:
+                text = place.path("corpus.txt")
+                self._count(_written(text, _given(sentences, corpus_file), self._numbers), update=False)
+                self._train_text(text, self.epochs, self.alpha, self.min_alpha)
+
+    def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
+                    progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
+        """Counts words and chooses those that have vectors. update=True: beside those that are there."""
+        _refuse(trim_rule=trim_rule)
+        self._count(_written(os.devnull, _given(corpus_iterable, corpus_file), self._numbers), update)
+
+    def train(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None,
+              total_examples: Optional[int] = None, total_words: Optional[int] = None, epochs: Optional[int] = None,
+              start_alpha: Optional[float] = None, end_alpha: Optional[float] = None, word_count: int = 0, queue_factor: int = 2,
+              report_delay: float = 1.0, compute_loss: bool = False, callbacks: Any = (), **_: Any) -> Tuple[int, int]:
+        """Trains the words of the vocabulary on sentences, from the vectors that are there; other words are passed over.
+
+        Returns (words trained, words given), both as they stand in the corpus times epochs. total_examples, total_words and what
+        else tells gensim how long it will take are not needed. RuntimeError before build_vocab().
+        """
+        _refuse(callbacks=callbacks, compute_loss=compute_loss)
+        if not len(self.wv):
+            raise RuntimeError("you must first build vocabulary before training the model")
+        if self.train_count and _sum_of(self.wv.vectors) != self._left:
+            raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them between "
+                                      "build_vocab() and the first train()")
+        epochs = self.epochs if epochs is None else int(epochs)
+        with _Place() as place:
+            text = place.path("corpus.txt")
+            counted = _written(text, _given(corpus_iterable, corpus_file), {word: self._numbers[word] for word in self.wv}, grow=False)
+            known = sum(count for word, count in counted.counts.items() if word in self.wv)
+            if known:
+                self._train_text(text, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha)
+        return known * epochs, counted.words * epochs
+
+    # ---- the vocabulary ----
+
+    def _count(self, counted: "_Counted", update: bool) -> None:
+        counts = collections.Counter(self.raw_vocab if update else {})
+        counts.update(counted.counts)
+        self.raw_vocab = dict(counts)
+        self.corpus_count, self.corpus_total_words = counted.sentences, counted.words
+        kept = set(self.wv.key_to_index) if update else set()
+        least = _least_count(counts, self.min_count, self.max_final_vocab)
+        chosen = sorted((word for word, count in counts.items() if count >= least or word in kept), key=lambda word: -counts[word])
+        if not chosen:
+            raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
+                               (least, counted.words))
+        before, self.wv = self.wv, KeyedVectors(self.vector_size)
+        first = (numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32) - 0.5) / self.vector_size
+        self.wv.add_vectors(chosen, first)
+        for word in kept:
+            self.wv.vectors[self.wv.key_to_index[word]] = before[word]
+        self.wv.expandos["count"] = numpy.array([counts[word] for word in chosen], numpy.int64)
+        self._left = _sum_of(self.wv.vectors)
+
+    # ---- training, by the library ----
+
+    def _keys(self, epochs: int, start_alpha: float, end_alpha: float) -> Dict[str, Any]:
+        return {"corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
+                "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
+                "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
+                "negatives.power": self.ns_exponent, "model.dim": self.vector_size, "optimizer.lr": start_alpha,
+                "optimizer.min_lr_ratio": min(1.0, end_alpha / start_alpha), "train.epochs": epochs, "train.seed": self.seed,
+                "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
+
+    def _train_text(self, text: str, epochs: int, start_alpha: float, end_alpha: float) -> None:
+        """Trains a run on a file of the words' numbers, and takes its vectors. All that is known here of how sentences reach the
+        library is this function and _written()."""
+        place = _Place()
+        vocabulary = place.path("vocabulary.tsv")
+        with open(vocabulary, "w") as file:
+            file.writelines("%s\t%d\n" % (self._numbers[word], count) for word, count in zip(self.wv, self.wv.expandos["count"]))
+        keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.path": '"%s"' % text, "corpus.vocab": vocabulary,
+                "run.dir": place.path("run")}
+        if self.train_count:
+            keys["train.from"] = '"%s"' % self._place.path("run")
+        elif _sum_of(self.wv.vectors) != self._left:
+            numpy.save(place.path("first.npy"), self.wv.vectors)
+            keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
+        with train(None, keys, device=self.device, progress=False) as run:
+            rows = [run.row(self._numbers[word]) for word in self.wv]
+            self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
+            self.syn1neg = numpy.ascontiguousarray(run.context[rows])
+        self.wv.fill_norms(force=True)
+        self._left = _sum_of(self.wv.vectors)
+        self._place.remove()
+        self._place = place
+        self.train_count += 1
+
+    # ---- beyond vectors ----
+
+    def predict_output_word(self, context_words_list: List[Any], topn: int = 10) -> Optional[List[Tuple[str, float]]]:
+        """The words that the context vectors expect most in the middle of these, with probabilities that sum to 1 over all words;
+        None where no word is known."""
+        rows = [self.wv.get_index(word) for word in context_words_list if word in self.wv]
+        if not rows:
+            return None
+        middle = self.wv.vectors[rows].mean(0)
+        values = numpy.exp(self.syn1neg @ middle)
+        best = numpy.argsort(-values, kind="stable")[:topn]
+        return [(self.wv.index_to_key[row], float(values[row] / values.sum())) for row in best]
+
+    def get_latest_training_loss(self) -> float:
+        raise NotImplementedError("losses are not summed; run.dir's metrics.jsonl of sptx.train has them, and so has its progress=")
+
+    def save(self, path: Path, *_: Any, **__: Any) -> None:
+        """Writes the model to one file: load() goes on training from it."""
+        with open(path, "wb") as file:
+            pickle.dump(self, file, protocol=4)
+
+    @classmethod
+    def load(cls, path: Path, *_: Any, **__: Any) -> Any:
+        """Reads what save() wrote."""
+        with open(path, "rb") as file:
+            model = pickle.load(file)
+        if not isinstance(model, cls):
+            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(path), type(model).__name__, cls.__name__))
+        return model
+
+    def __repr__(self) -> str:
+        return "Word2Vec<vocab=%d, vector_size=%d, alpha=%s>" % (len(self.wv), self.vector_size, self.alpha)
+
+
+_WHAT_TO_DO = {
+    "hs": (0, "hs=1 (hierarchical softmax) is not there: train with negative sampling, negative=5 to 20"),
+    "cbow_mean": (1, "cbow_mean=0 (CBOW of sums) is not there: take cbow_mean=1, or skip-gram with sg=1"),
+    "callbacks": ((), "callbacks are not there: sptx.train(.., progress=) calls a function while it trains"),
+    "compute_loss": (False, "compute_loss is not there: sptx.train(.., progress=) is told losses, and metrics.jsonl has them"),
+    "trim_rule": (None, "trim_rule is not there: leave words out of the sentences, or set min_count or max_final_vocab"),
+    "null_word": (0, "null_word is not there: it serves models of concatenated words, which are not there either"),
+    "max_vocab_size": (None, "max_vocab_size is not there, as it drops counts: set max_final_vocab"),
+}
+
+
+def _refuse(**given: Any) -> None:
+    for name, value in given.items():
+        if name == "negative":
+            if not value:
+                raise NotImplementedError("negative=0 leaves nothing to train: hierarchical softmax is not there; take negative=5")
+            continue
+        wanted, sentence = _WHAT_TO_DO[name]
+        if value != wanted and not (name == "callbacks" and not value):
+            raise NotImplementedError(sentence)
+
+
+class _Counted:
+    """What was met in sentences."""
+
+    def __init__(self) -> None:
+        self.counts: Any = collections.Counter()
+        self.sentences = self.words = 0
+
+
+class _Numbers(dict):
+    """word -> its number as text; a new word gets the next one."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = number = str(len(self))
+        return number
+
+
+def _given(sentences: Optional[Sentences], corpus_file: Optional[Path]) -> Sentences:
+    if (sentences is None) == (corpus_file is None):
+        raise TypeError("You must provide only one of sentences (corpus_iterable) or corpus_file")
+    if corpus_file is not None:
+        return _lines(corpus_file)
+    if isinstance(sentences, (str, bytes)):
+        raise TypeError("sentences are a text; wanted an iterable of lists of words (a file's path is corpus_file=)")
+    return sentences  # type: ignore[return-value]
+
+
+def _lines(path: Path) -> Iterable[List[str]]:
+    with open(path, encoding="utf8", errors="replace") as lines:
+        for line in lines:
+            yield line.split()
+
+
+def _written(path: str, sentences: Sentences, numbers: Dict[str, str], grow: bool = True) -> _Counted:
+    """Writes sentences as lines of the words' numbers, and counts them. grow: new words get numbers; otherwise they are left out."""
+    found, met = _Counted(), _Numbers(numbers) if grow else numbers
+    with open(path, "w", buffering=1 << 20) as file:
+        for sentence in sentences:
+            if isinstance(sentence, (str, bytes)):
+                raise TypeError("a sentence is a list of words, not a text: %.50r" % (sentence,))
+            words = list(sentence)
+            found.counts.update(words)
+            found.sentences += 1
+            found.words += len(words)
+            file.write(" ".join(map(met.__getitem__, words) if grow else [met[word] for word in words if word in met]))
+            file.write("\n")
+    if grow:
+        numbers.update(met)
+    wrong = next((word for word in found.counts if not isinstance(word, str)), None)
+    if wrong is not None:
+        raise TypeError("a word is a str, not a %s: %.50r" % (type(wrong).__name__, wrong))
+    return found
+
+
+def _sum_of(vectors: Any) -> int:
+    return zlib.crc32(numpy.ascontiguousarray(vectors))
+
+
+def _least_count(counts: Any, min_count: int, most: Optional[int]) -> int:
+    """Returns min_count, or the least that leaves at most so many words."""
+    if not most or len(counts) <= most:
+        return int(min_count)
+    return max(int(min_count), sorted(counts.values(), reverse=True)[most] + 1)
+
+
+class _Place:
+    """A folder for files of one training, removed with the object. Pickled, it is its run's files."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="sptx-word2vec-")
+
+    def path(self, name: str) -> str:
+        return os.path.join(self._folder.name, name)
+
+    def remove(self) -> None:
+        self._folder.cleanup()
+
+    def __enter__(self) -> "_Place":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+    def __getstate__(self) -> bytes:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as tar:
+            if os.path.isdir(self.path("run")):
+                tar.add(self.path("run"), "run")
+        return packed.getvalue()
+
+    def __setstate__(self, packed: bytes) -> None:
+        self.__init__()  # type: ignore[misc]
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            tar.extractall(self._folder.name)

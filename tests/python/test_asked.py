@@ -1,0 +1,217 @@
+"""What a run is asked beyond its rows: each answer is what the program prints, to the digit."""
+
+import os
+import random
+import re
+import subprocess
+
+import numpy
+import pytest
+
+import sptx
+from conftest import TOP
+
+SETTINGS = {"corpus.path": str(TOP / "corpora" / "tiny.txt"), "corpus.min_count": 1, "examples.subsample": 0, "model.dim": 6,
+            "train.epochs": 40, "train.batch": 16, "train.update": "batch", "device.backend": "cpu", "device.threads": 1}
+
+
+def said(program, *words):
+    done = subprocess.run([program, *map(str, words), "--device.backend=cpu"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def trained(program, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "tiny"
+    said(program, "train", *("--%s=%s" % item for item in {**SETTINGS, "run.dir": path}.items()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def of_lists(program, tmp_path_factory):
+    """A run of lists with rows of their own, and the lists that are held out."""
+    path = tmp_path_factory.mktemp("lists")
+    draw = random.Random(1)
+    for name in ("train", "held_out"):
+        (path / (name + ".txt")).write_text("".join(
+            "list%d %s\n" % (i, " ".join("i%d" % item for item in draw.sample(range(40), 6))) for i in range(60)))
+    said(program, "train", f"--corpus.path={path}/train.txt", "--corpus.format=lists", "--model.dim=8", "--train.epochs=3",
+         f"--run.dir={path}/run")
+    return path
+
+
+@pytest.fixture
+def run(trained):
+    with sptx.Run(trained, device="cpu") as run:
+        yield run
+
+
+def printed(found):
+    return "".join("%s\t%.6f\n" % answer for answer in found)
+
+
+def test_vectors_are_indexed_by_word(run):
+    a, b = run.words[2], run.words[0]
+    assert numpy.array_equal(run[a], run.vector(a)) and numpy.array_equal(run[[a, b]], run.vectors([a, b]))
+    with pytest.raises(KeyError, match="no word"):
+        run["never-seen"]
+    for wrong in (3, None, slice(0, 2)):
+        with pytest.raises(TypeError, match="a word or a list of words"):
+            run[wrong]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+def test_nearest_is_what_the_program_says(run, trained, program, metric):
+    words = list(run.words[:3])
+    for word in words:
+        assert printed(run.nearest(word, k=4, metric=metric)) == said(program, "nearest", trained, word, "--k=4", "--metric=" + metric)
+    assert run.nearest(words, k=4, metric=metric) == [run.nearest(word, k=4, metric=metric) for word in words]
+    assert run.nearest(run.vectors(words), k=4, metric=metric) == [run.nearest(row, k=4, metric=metric) for row in run[words]]
+    assert run.nearest(run[words[0]].tolist(), k=2, metric=metric) == run.nearest(run[words[0]], k=2, metric=metric)
+    with pytest.raises(ValueError, match="'far' is not a metric; wanted cosine or dot"):
+        run.nearest(words[0], metric="far")
+
+
+def test_analogies_are_what_the_program_says(run, trained, program):
+    words = list(run.words)
+    for a, b, c in ((0, 1, 2), (3, 1, 1), (2, 2, 2)):
+        asked = [words[a], words[b], words[c]]
+        found = run.analogy(*asked, k=3)
+        assert printed(found) == said(program, "analogy", trained, *asked, "--k=3")
+        assert not set(asked) & {word for word, _ in found}
+    with pytest.raises(KeyError):
+        run.analogy(words[0], "never-seen", words[1])
+    with pytest.raises(ValueError, match="'both' is not a table"):
+        run.analogy(*words[:3], table="both")
+
+
+def test_an_analogy_of_a_list_is_refused(of_lists, program):
+    """A list's row lies behind those that are searched."""
+    with sptx.Run(of_lists / "run", device="cpu") as run:
+        with pytest.raises(sptx.Error, match="an analogy is asked of words or items; row .* is that of a list"):
+            run.analogy("i1", "i2", "list:list9")
+    done = subprocess.run([program, "analogy", of_lists / "run", "i1", "i2", "list:list9", "--device.backend=cpu"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "an analogy is asked of words or items" in done.stderr
+
+
+def test_recommending_among_the_most_frequent(run, trained, program):
+    items = [run.words[1], run.words[4]]
+    lines = said(program, "recommend", trained, "--items=" + ",".join(items), "--k=5", "--among=4")
+    assert lines == "".join("items\t" + line + "\n" for line in printed(run.recommend(items, k=5, among=4)).splitlines())
+    assert run.recommend(items, k=5, among=4) != run.recommend(items, k=5)
+    assert run.recommend(items, k=5) == run.recommend(items, k=5, among=0)
+
+
+def test_similarity_is_cosine(run):
+    a, b = run.words[1], run.words[3]
+    assert run.similarity(a, b) == run.similarity(b, a) == pytest.approx(dict(run.nearest(a, k=100))[b], abs=1e-6)
+    assert run.similarity(a, a) == 1 and -1 <= run.similarity(a, b, table="context") <= 1
+    with pytest.raises(KeyError):
+        run.similarity(a, "never-seen")
+
+
+def test_most_similar_is_gensims(run):
+    pytest.importorskip("gensim")
+    vectors, (a, b, c, d) = run.to_gensim(), run.words[:4]
+    for positive, negative, topn in (([a], [], 3), (a, [], 100), ([a, b], [c], 4), ([a], [b, c], 2), ([(a, 2.0), b], d, 3),
+                                     ([run[a], b], [], 3), (run[a], [], 3)):
+        ours = run.most_similar(positive=positive, negative=negative, topn=topn)
+        theirs = vectors.most_similar(positive=positive, negative=negative, topn=topn)
+        assert [word for word, _ in ours] == [word for word, _ in theirs]
+        assert numpy.allclose([score for _, score in ours], [score for _, score in theirs], atol=1e-6)
+    for positive, kind in (([], ValueError), ("never-seen", KeyError), ([numpy.zeros(5)], ValueError)):
+        with pytest.raises(kind):
+            run.most_similar(positive)
+
+
+def numbers(line):
+    """The numbers of a line that evaluate has printed, by the words before them."""
+    found = {name: float(value) for name, value in re.findall(r"([a-z]+)(?:@\d+)? (-?[\d.]+|nan)(?= |$)", line)}
+    return {**found, **{"total": float(total) for total in re.findall(r"covered \d+/(\d+)", line)},
+            **{"covered": float(covered) for covered in re.findall(r"covered (\d+)/", line)}}
+
+
+def same(found, line):
+    told = numbers(line)
+    for name, value in found.items():
+        assert name not in told or "%.4f" % value == "%.4f" % told[name], (name, line)
+    assert len(set(found) & set(told)) >= 3
+    return True
+
+
+def test_measures_are_what_the_program_prints(run, trained, program, tmp_path):
+    words, draw = list(run.words), random.Random(2)
+    pairs, questions, groups = tmp_path / "pairs.txt", tmp_path / "questions.txt", tmp_path / "groups"
+    pairs.write_text("".join("%s %s %.1f\n" % (*draw.sample(words, 2), draw.random()) for _ in range(20)) + "never seen 1\n")
+    questions.write_text(": capital\n" + "".join(" ".join(draw.sample(words, 4)) + "\n" for _ in range(20)) +
+                         ": gram1\n" + "".join(" ".join(draw.sample(words, 4)) + "\n" for _ in range(20)))
+    groups.write_text("".join("%s\tg%d\th%d\n" % (word, i % 2, i % 3) for i, word in enumerate(words)))
+    for table in (None, "context"):
+        more = [] if table is None else ["--table=" + table]
+        found = run.evaluate(pairs=[pairs], analogies=questions, groups=groups, k=3, met=1, table=table)
+        lines = said(program, "evaluate", trained, f"--pairs={pairs}", f"--analogies={questions}", f"--groups={groups}", "--k=3",
+                     "--met=1", *more).splitlines()
+        assert list(found) == ["pairs", "questions", "groups"] and len(lines) == 4 and len(found["groups"]) == 2
+        assert same(found["pairs"], lines[0]) and same(found["questions"], lines[1])
+        assert found["pairs"]["total"] == 21 and found["pairs"]["covered"] == 20
+        for column, line in zip(found["groups"], lines[2:]):
+            assert "share@3 %.4f chance %.4f asked %d/%d" % tuple(column[name] for name in ("share", "chance", "asked", "rows")) in line
+    assert set(run.evaluate(pairs=[pairs, pairs])) == {"pairs", str(pairs)}
+    assert run.evaluate(analogies=questions, restrict=0) == run.evaluate(analogies=questions)
+
+
+def test_held_out_lists_are_found_as_the_program_finds_them(of_lists, program):
+    files = {name: of_lists / (name + ".txt") for name in ("train", "held_out")}
+    with sptx.Run(of_lists / "run", device="cpu") as run:
+        for options in ({}, {"score": "context-context"}, {"table": "context"}, {"format": "lists", "k": 3}):
+            found = run.evaluate(**{**files, "k": 5, **options})
+            line = said(program, "evaluate", of_lists / "run", f"--train={files['train']}", f"--held-out={files['held_out']}",
+                        *("--%s=%s" % option for option in {"k": 5, **options}.items()))
+            assert list(found) == ["lists"] and same(found["lists"], line) and found["lists"]["lists"] == 60
+
+
+@pytest.mark.parametrize("asked, kind, said_", [
+    ({}, ValueError, "evaluate wants pairs="), ({"train": "a"}, ValueError, "together"),
+    ({"pairs": "/nowhere/pairs.txt"}, sptx.Error, "/nowhere/pairs.txt"), ({"pairs": "a", "table": "both"}, ValueError, "both"),
+    ({"train": "a", "held_out": "b", "score": "best"}, ValueError, "'best' is not a score"),
+    ({"train": "a", "held_out": "b", "k": 0}, ValueError, "k = 0"), ({"groups": "a", "sample": 0}, ValueError, "sample = 0"),
+    ({"pairs": 3}, TypeError, "iterable"),
+])
+def test_measures_that_are_none_are_named(run, asked, kind, said_):
+    with pytest.raises(kind, match=re.escape(said_)):
+        run.evaluate(**asked)
+
+
+@pytest.mark.parametrize("ending, format", [("bin", "word2vec-bin"), ("txt", "word2vec-text"), ("npy", "npy"),
+                                            ("safetensors", "safetensors"), ("glove", "glove-text"), ("tsv", "projector")])
+def test_export_writes_the_programs_bytes(run, trained, program, tmp_path, ending, format):
+    ours, theirs = tmp_path / ("ours." + ending), tmp_path / ("theirs." + ending)
+    said_ = subprocess.run([program, "export", trained, f"--format={format}", f"--out={theirs}"], capture_output=True, text=True)
+    assert said_.returncode == 0
+    run.export(ours, **({"format": format} if ending == "glove" else {}))
+    assert ours.read_bytes() == theirs.read_bytes()
+    with pytest.raises(ValueError, match="names no format"):
+        run.export(tmp_path / "ours.vectors")
+    with pytest.raises(ValueError, match="'gob' is not a format of export"):
+        run.export(ours, "gob")
+    with pytest.raises(sptx.Error, match="/nowhere"):
+        run.export("/nowhere/at/all.bin")
+
+
+def test_the_report_is_the_programs_page(trained, program, tmp_path):
+    said(program, "report", trained, f"--out={tmp_path}/theirs.html", "--top=5", "--search=6")
+    with sptx.Run(trained, device="cpu") as run:
+        run.report(tmp_path / "ours.html", top=5, search=6)
+        assert (tmp_path / "ours.html").read_bytes() == (tmp_path / "theirs.html").read_bytes()
+        for options, kind in (({"top": 0}, ValueError), ({"search": 0}, ValueError), ({"titles": "/nowhere"}, sptx.Error),
+                              ({"lists": True}, sptx.Error)):
+            with pytest.raises(kind):
+                run.report(tmp_path / "none.html", **options)
+        assert not os.path.exists(tmp_path / "none.html")
+        run.close()
+        for call in (lambda: run.report(tmp_path / "none.html"), lambda: run.export(tmp_path / "x.npy"), lambda: run["a"],
+                     lambda: run.evaluate(pairs="a"), lambda: run.analogy("a", "b", "c")):
+            with pytest.raises(ValueError, match="closed"):
+                call()

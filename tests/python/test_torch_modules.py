@@ -1,0 +1,276 @@
+"""sptx.torch beside torch.nn: bags, modules from vectors, gradients that wait, mixed precision, checkpoints, loaders' workers."""
+
+import json
+
+import numpy
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+import sptx
+from conftest import known_rows
+
+pytestmark = pytest.mark.torch
+
+
+def known():
+    return torch.from_numpy(known_rows(10, 3))
+
+
+# ---- bags ----
+
+IDS = torch.tensor([[1, 2, 2], [4, 0, 9], [4, 4, 4]])
+FORMS = [(IDS, None, False), (IDS.reshape(-1), torch.tensor([0, 4, 4, 7]), False), (IDS.reshape(-1), torch.tensor([0, 4, 4, 9]), True),
+         (IDS.reshape(-1).int(), torch.tensor([0, 8], dtype=torch.int32), False),
+         (torch.zeros(0).long(), torch.tensor([0, 0]), False)]
+
+
+@pytest.mark.parametrize("padding", [None, 4])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("form", range(len(FORMS)))
+def test_bags_are_pytorchs(cpu, form, mode, padding):
+    ids, offsets, last = FORMS[form]
+    table = sptx.Table(10, 3, "sgd", lr=1.0, device=cpu)
+    table.store(range(10), known_rows(10, 3))
+    ours = sptx.torch.EmbeddingBag(table, mode, padding, last)
+    theirs = torch.nn.EmbeddingBag.from_pretrained(known(), freeze=False, mode=mode, include_last_offset=last, padding_idx=padding)
+    given = ids.long(), None if offsets is None else offsets.long()
+    out, wanted = ours(ids, offsets), theirs(*given)
+    assert out.shape == wanted.shape and torch.allclose(out, wanted)
+    with torch.no_grad():
+        assert torch.equal(ours(ids, offsets), out)
+    (out ** 2).sum().backward()
+    (wanted ** 2).sum().backward()
+    assert torch.allclose(known() - torch.from_numpy(table.weights.copy()), theirs.weight.grad, atol=1e-5)
+    assert "mode=" + mode in repr(ours)
+
+
+def test_bags_of_nothing_are_zeros(table):
+    out = sptx.torch.EmbeddingBag(table)(torch.zeros(2, 0).long())
+    assert out.tolist() == [[0, 0, 0], [0, 0, 0]]
+    out.sum().backward()
+
+
+@pytest.mark.parametrize("padding", [None, 4])
+def test_bags_of_weighted_rows(table, padding):
+    weights, theirs_weights = (torch.arange(9.).reshape(3, 3).requires_grad_() for _ in range(2))
+    ours = sptx.torch.EmbeddingBag(table, "sum", padding)
+    theirs = torch.nn.EmbeddingBag.from_pretrained(known(), freeze=False, mode="sum", padding_idx=padding)
+    out, wanted = ours(IDS, per_sample_weights=weights), theirs(IDS, per_sample_weights=theirs_weights)
+    assert torch.allclose(out, wanted)
+    (out ** 2).sum().backward()
+    (wanted ** 2).sum().backward()
+    kept = IDS != padding  # PyTorch's own gradient of padded rows' weights is that of their rows
+    assert torch.allclose(weights.grad[kept], theirs_weights.grad[kept])
+    assert torch.allclose(known() - torch.from_numpy(table.weights), theirs.weight.grad, rtol=1e-4)
+
+
+@pytest.mark.parametrize("mode, ids, offsets, weights, said", [
+    ("max", IDS, None, None, "take .max"), ("sum", IDS, torch.tensor([0]), None, "without offsets"),
+    ("sum", IDS[0], None, None, "are not given"), ("sum", IDS[0], torch.tensor([1]), None, "begin with 0"),
+    ("sum", IDS[0], torch.tensor([0, 2, 1]), None, "do not fall"), ("sum", IDS[0], torch.tensor([0, 4]), None, "offsets of 3 ids"),
+    ("mean", IDS, None, torch.ones(3, 3), "mode 'sum'"), ("sum", IDS, None, torch.ones(3), "the ids' shape"),
+])
+def test_bags_that_are_none_are_named(table, mode, ids, offsets, weights, said):
+    with pytest.raises(ValueError, match=said):
+        sptx.torch.EmbeddingBag(table, mode)(ids, offsets, weights)
+    assert table.steps == 0
+
+
+# ---- from vectors ----
+
+@pytest.mark.parametrize("kind", [sptx.torch.Embedding, sptx.torch.EmbeddingBag])
+def test_a_module_from_vectors(kind):
+    for vectors in (known(), known_rows(10, 3), known().requires_grad_()):
+        module = kind.from_pretrained(vectors, table={"device": "cpu"})
+        assert torch.equal(module(torch.tensor([[3]])).reshape(-1), known()[3]) and not module(torch.tensor([[3]])).requires_grad
+    module = kind.from_pretrained(known(), freeze=False, padding_idx=-1, optimizer="sgd", table={"device": "cpu", "lr": 0.5})
+    module(torch.tensor([[3, 9]])).sum().backward()
+    assert module.padding_idx == 9 and module.lr == 0.5 and module.table.steps == 1
+    for vectors, kind_of_error in ((known().half(), TypeError), (known()[0], ValueError), ([1, 2], ValueError)):
+        with pytest.raises(kind_of_error):
+            kind.from_pretrained(vectors, table={"device": "cpu"})
+    with pytest.raises(TypeError):
+        kind.from_pretrained(known(), table={"device": "cpu"}, max_norm=1.0)
+
+
+# ---- gradients that wait, and scaled ones ----
+
+def test_accumulated_gradients_are_one_update(cpu):
+    tables = [sptx.Table(10, 3, "adagrad", lr=0.1, device=cpu) for _ in range(2)]
+    one, several = sptx.torch.Embedding(tables[0]), sptx.torch.Embedding(tables[1], accumulate=True)
+    before = tables[1].weights.copy()
+    batches = [torch.tensor([[1, 2], [1, 1]]), torch.tensor([3, 1]), torch.tensor([2], dtype=torch.int32)]
+    for ids in batches:
+        (several(ids) ** 2).sum().backward()
+        ids += 1  # a loader may use its memory again
+    assert tables[1].steps == 0 and numpy.array_equal(before, tables[1].weights)
+    assert several.step() is True and tables[1].steps == 1 and several.step() is True and tables[1].steps == 1
+    (one(torch.cat([ids.reshape(-1).long() - 1 for ids in batches])) ** 2).sum().backward()
+    assert numpy.array_equal(tables[0].weights, tables[1].weights) and not numpy.array_equal(before, tables[1].weights)
+    several(batches[0]).sum().backward()
+    several.zero_grad()
+    assert several.step() is True and tables[1].steps == 1
+
+
+class Scaler:
+    """Half of torch.cuda.amp.GradScaler: a PyTorch without CUDA has it turned off."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def get_scale(self):
+        return self.scale
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_a_scaler_is_taken_out(table, accumulate):
+    emb = sptx.torch.Embedding(table, accumulate=accumulate, scaler=Scaler(1024.0))
+    (emb(torch.tensor([1])).sum() * 1024).backward()
+    assert not accumulate or emb.step() is True
+    assert table.fetch(1).tolist() == [0, 0.25, 0.5]
+    (emb(torch.tensor([2, 3])) * torch.tensor([[1.0], [float("inf")]])).sum().backward()
+    assert not accumulate or emb.step() is False
+    assert numpy.array_equal(table.fetch([2, 3]), known_rows(10, 3)[2:4]) and table.steps == 1
+
+
+def test_autocast_leaves_rows_float32(table):
+    linear, emb = torch.nn.Linear(3, 2, bias=False), sptx.torch.Embedding(table)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        x = emb(torch.tensor([1, 2]))
+        assert x.dtype == torch.float32 and linear(x).dtype == torch.bfloat16
+        bag = sptx.torch.EmbeddingBag(table)(torch.tensor([[1, 2]]))
+        assert bag.dtype == torch.float32
+        loss = linear(x).float().sum() + bag.sum()
+    loss.backward()
+    assert table.steps == 2 and not numpy.array_equal(table.fetch(1), known_rows(10, 3)[1])
+
+
+# ---- checkpoints ----
+
+def trained_module(cpu, seed=1, steps=3, optimizer="adagrad"):
+    emb = sptx.torch.Embedding(sptx.Table(100, 4, optimizer, lr=0.1, seed=seed, device=cpu))
+    for step in range(steps):
+        (emb(torch.arange(step, 100, 3)) ** 2).sum().backward()
+    return emb
+
+
+def all_of(table):
+    return [numpy.asarray(table.view(field)).copy() for field in table.fields]
+
+
+def test_a_state_dict_takes_its_rows_from_where_they_were_saved(cpu, tmp_path):
+    emb = trained_module(cpu)
+    emb.save(tmp_path / "rows.npy")
+    torch.save(torch.nn.Sequential(emb, torch.nn.Linear(4, 1)).state_dict(), tmp_path / "model.pt")
+    other = torch.nn.Sequential(trained_module(cpu, 2, 1), torch.nn.Linear(4, 1))
+    other.load_state_dict(torch.load(tmp_path / "model.pt"))
+    assert all(numpy.array_equal(a, b) for a, b in zip(all_of(emb.table), all_of(other[0].table))) and other[0].table.steps == 3
+    other.load_state_dict(torch.load(tmp_path / "model.pt"))  # the rows are there already
+    same = sptx.torch.Embedding(sptx.Table.load(tmp_path / "rows.npy", "adagrad", device=cpu))
+    (tmp_path / "rows.npy").unlink()
+    same.load_state_dict(emb.state_dict())
+    assert same.table.steps == 3
+
+
+def refused(emb, state, said):
+    before = all_of(emb.table)
+    with pytest.raises(RuntimeError, match=said):
+        emb.load_state_dict(state)
+    assert all(numpy.array_equal(a, b) for a, b in zip(before, all_of(emb.table)))
+
+
+def test_rows_that_differ_are_never_taken_for_the_same(cpu, tmp_path):
+    emb, path = trained_module(cpu), tmp_path / "rows.npy"
+    with pytest.warns(sptx.SptxWarning, match="holds no rows, .* call save"):
+        unsaved = emb.state_dict()
+    emb.save(path)
+    state = emb.state_dict()
+    emb.load_state_dict(unsaved)
+    emb.table.store([7], emb.table.fetch([7]) + 1)  # a single row
+    refused(emb, unsaved, "weights differ.*were not saved before.*save\\(path\\)")
+    emb.load_state_dict(state)
+    emb.load_state_dict(unsaved)
+    emb.table.view("sum")[7, 0] += 1  # a single number of the optimizer's state
+    refused(emb, unsaved, "sum differ")
+    emb.table.restore(path)
+    emb(torch.arange(10)).sum().backward()
+    emb.save(path)
+    refused(emb, state, "holds others by now")
+    path.unlink()
+    refused(emb, state, "is gone")
+    refused(trained_module(cpu, optimizer="sgd", steps=0), unsaved, "weights differ")
+    refused(sptx.torch.Embedding(sptx.Table(100, 5, device=cpu)), unsaved, "100 rows of 4 columns, and this one has 100 of 5")
+    refused(emb, {key: value for key, value in unsaved.items() if "extra" not in key}, "Missing key")
+    refused(emb, {**unsaved, "_extra_state": torch.tensor([1, 2], dtype=torch.uint8)}, "cannot be read")
+
+
+def test_rows_that_nobody_trained_need_no_file(cpu):
+    model = torch.nn.Sequential(trained_module(cpu, steps=0), torch.nn.Linear(4, 1))
+    model.load_state_dict(model.state_dict())
+    about = json.loads(bytes(model.state_dict()["0._extra_state"].tolist()))
+    assert about["rows"] == 100 and about["path"] == "" and set(about["fingerprint"]) == {"weights", "sum"}
+
+
+def test_restoring_wants_the_tables_own_shape(cpu, tmp_path):
+    trained_module(cpu).save(tmp_path / "rows.npy")
+    for rows, dim in ((99, 4), (100, 3)):
+        with pytest.raises(ValueError, match="has 100 rows of 4 columns, and the table"):
+            sptx.Table(rows, dim, "adagrad", device=cpu).restore(tmp_path / "rows.npy")
+    with pytest.raises(OSError):
+        sptx.torch.Embedding(sptx.Table(100, 4, device=cpu)).load(tmp_path / "none.npy")
+    only = sptx.Table(100, 4, "none", device=cpu)
+    only.restore(tmp_path / "rows.npy")
+    assert numpy.array_equal(only.weights, trained_module(cpu).table.weights)
+
+
+# ---- loaders ----
+
+class Ids(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return torch.tensor([index, 7 - index])
+
+
+class Rows(Ids):
+    def __init__(self, table):
+        self.table = table
+
+    def __getitem__(self, index):
+        return self.table.fetch(torch.tensor([index]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_loaders_workers_make_ids(table, method):
+    emb = sptx.torch.Embedding(table)
+    loader = DataLoader(Ids(), batch_size=2, num_workers=2, multiprocessing_context=method)
+    for _ in range(2):
+        for ids in loader:
+            emb(ids).sum().backward()
+    assert table.steps == 8 and table.fetch([0, 7])[:, 0].tolist() == [0 - 4, 7 - 4]
+
+
+def test_loaders_workers_that_ask_for_rows_are_told(table):
+    with pytest.raises(RuntimeError, match="must open its own"):
+        list(DataLoader(Rows(table), num_workers=1, multiprocessing_context="fork"))
+    with pytest.raises(TypeError, match="a table is not copied or pickled; save\\(\\) it"):
+        list(DataLoader(Rows(table), num_workers=1, multiprocessing_context="spawn"))
+    assert table.fetch(0) is not None
+
+
+# ---- compiled ----
+
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="this PyTorch has no torch.compile")
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_compiled_bags_are_those_that_are_not(table, accumulate):
+    bag, linear = sptx.torch.EmbeddingBag(table, accumulate=accumulate), torch.nn.Linear(3, 1)
+    compiled = torch.compile(torch.nn.Sequential(bag, linear), backend="aot_eager")
+    for step in range(3):
+        wanted = linear(torch.nn.functional.embedding_bag(IDS, torch.from_numpy(table.weights.copy()), mode="mean"))
+        out = compiled(IDS)
+        assert torch.allclose(out, wanted)
+        out.sum().backward()
+        bag.step()
+        assert table.steps == step + 1

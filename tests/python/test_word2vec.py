@@ -1,0 +1,252 @@
+"""sptx.Word2Vec and KeyedVectors beside gensim's: the same names, the same answers of the same vectors, vectors as good."""
+
+import inspect
+import os
+import random
+
+import numpy
+import pytest
+
+import sptx
+
+DRAW = random.Random(1)
+TOPICS = [["t%dw%d" % (topic, word) for word in range(12)] for topic in range(8)]
+SENTENCES = [DRAW.choices(DRAW.choice(TOPICS), k=10) for _ in range(3000)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return sptx.Word2Vec(SENTENCES, vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def theirs(model):
+    """gensim's KeyedVectors with the model's vectors."""
+    keyed = pytest.importorskip("gensim.models").KeyedVectors(20)
+    keyed.add_vectors(model.wv.index_to_key, model.wv.vectors)
+    for word in model.wv.index_to_key:
+        keyed.set_vecattr(word, "count", model.wv.get_vecattr(word, "count"))
+    return keyed
+
+
+def near(ours, theirs):
+    assert [word for word, _ in ours] == [word for word, _ in theirs]
+    assert numpy.allclose([score for _, score in ours], [score for _, score in theirs], atol=1e-5)
+    return True
+
+
+# ---- training ----
+
+def test_names_and_defaults_are_gensims():
+    models = pytest.importorskip("gensim.models")
+    ours, wanted = (inspect.signature(kind.__init__).parameters for kind in (sptx.Word2Vec, models.Word2Vec))
+    assert [name for name in ours if name != "device"] == list(wanted)
+    assert {name for name in wanted if ours[name].default != wanted[name].default} == {"workers"}  # None: all cores
+    for name in ("train", "build_vocab"):
+        assert list(inspect.signature(getattr(sptx.Word2Vec, name)).parameters)[:-1] == \
+            list(inspect.signature(getattr(models.Word2Vec, name)).parameters)[:-1]
+
+
+def separation(wv):
+    """How much nearer words of a topic are than words of two."""
+    topics = numpy.array([[word[:2] for word in wv.index_to_key]])
+    cosines, same = wv.get_normed_vectors() @ wv.get_normed_vectors().T, topics == topics.T
+    return cosines[same & ~numpy.eye(len(wv), dtype=bool)].mean() - cosines[~same].mean()
+
+
+@pytest.mark.parametrize("sg", [0, 1])
+def test_vectors_are_as_good_as_gensims(sg):
+    kind = pytest.importorskip("gensim.models").Word2Vec
+    options = {"vector_size": 20, "window": 3, "min_count": 1, "workers": 1, "sg": sg, "sample": 0}
+    ours, wanted = sptx.Word2Vec(SENTENCES, **options, device="cpu"), kind(SENTENCES, **options)
+    assert abs(separation(ours.wv) - separation(wanted.wv)) < 0.1 and separation(ours.wv) > 0.4
+    assert set(ours.wv.index_to_key) == set(wanted.wv.index_to_key)
+    assert (ours.corpus_count, ours.corpus_total_words) == (wanted.corpus_count, wanted.corpus_total_words) == (3000, 30000)
+    for word in ours.wv.index_to_key:
+        assert ours.wv.get_vecattr(word, "count") == wanted.wv.get_vecattr(word, "count")
+    counts = [ours.wv.get_vecattr(word, "count") for word in ours.wv.index_to_key]
+    assert counts == sorted(counts, reverse=True) and ours.syn1neg.shape == ours.wv.vectors.shape
+
+
+def test_the_same_sentences_give_the_same_vectors(model, tmp_path):
+    again = sptx.Word2Vec(iter(SENTENCES), vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
+    assert numpy.array_equal(again.wv.vectors, model.wv.vectors)
+    (tmp_path / "corpus.txt").write_text("".join(" ".join(words) + "\n" for words in SENTENCES))
+    filed = sptx.Word2Vec(corpus_file=tmp_path / "corpus.txt", vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
+    assert numpy.array_equal(filed.wv.vectors, model.wv.vectors) and filed.wv.index_to_key == model.wv.index_to_key
+    steps = sptx.Word2Vec(vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
+    steps.build_vocab(SENTENCES)
+    assert len(steps.wv) == 96 and steps.train(SENTENCES, total_examples=steps.corpus_count, epochs=steps.epochs) == (150000, 150000)
+    assert numpy.array_equal(steps.wv.vectors, model.wv.vectors)
+
+
+def test_gensims_own_examples(tmp_path):
+    texts = pytest.importorskip("gensim.test.utils").common_texts
+    with numpy.testing.suppress_warnings() as quiet:  # that a corpus of nine lines trains little
+        quiet.filter(sptx.SptxWarning)
+        model = sptx.Word2Vec(sentences=texts, vector_size=100, window=5, min_count=1, workers=4, device="cpu")
+        model.save(tmp_path / "word2vec.model")
+        model = sptx.Word2Vec.load(tmp_path / "word2vec.model")
+        assert model.train([["hello", "world"]], total_examples=1, epochs=1) == (0, 2)
+    vector = model.wv["computer"]
+    assert vector.shape == (100,) and len(model.wv.most_similar("computer", topn=10)) == 10
+    model.wv.save(str(tmp_path / "word2vec.wordvectors"))
+    wv = sptx.KeyedVectors.load(str(tmp_path / "word2vec.wordvectors"), mmap="r")
+    assert numpy.array_equal(wv["computer"], vector)
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 1
+
+
+def test_training_goes_on(model, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = sptx.Word2Vec.load(tmp_path / "model")
+    before = loaded.wv.vectors.copy()
+    loaded.train(SENTENCES[:100], total_examples=100, epochs=1, start_alpha=0.001, end_alpha=0.001)
+    moved = numpy.abs(loaded.wv.vectors - before).max()
+    assert 0 < moved < 0.2 * numpy.abs(before).max()  # from where it stood, by small steps
+    loaded.build_vocab([["new", "t0w0", "new"]] * 5, update=True)
+    assert "new" in loaded.wv and len(loaded.wv) == 97 and loaded.wv.get_vecattr("new", "count") == 10
+    old = loaded.wv["t3w3"].copy()
+    loaded.train([["new", "t0w0"]] * 5, total_examples=5, epochs=1)
+    assert numpy.array_equal(loaded.wv["t3w3"], old) and loaded.wv["new"].any()
+    loaded.wv.vectors[0] += 1
+    with pytest.raises(NotImplementedError, match="changed after training"):
+        loaded.train(SENTENCES, total_examples=1, epochs=1)
+
+
+def test_training_begins_from_vectors_that_are_set(model, tmp_path):
+    model.wv.save_word2vec_format(tmp_path / "old.bin", binary=True)
+    fresh = sptx.Word2Vec(vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
+    fresh.build_vocab(SENTENCES)
+    fresh.wv.intersect_word2vec_format(tmp_path / "old.bin", binary=True)
+    fresh.train(SENTENCES[:10], total_examples=10, epochs=1, start_alpha=1e-6, end_alpha=1e-6)
+    assert numpy.allclose(fresh.wv.vectors, model.wv.vectors, atol=1e-3)
+
+
+def test_words_of_any_kind_are_kept():
+    words = ["new york", "a\tb", "", "é", "x" * 300, "\u2028", "naïve\n", "\ud800", "0"]
+    model = sptx.Word2Vec([words] * 20, vector_size=4, min_count=1, sample=0, device="cpu")
+    assert set(model.wv.index_to_key) == set(words) and numpy.isfinite(model.wv.vectors).all()
+    assert model.wv["new york"].shape == (4,) and "york" not in model.wv
+
+
+def test_words_are_chosen_as_gensim_chooses_them():
+    kind = pytest.importorskip("gensim.models").Word2Vec
+    for options in ({"min_count": 300}, {"max_final_vocab": 20}, {"max_final_vocab": 1000, "min_count": 310}):
+        ours, wanted = sptx.Word2Vec(**options, device="cpu"), kind(**options)
+        ours.build_vocab(SENTENCES)
+        wanted.build_vocab(SENTENCES)
+        assert set(ours.wv.index_to_key) == set(wanted.wv.index_to_key) and len(ours.wv) > 1
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"hs": 1}, "negative sampling"), ({"cbow_mean": 0}, "sg=1"), ({"negative": 0}, "negative=5"), ({"callbacks": [1]}, "progress="),
+    ({"compute_loss": True}, "metrics.jsonl"), ({"trim_rule": len}, "min_count"), ({"max_vocab_size": 5}, "max_final_vocab"),
+    ({"null_word": 1}, "concatenated"),
+])
+def test_what_is_not_there_is_said(options, said):
+    with pytest.raises(NotImplementedError, match=said):
+        sptx.Word2Vec(SENTENCES, **options)
+
+
+@pytest.mark.parametrize("given, kind, said", [
+    ({"sentences": "a text"}, TypeError, "corpus_file="), ({"sentences": ["one", "two"]}, TypeError, "a list of words, not a text"),
+    ({"sentences": [[1, 2]]}, TypeError, "a word is a str, not a int"), ({"sentences": [["a"]]}, RuntimeError, "no word comes 5 times"),
+    ({"sentences": []}, RuntimeError, "first build vocabulary"), ({"corpus_file": "/nowhere"}, OSError, "nowhere"),
+    ({"sentences": [], "corpus_file": "x"}, TypeError, "only one"),
+])
+def test_sentences_that_are_none_are_named(given, kind, said):
+    with pytest.raises(kind, match=said):
+        sptx.Word2Vec(**given, device="cpu")
+    with pytest.raises(RuntimeError, match="first build vocabulary"):
+        sptx.Word2Vec(device="cpu").train(SENTENCES, total_examples=1, epochs=1)
+
+
+def test_no_file_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    model = sptx.Word2Vec(SENTENCES[:100], vector_size=4, min_count=1, device="cpu")
+    assert len(os.listdir(tmp_path)) == 1
+    del model
+    assert not os.listdir(tmp_path)
+
+
+def test_the_middle_of_words_is_predicted(model):
+    found = model.predict_output_word(["t0w1", "t0w2", "never-seen"], topn=5)
+    assert len(found) == 5 and sum(word.startswith("t0") for word, _ in found) >= 4 and 0 < sum(p for _, p in found) <= 1
+    assert model.predict_output_word(["never-seen"]) is None
+
+
+# ---- vectors by word ----
+
+def test_similar_words_are_gensims(model, theirs):
+    wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
+    for options in ({"positive": a}, {"positive": [a, b], "negative": [c]}, {"positive": [a], "negative": [c, d], "topn": 3},
+                    {"positive": [(a, 2.0), b]}, {"positive": wv[a]}, {"positive": [wv[a], b]}, {"positive": [0, 1]},
+                    {"positive": a, "restrict_vocab": 10}, {"positive": a, "clip_start": 5, "clip_end": 20}, {"positive": a, "topn": 500}):
+        assert near(wv.most_similar(**options), theirs.most_similar(**options))
+    assert near(wv.most_similar_cosmul([a, b], [c]), theirs.most_similar_cosmul([a, b], [c]))
+    assert near(wv.similar_by_word(a, 3), theirs.similar_by_word(a, 3)) and near(wv.similar_by_vector(wv[b], 3), theirs.similar_by_vector(wv[b], 3))
+    assert numpy.allclose(wv.most_similar(a, topn=None), theirs.most_similar(a, topn=None), atol=1e-6)
+    for given, kind in (("never-seen", KeyError), ([], ValueError), (None, ValueError)):
+        with pytest.raises(kind):
+            wv.most_similar(given)
+
+
+def test_questions_are_gensims(model, theirs):
+    wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
+    for name, arguments in (("similarity", (a, b)), ("distance", (a, b)), ("distances", (a,)), ("distances", (a, [b, c])),
+                            ("n_similarity", ([a, b], [c, d])), ("get_vector", (a, True)), ("get_vector", (3,)),
+                            ("get_mean_vector", ([a, b, "never-seen"],)), ("cosine_similarities", (wv[a], wv.vectors))):
+        assert numpy.allclose(getattr(wv, name)(*arguments), getattr(theirs, name)(*arguments), atol=1e-5), name
+    odd = TOPICS[0][:4] + TOPICS[1][:1]
+    for name, arguments in (("doesnt_match", (odd,)), ("doesnt_match", (odd + ["never-seen"],)), ("rank", (a, b)), ("closer_than", (a, b)),
+                            ("most_similar_to_given", (a, [b, c, d])), ("get_index", (b,)), ("get_index", ("never-seen", 7)),
+                            ("has_index_for", ("never-seen",)), ("get_vecattr", (a, "count"))):
+        assert getattr(wv, name)(*arguments) == getattr(theirs, name)(*arguments), name
+    assert numpy.array_equal(wv[[a, b]], theirs[[a, b]]) and a in wv and "never-seen" not in wv and len(wv) == len(theirs) == 96
+    assert wv.key_to_index == theirs.key_to_index and numpy.allclose(wv.get_normed_vectors(), theirs.get_normed_vectors(), atol=1e-6)
+    with pytest.raises(KeyError, match="not present"):
+        wv["never-seen"]
+
+
+def test_measures_are_gensims(model, theirs, tmp_path):
+    words, draw = model.wv.index_to_key, random.Random(3)
+    pairs, questions = tmp_path / "pairs.tsv", tmp_path / "questions.txt"
+    pairs.write_text("# a comment\n" + "".join("%s\t%s\t%.2f\n" % (*draw.sample(words, 2), draw.random()) for _ in range(40)) +
+                     "never\tseen\t0.5\nT0W1\tt0w2\t3\nno\tscore\tx\n")
+    questions.write_text("".join(": part %d\n" % part + "".join(" ".join(draw.sample(words, 4)) + "\n" for _ in range(300)) +
+                                 "never seen t0w1 t0w2\n" for part in range(2)))
+    for options in ({}, {"dummy4unknown": True}, {"case_insensitive": False}, {"restrict_vocab": 50}):
+        ours, wanted = model.wv.evaluate_word_pairs(pairs, **options), theirs.evaluate_word_pairs(str(pairs), **options)
+        assert numpy.allclose([*ours[0], *ours[1], ours[2]], [*wanted[0], *wanted[1], wanted[2]], atol=1e-5), options
+        ours, wanted = model.wv.evaluate_word_analogies(questions, **options), theirs.evaluate_word_analogies(str(questions), **options)
+        assert ours[0] == pytest.approx(wanted[0]) and [part["section"] for part in ours[1]] == [part["section"] for part in wanted[1]]
+        for part, other in zip(ours[1], wanted[1]):
+            assert sorted(part["correct"]) == sorted(other["correct"]) and sorted(part["incorrect"]) == sorted(other["incorrect"])
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_files_are_gensims(model, theirs, tmp_path, binary):
+    kind = type(theirs)
+    model.wv.save_word2vec_format(tmp_path / "ours", fvocab=tmp_path / "words", binary=binary)
+    theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
+    read = kind.load_word2vec_format(str(tmp_path / "ours"), fvocab=str(tmp_path / "words"), binary=binary)
+    assert read.index_to_key == model.wv.index_to_key and numpy.array_equal(read.vectors, model.wv.vectors)
+    assert read.get_vecattr("t0w0", "count") == model.wv.get_vecattr("t0w0", "count")
+    for name in ("ours", "theirs"):
+        back = sptx.KeyedVectors.load_word2vec_format(tmp_path / name, binary=binary)
+        assert sorted(back.index_to_key) == sorted(model.wv.index_to_key) and numpy.array_equal(back["t1w1"], model.wv["t1w1"])
+    assert len(sptx.KeyedVectors.load_word2vec_format(tmp_path / "ours", binary=binary, limit=7)) == 7
+    (tmp_path / "cut").write_bytes((tmp_path / "ours").read_bytes()[:-30])
+    with pytest.raises((EOFError, ValueError)):
+        sptx.KeyedVectors.load_word2vec_format(tmp_path / "cut", binary=binary)
+
+
+def test_vectors_are_added():
+    wv = sptx.KeyedVectors(3)
+    wv.add_vectors(["a", "b"], numpy.eye(3, dtype=numpy.float32)[:2])
+    wv.add_vector("c", [0, 0, 2.0])
+    wv["a"] = numpy.array([0, 3, 0])
+    wv.add_vectors(["b", "d"], numpy.ones((2, 3)))
+    assert wv.index_to_key == ["a", "b", "c", "d"] and wv.vectors.tolist() == [[0, 3, 0], [0, 1, 0], [0, 0, 2], [1, 1, 1]]
+    assert wv.similarity("a", "b") == 1 and wv.most_similar("a", topn=1)[0][0] == "b" and list(wv) == ["a", "b", "c", "d"]
