@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
+#include "gathered.h"
 #include "reader.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ struct corpus {
     const struct corpus_format_properties *format;
     enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
+    struct gathered *gathered; /* the caller's; NULL: the corpus is files */
 
     pthread_mutex_t lock; /* held for all fields below */
     struct reader reader; /* the one file that is open */
@@ -134,7 +136,7 @@ static int add_path(struct corpus *corpus, const char *path) {
     return corpus->count > before ? 0 : fail("directory '%s' holds no file", path);
 }
 
-struct corpus *corpus_open(char *const *paths, uint64_t count) {
+static struct corpus *make_corpus(void) {
     struct corpus *corpus = mem_zalloc(1, sizeof *corpus, "the corpus");
     if (!corpus) return NULL;
     pthread_mutex_init(&corpus->lock, NULL);
@@ -142,6 +144,22 @@ struct corpus *corpus_open(char *const *paths, uint64_t count) {
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
     corpus->format = corpus_formats;
+    return corpus;
+}
+
+struct corpus *corpus_open_gathered(struct gathered *gathered) {
+    struct corpus *corpus = make_corpus();
+    if (corpus) corpus->gathered = gathered;
+    return corpus;
+}
+
+struct gathered *corpus_gathered(const struct corpus *corpus) {
+    return corpus->gathered;
+}
+
+struct corpus *corpus_open(char *const *paths, uint64_t count) {
+    struct corpus *corpus = make_corpus();
+    if (!corpus) return NULL;
     int result = count ? 0 : fail("no corpus is named; set corpus.path to a file or a directory");
     for (uint64_t i = 0; i < count && !result; i++) result = add_path(corpus, paths[i]);
     if (!result && corpus->stream && corpus->count > 1)
@@ -168,7 +186,7 @@ uint64_t corpus_done(const struct corpus *corpus) {
 }
 
 uint64_t corpus_fingerprint(const struct corpus *corpus) {
-    uint64_t sum = corpus->count;
+    uint64_t sum = corpus->gathered ? gathered_fingerprint(corpus->gathered) : corpus->count;
     for (uint64_t i = 0; i < corpus->count; i++) {
         const struct corpus_file *file = &corpus->files[i];
         uint64_t facts[] = {file->size, file->modified[0], file->modified[1], file->sample};

@@ -58,6 +58,12 @@ struct corpus_block {
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
+/* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has
+ * no files and no blocks. NULL after fail(). */
+struct gathered;
+struct corpus *corpus_open_gathered(struct gathered *gathered);
+struct gathered *corpus_gathered(const struct corpus *corpus); /* NULL: the corpus is files */
+
 /* Returns 1 with the next block, 0 at the end, -1 after fail(). The block is reused; corpus_block_release() frees its
  * bytes. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);

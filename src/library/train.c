@@ -44,9 +44,9 @@ static int set_key(struct config *config, const char *setting) {
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
-/* The context's device holds, unless the config names one. */
-static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
-                       uint64_t count) {
+int read_config(struct config *config, const struct sptx_context *context, const char *path,
+                const char *const *settings, uint64_t count) {
+    if (count && !settings) return fail_usage("%llu settings at NULL", (unsigned long long)count);
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
@@ -56,21 +56,36 @@ static int read_config(struct config *config, const struct sptx_context *context
     return config_resolve(config);
 }
 
+int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,
+          sptx_progress_fn *progress, void *user) {
+    struct listener listener = {context, progress, user};
+    struct trainer_options options = {.data = data,
+                                      .resume = beginning == SPTX_RESUME,
+                                      .overwrite = beginning == SPTX_OVERWRITE,
+                                      .keep_signals = 1,
+                                      .hear = progress ? hear : NULL,
+                                      .user = &listener};
+    interrupt_flag *before = interrupt_use(&context->stop);
+    int result = trainer_run(config, &options);
+    interrupt_use(before);
+    context->stop = 0;
+    return result;
+}
+
+enum sptx_status leave_training(struct sptx_context *context, int result) {
+    enum sptx_status status = leave(context, result < 0 ? -1 : 0);
+    return result > 0 ? SPTX_STOPPED : status;
+}
+
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                             int resume, sptx_progress_fn *progress, void *user) {
-    struct listener listener = {context, progress, user};
-    struct trainer_options options = {
-        .resume = resume != 0, .keep_signals = 1, .hear = progress ? hear : NULL, .user = &listener};
     struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
-    if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
-    interrupt_flag *before = interrupt_use(&context->stop);
-    int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
-    interrupt_use(before);
-    context->stop = 0;
+    int result = read_config(&config, context, path, settings, count)
+                     ? -1
+                     : train(context, &config, NULL, resume, progress, user);
     config_release(&config);
-    enum sptx_status status = leave(context, result < 0 ? -1 : 0);
-    return result > 0 ? SPTX_STOPPED : status;
+    return leave_training(context, result);
 }

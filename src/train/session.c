@@ -58,7 +58,7 @@ static int imagine_gpu(struct session *s) {
     return 0;
 }
 
-static int open_corpus(struct session *s) {
+static int open_files(struct session *s) {
     char **paths;
     int64_t count = config_paths("corpus.path", s->config->corpus_path, &paths);
     if (count < 0) return -1;
@@ -67,6 +67,12 @@ static int open_corpus(struct session *s) {
     else
         s->corpus = corpus_open(paths, (uint64_t)count);
     mem_free_texts(paths, count);
+    return s->corpus ? 0 : -1;
+}
+
+static int open_corpus(struct session *s) {
+    if (!s->data) return open_files(s);
+    s->corpus = corpus_open_gathered(s->data);
     return s->corpus ? 0 : -1;
 }
 
@@ -142,9 +148,13 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
-int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
-    *s = (struct session){
-        .config = config, .ranks = ranks, .local = ranks ? ranks->local : 1, .cores = ranks ? ranks->cores : 0};
+int session_open(struct session *s, struct config *config, struct gathered *data, struct ranks *ranks,
+                 const char *checkpoint) {
+    *s = (struct session){.config = config,
+                          .data = data,
+                          .ranks = ranks,
+                          .local = ranks ? ranks->local : 1,
+                          .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */

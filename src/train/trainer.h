@@ -14,7 +14,9 @@ struct trainer_report {
     double seconds;  /* spent training in the whole run */
 };
 
+struct gathered;
 struct trainer_options {
+    struct gathered *data; /* what the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */

@@ -3,6 +3,7 @@
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
+    fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
@@ -16,13 +17,14 @@ from typing import Any
 
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
+from ._fit import fit
 from ._library import version as __version__
 from ._run import Progress, Run, train
 from ._table import Table
 from ._views import Rows
 
 __all__ = ["Context", "Error", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table",
-           "speedtorch", "torch", "train"]
+           "fit", "speedtorch", "torch", "train"]
 
 
 def __getattr__(name: str) -> Any:
