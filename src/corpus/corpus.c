@@ -371,6 +371,7 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
         block->skip = corpus->skip < block->length ? corpus->skip : block->length;
         corpus->skip -= block->skip;
         block->path = path;
+        block->form = &corpus->files[corpus->next - 1].front.form;
         block->number = corpus->number++;
         block->offset = corpus->offset;
         block->line = corpus->line;
@@ -431,6 +432,7 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
         struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].path, .line = 1};
         block.bytes = first_bytes_read(&front, block.path, header_of(options), &block.length);
+        block.form = &front.form;
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;
         free(block.bytes);

@@ -49,6 +49,7 @@ struct corpus_block {
     uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
+    const struct columns_form *form; /* of its lines, where they have columns; owned by the corpus; NULL: the free form */
     int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };

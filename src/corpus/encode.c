@@ -20,12 +20,13 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
+enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns, likewise */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     int has_vocab = options->vocab && *options->vocab;
-    uint64_t facts[] = {ENCODING,
+    uint64_t facts[] = {ENCODING + (uint64_t)format->columns * COLUMNS_BY_NAME,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,

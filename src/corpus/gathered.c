@@ -45,9 +45,8 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
         return fail("the %s that begins with '%.*s' has %" PRIu64 " bytes, more than corpus.max_word = %" PRIu64, what,
                     text_shown(length), word, length, most);
     for (uint64_t i = 0; i < length; i++)
-        if (token_is_white(word[i]))
-            return fail("the %s '%.*s' has white space in it; wanted one without, as a file would have it", what,
-                        text_shown(length), word);
+        if (token_is_white(word[i]) && word[i] != ' ')
+            return fail("the %s '%.*s' has a tab or a line's end in it", what, text_shown(length), word);
     if (words == &gathered->items && gathered->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
         return fail("the token '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
                     text_shown(length), word, WORDS_MOST - 1);
@@ -61,6 +60,8 @@ enum { NO_WORD = -2 };
 static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
                               uint64_t length) {
     uint64_t before = words->words.size;
+    while (length && token_is_white(*word)) word++, length--;
+    while (length && token_is_white(word[length - 1])) length--;
     if (!length) return NO_WORD;
     int64_t number = words_add(&words->words, words_hash(word, length), word, length);
     if (number < 0 || (uint64_t)number < before) return number;

@@ -7,7 +7,7 @@
  * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
  * file of the same tokens would.
  *
- * A token has no white space in it, as in a file; an empty one is no token and is passed over.
+ * White space around a token is no part of it, and an empty one is passed over. Within it only spaces can stand, as in quoted fields.
  */
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H

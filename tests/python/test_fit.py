@@ -115,10 +115,19 @@ def test_arrow(as_file, tmp_path, ratings, mode):
         assert fit(named, tmp_path / ("columns-" + name), columns=("a", "c", "d"), keys=keys) == file
 
 
+def test_tokens_may_have_spaces(as_file, tmp_path):
+    titles = {name: [" The %s, or so " % item for item in items] for name, items in NAMED.items()}
+    table = "".join('%s;"The %s, or so"\n' % (name, item) for name, items in NAMED.items() for item in items)
+    file = as_file("user;title;book\n" + table.replace(";", ";;"), format="pairs")
+    assert "The 1, or so" in file[0] and fit(titles, tmp_path / "run")[0] == file[0]
+    places = [(name, item) for name, items in titles.items() for item in items]
+    assert fit(pyarrow.table(dict(zip(("user", "item"), zip(*places)))), tmp_path / "arrow") == file
+
+
 # ---- what goes wrong ----
 
 @pytest.mark.parametrize("data, options, error, sentence", [
-    ([["a", "b c"]], {}, sptx.Error, "the token 'b c' has white space in it"),
+    ([["a", "b\tc"]], {}, sptx.Error, "the token 'b.c' has a tab or a line's end in it"),
     ([["a"], "b c"], {}, TypeError, "sentence 1 is the str 'b c'"),
     ([["a"], 3], {}, TypeError, "sentence 1 is a int, wanted an iterable"),
     ([["a", 1.5]], {}, TypeError, "the token 1.5 is a float"),

@@ -42,8 +42,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     progress   called with a Progress now and then, as train() does
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
-    The same data gives the same bytes of vectors as a file of it. Tokens have no white space in them. Data is read before anything
-    is written: an exception of the iterable's, or Ctrl-C meanwhile, leaves no trace.
+    The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
+    of the iterable's, or Ctrl-C meanwhile, leaves no trace.
 
     Raises ValueError and TypeError for data or keys that are none, sptx.Error with the reason where training failed.
     """
