@@ -54,6 +54,8 @@ struct corpus_block {
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
 
+#define CORPUS_INPUT "-" /* the path that stands for standard input; it is read to its end when the corpus is opened */
+
 /* Opens the files of `paths`, which are as corpus.path has them (config_paths). Returns NULL after fail(): nothing
  * there, not readable, no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);

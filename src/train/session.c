@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
@@ -62,7 +63,11 @@ static int open_files(struct session *s) {
     char **paths;
     int64_t count = config_paths("corpus.path", s->config->corpus_path, &paths);
     if (count < 0) return -1;
-    if (count == 0)
+    int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
+    if (input)
+        fail("corpus.path = " CORPUS_INPUT ": several ranks read the corpus, and standard input comes once, to one; put it into a "
+             "file first");
+    else if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
     else
         s->corpus = corpus_open(paths, (uint64_t)count);
