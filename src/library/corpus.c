@@ -72,19 +72,25 @@ static int begin(struct sptx_corpus *corpus) {
     return corpus->closed ? fail_usage("the corpus is closed: it was trained on, or a call has failed halfway") : 0;
 }
 
-/* A call that fails halfway has taken some of its block, so that the corpus is of no more use. */
-static int taken(struct sptx_corpus *corpus, int result) {
-    corpus->closed |= result != 0;
+/* Counts what a corpus has taken. */
+static uint64_t held(const struct sptx_corpus *corpus) {
+    return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
+}
+
+/* Ends a call that takes data. One that fails after it has taken some makes the corpus useless. */
+static int taken(struct sptx_corpus *corpus, uint64_t before, int result) {
+    corpus->closed |= result && held(corpus) != before;
     return result;
 }
 
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words) {
     struct tokens given;
     if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
     int result = begin(corpus) || read_tokens(&given, words, "words") ? -1 : 0;
     if (!result && (lists > 1 || given.kind == TOKENS_KNOWN))
         result = fail_usage("words are text or numbers, of items (lists = 0) or of lists (1)");
-    if (!result) result = taken(corpus, gathered_learn(&corpus->gathered, (int)lists, &given));
+    if (!result) result = taken(corpus, before, gathered_learn(&corpus->gathered, (int)lists, &given));
     return leave(corpus->context, result);
 }
 
@@ -98,6 +104,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
                                        const uint64_t *starts, uint64_t count, const struct sptx_tokens *names) {
     struct tokens given, named;
     if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
     int result = begin(corpus) || check_format(corpus, 0) || read_tokens(&given, tokens, "tokens") ||
                          (names && read_tokens(&named, names, "names")) || check_count(count, "sentences") ||
                          check_aligned(starts, sizeof *starts, "starts")
@@ -107,8 +114,8 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
     if (!result && names && named.count != count)
         result = fail_usage("%" PRIu64 " lists have %" PRIu64 " names", count, named.count);
     if (!result)
-        result =
-            taken(corpus, gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
+        result = taken(corpus, before,
+                       gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
     return leave(corpus->context, result);
 }
 
@@ -116,11 +123,12 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
                                    const struct sptx_tokens *items, const double *ratings) {
     struct tokens named, given;
     if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
     int result = begin(corpus) || check_format(corpus, 1) || read_tokens(&named, lists, "lists") ||
                          read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings")
                      ? -1
                      : 0;
-    if (!result) result = taken(corpus, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
+    if (!result) result = taken(corpus, before, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
     return leave(corpus->context, result);
 }
 

@@ -68,11 +68,11 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = trainer_run(config, &options);
     interrupt_use(before);
-    context->stop = 0;
     return result;
 }
 
 enum sptx_status leave_training(struct sptx_context *context, int result) {
+    context->stop = 0;
     enum sptx_status status = leave(context, result < 0 ? -1 : 0);
     return result > 0 ? SPTX_STOPPED : status;
 }
