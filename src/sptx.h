@@ -305,7 +305,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
 
-/* What becomes of a run that is in run.dir already. */
+/* Says what becomes of a run that is in run.dir already. */
 enum sptx_beginning {
     SPTX_ANEW = 0,      /* it is refused */
     SPTX_RESUME = 1,    /* goes on from its newest checkpoint; the data must be the same */

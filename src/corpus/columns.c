@@ -48,8 +48,10 @@ static char *take_quoted(struct table_line *columns, char *at, char *end, int ke
     for (; at < end; at++) {
         if (*at == '"' && (at + 1 == end || at[1] != '"')) break;
         at += *at == '"' && at + 1 < end;
-        if (keep) out = at + 1;
-        else *out++ = *at;
+        if (keep)
+            out = at + 1;
+        else
+            *out++ = *at;
     }
     *length = (uint64_t)(out - *word);
     columns->open |= at == end;
@@ -79,8 +81,10 @@ void columns_part(struct table_line *columns, char *at, char *end, const char *s
         if (quoted) at = take_quoted(columns, at, end, keep, &word, &length);
         stop = find_separator(at, end, separator);
         while (stop > at && is_blank(stop[-1])) stop--;
-        if (quoted) columns->open |= stop > at;
-        else length = (uint64_t)(stop - word);
+        if (quoted)
+            columns->open |= stop > at;
+        else
+            length = (uint64_t)(stop - word);
         put(columns, word, length);
         at = find_separator(stop, end, separator);
         more = at < end;

@@ -1,7 +1,7 @@
 /* columns: the lines of a table as people write it: which bytes part the columns, and which column is which.
  *
- *   alice,dune,5                      blanks, tabs and commas part fields (the free form): list, item[, rating[, anything]]
- *   "User-ID";"ISBN";"Book-Rating"    a header that names list and item, in any order, among other columns
+ *   alice,dune,5                      blanks, tabs and commas part fields (the free form): list, item[, rating[,
+ * anything]] "User-ID";"ISBN";"Book-Rating"    a header that names list and item, in any order, among other columns
  *   1::1193::5::978300760             one of  :: ; |  where nothing else parts fields
  *   7,"Dune, ""revised""",4           fields between double quotes, where the first bytes of the file have any
  */
@@ -19,11 +19,16 @@ enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* further columns of a li
 
 /* How a file's lines are read. */
 struct columns_form {
-    char separator[3];      /* "": the free form */
-    int named;              /* 1: the header says which column is which */
+    char separator[3];               /* "": the free form */
+    int named;                       /* 1: the header says which column is which */
     uint8_t column[COLUMN_MEANINGS]; /* the column of each meaning, or NO_COLUMN */
 };
-#define COLUMNS_FREE {"", 0, {0, 1, 2}}
+#define COLUMNS_FREE                                                                                                   \
+    {                                                                                                                  \
+        "", 0, {                                                                                                       \
+            0, 1, 2                                                                                                    \
+        }                                                                                                              \
+    }
 
 struct table_line {
     const char *word[COLUMNS_READ]; /* without white space around it, and without quotes */
@@ -33,8 +38,8 @@ struct table_line {
     int open;       /* 1: a quote is not closed in the line, or something stands behind it */
 };
 
-/* Parts the line [at, end). " " parts at any run of blanks. Doubled quotes within quotes become one in place, so that a line can be
- * parted only once; `keep`: 1 leaves the bytes, and such quotes, as they are. */
+/* Parts the line [at, end). " " parts at any run of blanks. Doubled quotes within quotes become one in place, so that a
+ * line can be parted only once; `keep`: 1 leaves the bytes, and such quotes, as they are. */
 void columns_part(struct table_line *columns, char *at, char *end, const char *separator, int keep);
 
 /* Returns what seems to part the columns of a line that may be a header: "::", "\t", ";", "|", "," or " ". */

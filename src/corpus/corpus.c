@@ -151,7 +151,8 @@ static int add_path(struct corpus *corpus, const char *path) {
     if (stat(path, &about)) return fail_system("open", path);
     if (S_ISREG(about.st_mode)) return add_file(corpus, path);
     if (!S_ISDIR(about.st_mode))
-        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes only - is kept",
+        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes "
+                    "only - is kept",
                     path);
     if (add_directory(corpus, path)) return -1;
     return corpus->count > before ? 0 : fail("directory '%s' holds no file", path);
@@ -362,7 +363,8 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
     if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
-        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->name);
+        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such",
+             file->name);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
         note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->name,
              file->front.header);

@@ -243,7 +243,7 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uin
 /* Pairs of (list, id) in the order met: in the working file, or as gathered. */
 struct pairs_met {
     uint64_t count;
-    const struct place *places; /* NULL: gathered */
+    const struct place *places;                   /* NULL: gathered */
     const uint32_t *ids, *names, *rows, *numbers; /* the row of each item's word; the number of each name's list */
 };
 
@@ -308,9 +308,10 @@ static int commit_sentences(struct encoding *encoding, const struct gathered *ga
     return result;
 }
 
-/* Numbers lists by their first item that has a row, as those of files are, and counts their items. numbers: [names], all
- * UINT32_MAX so far. */
-static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names, uint32_t *numbers) {
+/* Numbers lists by their first item that has a row, as those of files are, and counts their items. numbers: [names],
+ * all UINT32_MAX so far. */
+static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names,
+                        uint32_t *numbers) {
     uint64_t length;
     for (uint64_t i = 0; i < met->count; i++) {
         uint32_t name = met->names[i];
@@ -327,11 +328,15 @@ static int number_lists(struct encoding *encoding, const struct pairs_met *met, 
     return 0;
 }
 
-static int group_gathered(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
+static int group_gathered(struct encoding *encoding, const struct gathered *gathered,
+                          const struct gathered_rows *rows) {
     const struct words *names = &gathered->lists.words;
     uint32_t *numbers = mem_alloc(names->size, sizeof *numbers, "the lists");
-    struct pairs_met met = {
-        .count = gathered->tokens, .ids = gathered->ids, .names = gathered->names, .rows = rows->items, .numbers = numbers};
+    struct pairs_met met = {.count = gathered->tokens,
+                            .ids = gathered->ids,
+                            .names = gathered->names,
+                            .rows = rows->items,
+                            .numbers = numbers};
     if (!numbers) return -1;
     memset(numbers, 0xff, names->size * sizeof *numbers);
     int result = number_lists(encoding, &met, names, numbers) || group_pairs(encoding, &met) ? -1 : 0;
@@ -343,7 +348,8 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
     struct gathered_rows rows = {0};
     int scattered = corpus_formats[encoding->options->format].scattered;
     int result = gathered_rows_find(&rows, gathered, encoding->vocab);
-    if (!result) result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
+    if (!result)
+        result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
     gathered_rows_release(&rows);
     return result;
 }
@@ -402,7 +408,8 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
     encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
     if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
-    result = corpus_gathered(corpus) ? encode_gathered(&encoding, corpus_gathered(corpus)) : encode_files(&encoding, pool, places);
+    result = corpus_gathered(corpus) ? encode_gathered(&encoding, corpus_gathered(corpus))
+                                     : encode_files(&encoding, pool, places);
     file_abandon(&encoding.places);
     if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
     if (!result) result = corpus_check_unchanged(corpus);

@@ -7,7 +7,8 @@
  * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
  * file of the same tokens would.
  *
- * White space around a token is no part of it, and an empty one is passed over. Within it only spaces can stand, as in quoted fields.
+ * White space around a token is no part of it, and an empty one is passed over. Within it only spaces can stand, as in quoted
+ * fields.
  */
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H

@@ -26,8 +26,8 @@ static uint64_t commas(const char *from, const char *to) {
     return count;
 }
 
-/* Reads the fields of one line of the free form. An empty field is two commas, or one at an end of the line, with nothing
- * between. */
+/* Reads the fields of one line of the free form. An empty field is two commas, or one at an end of the line, with
+ * nothing between. */
 static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
     const char *word, *previous = cursor->at;
     uint64_t length;
@@ -61,29 +61,33 @@ static void read_line(struct corpus_cursor *cursor, const struct columns_form *f
 /* Returns 1 with the columns of the next line, or 0 at the block's end. */
 static int next_columns(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
     if (cursor->at == cursor->end) return 0;
-    if (*form->separator) read_line(cursor, form, columns);
-    else read_free(cursor, columns);
+    if (*form->separator)
+        read_line(cursor, form, columns);
+    else
+        read_free(cursor, columns);
     return 1;
 }
 
 enum { PAIR_FIELDS = 4 };
 
 /* Refuses a line that has no list and item where they are wanted. */
-static int check_line(const struct table_line *columns, const struct columns_form *form, const char *path, uint64_t line) {
+static int check_line(const struct table_line *columns, const struct columns_form *form, const char *path,
+                      uint64_t line) {
     int list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
     uint64_t least = (uint64_t)(list > item ? list : item) + 1, count = columns->count;
     if (columns->open)
-        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something stands behind it", path, line);
+        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something stands behind it",
+                    path, line);
     if (form->named && count >= least && columns->length[list] && columns->length[item]) return 0;
     if (form->named && count >= least)
         return fail("'%s' line %" PRIu64 ": its %s is empty", path, line, columns->length[list] ? "item" : "list");
     if (form->named)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; the header has list and item in columns %d and %d", path, line,
-                    count, count == 1 ? "" : "s", list + 1, item + 1);
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; the header has list and item in columns %d and %d",
+                    path, line, count, count == 1 ? "" : "s", list + 1, item + 1);
     if (columns->hole) return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", path, line);
     if (count >= least && count <= PAIR_FIELDS) return 0;
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]", path, line, count,
-                count == 1 ? "" : "s");
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]", path,
+                line, count, count == 1 ? "" : "s");
 }
 
 /* Returns the column of the line's rating, or NO_COLUMN. An empty one is none, where a header tells columns apart. */
@@ -112,7 +116,8 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
                         text_shown(columns.length[rated]), columns.word[rated],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
         if (rated != NO_COLUMN && rating < min_rating) continue;
-        *pair = (struct pair_line){columns.word[list], columns.word[item], columns.length[list], columns.length[item], line, rating};
+        *pair = (struct pair_line){
+            columns.word[list], columns.word[item], columns.length[list], columns.length[item], line, rating};
         return 1;
     }
 }
@@ -154,7 +159,7 @@ static struct table_line columns_of(struct line line, const char *separator) {
     return columns;
 }
 
-/* In the free form names may have blanks where commas or tabs part them. */
+/* Names may have blanks where commas or tabs part them, in the free form too. */
 static const char *separator_of(const struct columns_form *form, struct line line) {
     if (*form->separator) return form->separator;
     return memchr(line.at, ',', line.length) ? "," : memchr(line.at, '\t', line.length) ? "\t" : " ";
@@ -180,8 +185,8 @@ static int find_names(const struct table_line *columns, struct columns_form *for
 static int names_columns(const struct table_line *first, const struct table_line *second) {
     if (first->hole || first->count > PAIR_FIELDS) return 0;
     if (first->count > 2) return !is_number(first, 2) && (second->count < 3 || is_number(second, 2));
-    return first->count == 2 && second->count == 2 && !is_number(first, 0) && !is_number(first, 1) && is_number(second, 0) &&
-           is_number(second, 1);
+    return first->count == 2 && second->count == 2 && !is_number(first, 0) && !is_number(first, 1) &&
+           is_number(second, 0) && is_number(second, 1);
 }
 
 /* 1 where blanks or commas part a line of the free form. */
@@ -192,7 +197,8 @@ static int is_free(struct line line) {
     return corpus_token(&cursor, ",", &word, &length) == TOKEN_WORD && word + length < line.at + line.length;
 }
 
-/* Chooses the separator. White space and commas part fields unless quotes, a header's names or another separator say otherwise. */
+/* Chooses the separator. White space and commas part fields unless quotes, a header's names or another separator say
+ * otherwise. */
 static void choose_separator(struct columns_form *form, struct line first, int quotes) {
     const char *separator = columns_separator(first.at, first.at + first.length);
     if (*separator == ' ' || (!form->named && !quotes && is_free(first))) separator = "";
@@ -202,7 +208,8 @@ static void choose_separator(struct columns_form *form, struct line first, int q
 struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name) {
     const char *at = bytes, *end = bytes + length;
     struct line first = next_line(&at, end, whole);
-    struct pairs_front front = {.first = first.at, .first_length = first.length, .data = (uint64_t)(at - bytes), .form = COLUMNS_FREE};
+    struct pairs_front front = {
+        .first = first.at, .first_length = first.length, .data = (uint64_t)(at - bytes), .form = COLUMNS_FREE};
     struct line second = next_line(&at, end, whole);
     if (!first.length) return front;
     struct table_line names = columns_of(first, columns_separator(first.at, first.at + first.length));

@@ -1,5 +1,5 @@
-/* pairs: reads the lines of corpus.format = pairs: list, item[, rating[, anything]], with what columns.h tells between; or the
- * columns that a header names. */
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating[, anything]], with what columns.h tells between;
+ * or the columns that a header names. */
 #ifndef SPTX_PAIRS_H
 #define SPTX_PAIRS_H
 

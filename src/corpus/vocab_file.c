@@ -25,8 +25,8 @@ static int is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it, as names in
- * quotes have. */
+/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it, as
+ * names in quotes have. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (is_blank(text[stop - 1]) || text[stop - 1] == '\r')) stop--;

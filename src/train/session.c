@@ -65,7 +65,8 @@ static int open_files(struct session *s) {
     if (count < 0) return -1;
     int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
     if (input)
-        fail("corpus.path = " CORPUS_INPUT ": several ranks read the corpus, and standard input comes once, to one; put it into a "
+        fail("corpus.path = " CORPUS_INPUT
+             ": several ranks read the corpus, and standard input comes once, to one; put it into a "
              "file first");
     else if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");

@@ -35,12 +35,20 @@ static int number(int i, int j) {
 }
 
 /* Opens a corpus of a format whose run is named so. */
-static enum sptx_status open_corpus(struct sptx_context *context, const char *format, const char *run, struct sptx_corpus **corpus) {
+static enum sptx_status open_corpus(struct sptx_context *context, const char *format, const char *run,
+                                    struct sptx_corpus **corpus) {
     char as[64], dir[128];
     snprintf(as, sizeof as, "corpus.format=%s", format);
     snprintf(dir, sizeof dir, "run.dir=%s/%s", directory, run);
-    const char *settings[] = {as, dir, "corpus.min_count=1", "model.dim=4", "train.epochs=2", "train.update=batch",
-                              "train.batch=64", "negatives.count=2", "examples.mode=auto"};
+    const char *settings[] = {as,
+                              dir,
+                              "corpus.min_count=1",
+                              "model.dim=4",
+                              "train.epochs=2",
+                              "train.update=batch",
+                              "train.batch=64",
+                              "negatives.count=2",
+                              "examples.mode=auto"};
     return sptx_corpus_open(context, NULL, settings, sizeof settings / sizeof *settings, corpus);
 }
 
@@ -63,7 +71,13 @@ static void train_on_file(struct sptx_context *context) {
     for (int i = 0; i < SENTENCES; i++)
         for (int j = 0; j < WORDS; j++) fprintf(file, "%d%c", number(i, j), j + 1 < WORDS ? ' ' : '\n');
     fclose(file);
-    const char *settings[] = {of, dir, "corpus.min_count=1", "model.dim=4", "train.epochs=2", "train.update=batch", "train.batch=64",
+    const char *settings[] = {of,
+                              dir,
+                              "corpus.min_count=1",
+                              "model.dim=4",
+                              "train.epochs=2",
+                              "train.update=batch",
+                              "train.batch=64",
                               "negatives.count=2"};
     assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
 }
@@ -111,10 +125,10 @@ static void every_kind_of_tokens_is_the_file(void **state) {
     sptx_close(context);
 }
 
-#define REFUSED(call, words)                                                                                                    \
-    do {                                                                                                                        \
-        assert_int_equal(call, SPTX_USAGE);                                                                                     \
-        if (!strstr(sptx_error(context), words)) fail_msg("'%s' lacks '%s'", sptx_error(context), words);                       \
+#define REFUSED(call, words)                                                                                           \
+    do {                                                                                                               \
+        assert_int_equal(call, SPTX_USAGE);                                                                            \
+        if (!strstr(sptx_error(context), words)) fail_msg("'%s' lacks '%s'", sptx_error(context), words);              \
     } while (0)
 
 static void wrong_calls_are_told(void **state) {
@@ -123,9 +137,8 @@ static void wrong_calls_are_told(void **state) {
     const int32_t ids[] = {0, 1, 2};
     const uint64_t past[] = {0, 4}, falling[] = {2, 1}, one[] = {0, 1};
     const struct sptx_tokens good = {SPTX_NUMBERS, 32, ids, NULL, 3}, odd = {3, 32, ids, NULL, 3},
-                             bits = {SPTX_NUMBERS, 16, ids, NULL, 3},
-                             lost = {SPTX_TEXT, 32, ids, NULL, 3}, two = {SPTX_NUMBERS, 32, ids, NULL, 2},
-                             unknown = {SPTX_KNOWN, 32, ids, NULL, 3};
+                             bits = {SPTX_NUMBERS, 16, ids, NULL, 3}, lost = {SPTX_TEXT, 32, ids, NULL, 3},
+                             two = {SPTX_NUMBERS, 32, ids, NULL, 2}, unknown = {SPTX_KNOWN, 32, ids, NULL, 3};
     const char *path[] = {"corpus.path=x"}, *wrong[] = {"corpus.formt=text"};
     REFUSED(sptx_corpus_open(context, NULL, path, 1, &corpus), "corpus.path = x");
     assert_null(corpus);

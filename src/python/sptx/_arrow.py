@@ -29,10 +29,12 @@ class Stream(Structure):
 
 
 Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64), ("n_children", c_int64),
-                   ("children", POINTER(POINTER(Schema))), ("dictionary", POINTER(Schema)),
+                   ("children", POINTER(POINTER(Schema))),
+                   ("dictionary", POINTER(Schema)),
                    ("release", CFUNCTYPE(None, POINTER(Schema))), ("private_data", c_void_p)]
 Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
-                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))), ("dictionary", POINTER(Array)),
+                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))),
+                  ("dictionary", POINTER(Array)),
                   ("release", CFUNCTYPE(None, POINTER(Array))), ("private_data", c_void_p)]
 Stream._fields_ = [("get_schema", CFUNCTYPE(c_int, POINTER(Stream), POINTER(Schema))),
                    ("get_next", CFUNCTYPE(c_int, POINTER(Stream), POINTER(Array))),

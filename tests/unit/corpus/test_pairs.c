@@ -104,17 +104,16 @@ static void headers_are_left_out(void **state) {
                                              {"user,item,rating\n1,2\n", "1:2;"}};
     static const char named[] = "line 1: the rating 'good' is not a number; where the line names the columns, set "
                                 "corpus.header = yes";
-    static const char *const data[][2] = {{"1,2,3\n4,5,6\n", "1:2;4:5;"},
-                                          {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
-                                          {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
-                                          {"alice,1984\n1,2\n", "alice:1984;1:2;"},
-                                          {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
-                                          {"user,item", "user:item;"},
-                                          {"u,i,good\nu,j,bad\n", named},
-                                          {",row,thing,rating\n0,1,2,3\n",
-                                           "line 1: a field is empty; wanted list, item[, rating]"},
-                                          {"a,b,c,d,e\n1,2,3,4,5\n",
-                                           "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
+    static const char *const data[][2] = {
+        {"1,2,3\n4,5,6\n", "1:2;4:5;"},
+        {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
+        {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
+        {"alice,1984\n1,2\n", "alice:1984;1:2;"},
+        {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
+        {"user,item", "user:item;"},
+        {"u,i,good\nu,j,bad\n", named},
+        {",row,thing,rating\n0,1,2,3\n", "line 1: a field is empty; wanted list, item[, rating]"},
+        {"a,b,c,d,e\n1,2,3,4,5\n", "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
@@ -142,12 +141,14 @@ static void headers_name_columns(void **state) {
         {"item|user\n1|2\n\n 3 | 4 \n", "2:1;4:3;"},
         {"timestamp::user::item\n1::2::3\n", "2:3;"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
-    assert_pairs("user,x,item\n1,2\n", HEADER_AUTO, "line 2: 2 columns; the header has list and item in columns 1 and 3");
+    assert_pairs("user,x,item\n1,2\n", HEADER_AUTO,
+                 "line 2: 2 columns; the header has list and item in columns 1 and 3");
     assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "line 2: its item is empty");
     assert_pairs("item,user\n1,2\n", HEADER_YES, "2:1;");
     assert_pairs("item,user\n1,2\n", HEADER_NO, "item:user;1:2;");
     assert_string_equal(pairs_of("rating,user,item\n5,a,b\n3,a,c\n", 4), "a:b;");
-    assert_string_equal(pairs_of("rating,user,item\n5,a,b\n,a,c\n", 4), "line 3: no rating, and corpus.min_rating is set");
+    assert_string_equal(pairs_of("rating,user,item\n5,a,b\n,a,c\n", 4),
+                        "line 3: no rating, and corpus.min_rating is set");
 }
 
 /* Other separators than blanks and commas count where nothing else parts the first line. */
