@@ -268,6 +268,58 @@ const char *sptx_trained(const struct sptx_context *context);
  * signal's handler, while the context is open. Harmless on NULL. */
 void sptx_stop(struct sptx_context *context);
 
+/* ---- training on data that the program has ----
+ *
+ * A corpus under construction takes blocks of tokens, of integers, or of numbers of a dictionary, and trains on them as
+ * on a file that holds the same: the same vocabulary, the same bytes of vectors. Data may come only once and need not
+ * fit memory as text: each different word is kept, and 4 bytes for each token (8 for a pair).
+ *
+ *     const char *settings[] = {"corpus.format=text", "run.dir=runs/my"};
+ *     struct sptx_corpus *corpus;
+ *     if (sptx_corpus_open(context, NULL, settings, 2, &corpus)) die(sptx_error(context));
+ *     while (more())                                   // a block: "the cat sat", as bytes and where tokens begin and
+ * end sptx_corpus_sentences(corpus, &tokens, starts, sentences, NULL); sptx_corpus_train(corpus, SPTX_ANEW, NULL,
+ * NULL); sptx_corpus_close(corpus);
+ */
+struct sptx_corpus;
+
+enum sptx_token_kind {
+    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]); white space around it is not part of it */
+    SPTX_NUMBERS = 1, /* integers from 0, each a word of decimal digits */
+    SPTX_KNOWN = 2,   /* integers that number the words given to sptx_corpus_words(), from 0 */
+};
+struct sptx_tokens {
+    uint32_t kind;       /* enum sptx_token_kind */
+    uint32_t bits;       /* of an integer, or of an offset: 32 or 64 */
+    const void *data;    /* bytes, or integers [count] */
+    const void *offsets; /* [count + 1] of text; NULL otherwise */
+    uint64_t count;
+};
+
+/* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty): they are checked before data
+ * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs.
+ * Nothing is written before sptx_corpus_train(). */
+enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
+                                  uint64_t count, struct sptx_corpus **corpus);
+void sptx_corpus_close(struct sptx_corpus *corpus); /* harmless on NULL; before its context is closed */
+
+/* Puts words behind those of the dictionary: of items (lists = 0), or of the names of lists (1). Only words that
+ * sentences or pairs then have are counted. */
+enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
+
+/* Takes `count` sentences, or lists, or targets with their contexts behind them: number i is the tokens from starts[i]
+ * up to starts[i + 1] (starts: [count + 1]). names: the names of lists, [count]; NULL: they are called 0, 1, 2.. */
+enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
+                                       const uint64_t *starts, uint64_t count, const struct sptx_tokens *names);
+
+/* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL: not rated; corpus.min_rating leaves lower ones out). */
+enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
+                                   const struct sptx_tokens *items, const double *ratings);
+
+/* Trains on what was given, as sptx_train() does, once. A call above that has failed halfway makes this one fail. */
+enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
+                                   sptx_progress_fn *progress, void *user);
+
 /* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);
 void sptx_run_close(struct sptx_run *run); /* harmless on NULL */

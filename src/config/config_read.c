@@ -49,7 +49,7 @@ int config_take_corpus_name(struct config *config) {
     char **paths;
     int64_t count = config_paths("corpus.path", config->corpus_path, &paths);
     int result = count < 0 ? -1 : 0;
-    if (count > 0) result = take_name(config, paths[0], endings);
+    if (count > 0 && strcmp(paths[0], CORPUS_INPUT)) result = take_name(config, paths[0], endings);
     mem_free_texts(paths, count);
     return result;
 }

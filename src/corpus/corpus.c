@@ -7,7 +7,9 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
+#include "base/spool.h"
 #include "base/text.h"
+#include "gathered.h"
 #include "reader.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +26,7 @@
 
 struct corpus_file {
     char *path;
+    const char *name; /* as sentences have it: the path, but for standard input */
     uint64_t size;
     uint64_t modified[2]; /* seconds and nanoseconds */
     uint64_t sample;      /* a hash of some of its bytes (sample_bytes) */
@@ -38,6 +42,8 @@ struct corpus {
     const struct corpus_format_properties *format;
     enum corpus_header header;
     int stream; /* 1: the only file is an id stream */
+    int spool;  /* standard input, which comes once (base/spool.h); -1: it is no file of the corpus */
+    struct gathered *gathered; /* the caller's; NULL: the corpus is files */
 
     pthread_mutex_t lock; /* held for all fields below */
     struct reader reader; /* the one file that is open */
@@ -53,6 +59,8 @@ struct corpus {
 };
 
 /* ---- which files ---- */
+
+static const char input_name[] = "standard input";
 
 /* Two files of one size and one time of change are told apart by their bytes, since tar, rsync and touch put times
  * back. A small file is hashed whole; of a larger one, blocks in even steps from its first byte to its last. Returns -1
@@ -89,6 +97,7 @@ static int add_file(struct corpus *corpus, const char *path) {
                                  .size = (uint64_t)about.st_size,
                                  .modified = {(uint64_t)about.st_mtim.tv_sec, (uint64_t)about.st_mtim.tv_nsec},
                                  .sample = sample};
+    file->name = file->path;
     if (!file->path) return -1;
     corpus->count++;
     corpus->size += file->size;
@@ -124,25 +133,56 @@ static int add_directory(struct corpus *corpus, const char *path) {
     return result;
 }
 
+/* Standard input is read into a file without a name, since a corpus is read more than once. */
+static int add_input(struct corpus *corpus) {
+    char path[64];
+    if (corpus->spool >= 0) return fail("standard input (-) is named twice, and can be read once");
+    corpus->spool = spool_all(STDIN_FILENO, input_name);
+    if (corpus->spool < 0) return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", corpus->spool);
+    if (add_file(corpus, path)) return -1;
+    corpus->files[corpus->count - 1].name = input_name;
+    return 0;
+}
+
 static int add_path(struct corpus *corpus, const char *path) {
     struct stat about;
     uint64_t before = corpus->count;
+    if (!strcmp(path, CORPUS_INPUT)) return add_input(corpus);
     if (stat(path, &about)) return fail_system("open", path);
     if (S_ISREG(about.st_mode)) return add_file(corpus, path);
     if (!S_ISDIR(about.st_mode))
-        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once", path);
+        return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes "
+                    "only - is kept",
+                    path);
     if (add_directory(corpus, path)) return -1;
     return corpus->count > before ? 0 : fail("directory '%s' holds no file", path);
 }
 
-struct corpus *corpus_open(char *const *paths, uint64_t count) {
+static struct corpus *make_corpus(void) {
     struct corpus *corpus = mem_zalloc(1, sizeof *corpus, "the corpus");
     if (!corpus) return NULL;
     pthread_mutex_init(&corpus->lock, NULL);
-    corpus->reader.fd = -1;
+    corpus->reader.fd = corpus->spool = -1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
     corpus->format = corpus_formats;
+    return corpus;
+}
+
+struct corpus *corpus_open_gathered(struct gathered *gathered) {
+    struct corpus *corpus = make_corpus();
+    if (corpus) corpus->gathered = gathered;
+    return corpus;
+}
+
+struct gathered *corpus_gathered(const struct corpus *corpus) {
+    return corpus->gathered;
+}
+
+struct corpus *corpus_open(char *const *paths, uint64_t count) {
+    struct corpus *corpus = make_corpus();
+    if (!corpus) return NULL;
     int result = count ? 0 : fail("no corpus is named; set corpus.path to a file or a directory");
     for (uint64_t i = 0; i < count && !result; i++) result = add_path(corpus, paths[i]);
     if (!result && corpus->stream && corpus->count > 1)
@@ -169,7 +209,7 @@ uint64_t corpus_done(const struct corpus *corpus) {
 }
 
 uint64_t corpus_fingerprint(const struct corpus *corpus) {
-    uint64_t sum = corpus->count;
+    uint64_t sum = corpus->gathered ? gathered_fingerprint(corpus->gathered) : corpus->count;
     for (uint64_t i = 0; i < corpus->count; i++) {
         const struct corpus_file *file = &corpus->files[i];
         uint64_t facts[] = {file->size, file->modified[0], file->modified[1], file->sample};
@@ -268,7 +308,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
     return fail("'%s' line %" PRIu64
                 ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
                 "blanks or line ends between them",
-                corpus->files[corpus->next - 1].path, corpus->line + count_newlines(block->bytes, at),
+                corpus->files[corpus->next - 1].name, corpus->line + count_newlines(block->bytes, at),
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
@@ -277,7 +317,7 @@ static int check_growth(const struct corpus *corpus, const struct corpus_block *
     if (check_words(corpus, block)) return -1;
     if (!corpus->format->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
     return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted list, item[, rating[, anything]]",
-                corpus->files[corpus->next - 1].path, corpus->line, block->length);
+                corpus->files[corpus->next - 1].name, corpus->line, block->length);
 }
 
 static void end_lines_with_lf(char *bytes, uint64_t length) {
@@ -324,9 +364,10 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
     file->looked_at = 1;
     if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
-        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such", file->path);
+        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such",
+             file->name);
     if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
-        note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->path,
+        note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->name,
              file->front.header);
     return 0;
 }
@@ -347,13 +388,14 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
             if (corpus->next == corpus->count) return 0;
             if (open_next(corpus)) return -1;
         }
-        const char *path = corpus->files[corpus->next - 1].path;
+        const char *path = corpus->files[corpus->next - 1].name;
         if (fill(corpus, block, &ended)) return -1;
         if (ended) reader_close(&corpus->reader);
         if (!block->length) continue;
         block->skip = corpus->skip < block->length ? corpus->skip : block->length;
         corpus->skip -= block->skip;
         block->path = path;
+        block->form = &corpus->files[corpus->next - 1].front.form;
         block->number = corpus->number++;
         block->offset = corpus->offset;
         block->line = corpus->line;
@@ -401,6 +443,7 @@ void corpus_close(struct corpus *corpus) {
     if (!corpus) return;
     reader_close(&corpus->reader);
     for (uint64_t i = 0; i < corpus->count; i++) free(corpus->files[i].path);
+    if (corpus->spool >= 0) close(corpus->spool);
     free(corpus->files);
     free(corpus->carry);
     pthread_mutex_destroy(&corpus->lock);
@@ -412,8 +455,9 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
     int result = 0;
     for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
         struct first_bytes front;
-        struct corpus_block block = {.path = corpus->files[i].path, .line = 1};
-        block.bytes = first_bytes_read(&front, block.path, header_of(options), &block.length);
+        struct corpus_block block = {.path = corpus->files[i].name, .line = 1};
+        block.bytes = first_bytes_read(&front, corpus->files[i].path, header_of(options), &block.length);
+        block.form = &front.form;
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;
         free(block.bytes);

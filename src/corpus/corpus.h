@@ -49,14 +49,23 @@ struct corpus_block {
     uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
+    const struct columns_form *form; /* of its lines, where they have columns; owned by the corpus; NULL: the free form */
     int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
+
+#define CORPUS_INPUT "-" /* the path that stands for standard input; it is read to its end when the corpus is opened */
 
 /* Opens the files of `paths`, which are as corpus.path has them (config_paths). Returns NULL after fail(): nothing
  * there, not readable, no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
+
+/* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has
+ * no files and no blocks. NULL after fail(). */
+struct gathered;
+struct corpus *corpus_open_gathered(struct gathered *gathered);
+struct gathered *corpus_gathered(const struct corpus *corpus); /* NULL: the corpus is files */
 
 /* Returns 1 with the next block, 0 at the end, -1 after fail(). The block is reused; corpus_block_release() frees its
  * bytes. */

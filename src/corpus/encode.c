@@ -20,12 +20,13 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
+enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns, likewise */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     int has_vocab = options->vocab && *options->vocab;
-    uint64_t facts[] = {ENCODING,
+    uint64_t facts[] = {ENCODING + (uint64_t)format->columns * COLUMNS_BY_NAME,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,
@@ -239,21 +240,34 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uin
     }
 }
 
-/* Groups pairs by a counting sort, in as many passes over the working file as memory demands. */
-static int group_pairs(struct encoding *encoding, const char *path) {
+/* Pairs of (list, id) in the order met: in the working file, or as gathered. */
+struct pairs_met {
+    uint64_t count;
+    const struct place *places;                   /* NULL: gathered */
+    const uint32_t *ids, *names, *rows, *numbers; /* the row of each item's word; the number of each name's list */
+};
+
+/* An item without a row is a pair of a list that there is not. */
+static inline struct place place_met(const struct pairs_met *met, uint64_t i) {
+    if (met->places) return met->places[i];
+    uint32_t row = met->rows[met->ids[i]];
+    return (struct place){row == WORDS_ABSENT ? UINT32_MAX : met->numbers[met->names[i]], row};
+}
+
+/* Groups pairs by a counting sort, in as many passes over them as memory demands. */
+static int group_pairs(struct encoding *encoding, const struct pairs_met *met) {
     struct list *lists = encoding->lists;
-    struct file_map map;
     uint32_t *ids = NULL;
     uint64_t capacity = 0, end;
     int result = -1;
-    if (file_map_open(&map, path)) return -1;
-    const struct place *places = (const struct place *)map.data;
     for (uint64_t first = 0; first < encoding->names.size; first = end) {
         uint64_t count = choose_lists(encoding, first, &end);
         if (interrupt_check() || mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
         put_own(encoding, first, end, ids);
-        for (uint64_t i = 0; i < map.size / sizeof *places; i++)
-            if (places[i].list - first < end - first) ids[lists[places[i].list].next++] = places[i].id;
+        for (uint64_t i = 0; i < met->count; i++) {
+            struct place place = place_met(met, i);
+            if (place.list - first < end - first) ids[lists[place.list].next++] = place.id;
+        }
         if (idstream_put(&encoding->writer, ids, count)) goto out;
         uint64_t at = encoding->writer.tokens - count;
         for (uint64_t list = first; list < end; list++)
@@ -262,13 +276,87 @@ static int group_pairs(struct encoding *encoding, const char *path) {
     result = 0;
 out:
     free(ids);
+    return result;
+}
+
+static int group_places(struct encoding *encoding, const char *path) {
+    struct file_map map;
+    if (file_map_open(&map, path)) return -1;
+    struct pairs_met met = {.count = map.size / sizeof *met.places, .places = (const struct place *)map.data};
+    int result = met.count ? group_pairs(encoding, &met) : 0;
     file_map_close(&map);
+    return result;
+}
+
+/* ---- gathered data, in blocks as well ---- */
+
+enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block; a longer sentence makes it longer */
+
+static int commit_sentences(struct encoding *encoding, const struct gathered *gathered,
+                            const struct gathered_rows *rows) {
+    struct encoded block = {0};
+    int result = 0;
+    for (uint64_t first = 0, end = 0; first < gathered->sentences && !result; first = end) {
+        uint64_t most = (first ? gathered->ends[first - 1] : 0) + GATHERED_BLOCK;
+        for (end = first + 1; end < gathered->sentences && gathered->ends[end] <= most; end++) continue;
+        result =
+            interrupt_check() || encode_sentences(&block, gathered, rows, first, end) || commit_block(encoding, &block)
+                ? -1
+                : 0;
+    }
+    encoded_release(&block);
+    return result;
+}
+
+/* Numbers lists by their first item that has a row, as those of files are, and counts their items. numbers: [names],
+ * all UINT32_MAX so far. */
+static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names,
+                        uint32_t *numbers) {
+    uint64_t length;
+    for (uint64_t i = 0; i < met->count; i++) {
+        uint32_t name = met->names[i];
+        if (i % GATHERED_BLOCK == 0 && interrupt_check()) return -1;
+        if (met->rows[met->ids[i]] == WORDS_ABSENT) continue;
+        if (numbers[name] == UINT32_MAX) {
+            const char *text = words_get(names, name, &length);
+            int64_t number = list_named(encoding, text, length);
+            if (number < 0) return -1;
+            numbers[name] = (uint32_t)number;
+        }
+        encoding->lists[numbers[name]].items++;
+    }
+    return 0;
+}
+
+static int group_gathered(struct encoding *encoding, const struct gathered *gathered,
+                          const struct gathered_rows *rows) {
+    const struct words *names = &gathered->lists.words;
+    uint32_t *numbers = mem_alloc(names->size, sizeof *numbers, "the lists");
+    struct pairs_met met = {.count = gathered->tokens,
+                            .ids = gathered->ids,
+                            .names = gathered->names,
+                            .rows = rows->items,
+                            .numbers = numbers};
+    if (!numbers) return -1;
+    memset(numbers, 0xff, names->size * sizeof *numbers);
+    int result = number_lists(encoding, &met, names, numbers) || group_pairs(encoding, &met) ? -1 : 0;
+    free(numbers);
+    return result;
+}
+
+static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
+    struct gathered_rows rows = {0};
+    int scattered = corpus_formats[encoding->options->format].scattered;
+    int result = gathered_rows_find(&rows, gathered, encoding->vocab);
+    if (!result)
+        result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
+    gathered_rows_release(&rows);
     return result;
 }
 
 /* ---- the whole corpus ---- */
 
-static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const char *places_path) {
+static int encode_files(struct encoding *encoding, struct pool *pool, const char *places_path) {
     int scattered = corpus_formats[encoding->options->format].scattered;
     corpus_read_as(encoding->corpus, encoding->options);
     corpus_rewind(encoding->corpus);
@@ -277,7 +365,7 @@ static int encode_blocks_of(struct encoding *encoding, struct pool *pool, const 
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
     if (result || !scattered) return result;
-    return file_commit(&encoding->places) || group_pairs(encoding, places_path) ? -1 : 0;
+    return file_commit(&encoding->places) || group_places(encoding, places_path) ? -1 : 0;
 }
 
 static int nothing_left(const struct encoding *encoding) {
@@ -320,7 +408,8 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
     encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
     if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
-    result = encode_blocks_of(&encoding, pool, places);
+    result = corpus_gathered(corpus) ? encode_gathered(&encoding, corpus_gathered(corpus))
+                                     : encode_files(&encoding, pool, places);
     file_abandon(&encoding.places);
     if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
     if (!result) result = corpus_check_unchanged(corpus);

@@ -28,17 +28,24 @@ struct encoder {
     int has_target;      /* adjacency: the line's first token has been taken */
 };
 
+/* 1 where words are the numbers of their rows: corpus.order = given, without a vocabulary that says which they are. */
+static int are_rows(const struct corpus_options *options) {
+    return options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
+}
+
+static uint32_t row_of_number(const struct vocab *vocab, const char *word, uint64_t length) {
+    uint64_t id;
+    int known = !vocab_given_id(word, length, &id) && id < vocab->size && vocab->counts[id];
+    return known ? (uint32_t)id : WORDS_ABSENT;
+}
+
 static void look_up(struct encoder *encoder) {
     if (!encoder->given) {
         words_find_batch(&encoder->vocab->words, encoder->queries, encoder->waiting, encoder->ids);
         return;
     }
-    for (unsigned i = 0; i < encoder->waiting; i++) {
-        uint64_t id;
-        int known = !vocab_given_id(encoder->queries[i].word, encoder->queries[i].length, &id) &&
-                    id < encoder->vocab->size && encoder->vocab->counts[id];
-        encoder->ids[i] = known ? (uint32_t)id : WORDS_ABSENT;
-    }
+    for (unsigned i = 0; i < encoder->waiting; i++)
+        encoder->ids[i] = row_of_number(encoder->vocab, encoder->queries[i].word, encoder->queries[i].length);
 }
 
 static int take_line_end(struct encoder *encoder) {
@@ -102,7 +109,7 @@ static int take_list(struct encoder *encoder, const char *name, uint64_t length)
 static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
                           struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
-    encoder->given = options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
+    encoder->given = are_rows(options);
     encoder->adjacency = encode_has_targets(options) && !corpus_formats[options->format].scattered;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
@@ -153,4 +160,50 @@ int encode_block(struct encoded *encoded, const struct vocab *vocab, const struc
     struct encoder encoder;
     encoder_start(&encoder, vocab, options, encoded);
     return corpus_formats[options->format].scattered ? encode_scattered(&encoder) : encode_lines(&encoder);
+}
+
+/* ---- gathered data ---- */
+
+static uint32_t row_of_item(const struct gathered *gathered, const struct vocab *vocab, const char *word,
+                            uint64_t length) {
+    if (are_rows(gathered->options)) return row_of_number(vocab, word, length);
+    int64_t row = vocab_find(vocab, word, length);
+    return row < 0 ? WORDS_ABSENT : (uint32_t)row;
+}
+
+int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab) {
+    const struct words *items = &gathered->items.words, *lists = &gathered->lists.words;
+    uint64_t length;
+    rows->items = mem_alloc(items->size, sizeof *rows->items, "the rows of words");
+    rows->lists =
+        gathered->options->list_rows ? mem_alloc(lists->size, sizeof *rows->lists, "the rows of lists") : NULL;
+    if (!rows->items || (gathered->options->list_rows && !rows->lists)) return -1;
+    for (uint64_t n = 0; n < items->size; n++) {
+        const char *word = words_get(items, n, &length);
+        rows->items[n] = row_of_item(gathered, vocab, word, length);
+    }
+    for (uint64_t n = 0; rows->lists && n < lists->size; n++) {
+        const char *name = words_get(lists, n, &length);
+        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* -1 is WORDS_ABSENT */
+    }
+    return 0;
+}
+
+void gathered_rows_release(struct gathered_rows *rows) {
+    free(rows->items);
+    free(rows->lists);
+}
+
+int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
+                     uint64_t first, uint64_t end) {
+    struct encoder encoder;
+    uint64_t at = first ? gathered->ends[first - 1] : 0, most = gathered->ends[end - 1] - at + (end - first);
+    encoder_start(&encoder, NULL, gathered->options, encoded);
+    if (mem_grow(&encoded->ids, &encoded->ids_capacity, most, sizeof *encoded->ids, "the ids of a block")) return -1;
+    for (uint64_t i = first; i < end; i++) {
+        if (rows->lists) take_id(&encoder, rows->lists[gathered->names[i]]);
+        for (; at < gathered->ends[i]; at++) take_id(&encoder, rows->items[gathered->ids[at]]);
+        if (take_line_end(&encoder)) return -1;
+    }
+    return 0;
 }

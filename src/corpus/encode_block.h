@@ -4,6 +4,7 @@
 #define SPTX_ENCODE_BLOCK_H
 
 #include "corpus.h"
+#include "gathered.h"
 #include "vocab.h"
 
 #include <stdint.h>
@@ -34,5 +35,17 @@ static inline int encode_has_targets(const struct corpus_options *options) {
 
 /* Encodes encoded->block; the arrays' earlier contents are overwritten. Returns 0, or -1 after fail(). */
 int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options);
+
+/* The rows of gathered words, by their numbers; WORDS_ABSENT: no row. */
+struct gathered_rows {
+    uint32_t *items; /* [items.words.size] */
+    uint32_t *lists; /* [lists.words.size]; NULL where lists have no rows */
+};
+int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
+void gathered_rows_release(struct gathered_rows *rows); /* harmless on a zeroed one */
+
+/* Encodes the gathered sentences from `first` up to `end`, as encode_block() does those of a block of whole lines. */
+int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
+                     uint64_t first, uint64_t end);
 
 #endif

@@ -55,11 +55,12 @@ static int look_at_ends(struct first_bytes *front, struct piece *piece) {
 static int look_for_header(struct first_bytes *front, const struct piece *piece, enum corpus_header header,
                            const char *path) {
     const char *data = piece->bytes + front->skip, *end = piece->bytes + piece->length;
-    struct pairs_front found = pairs_front(data, (uint64_t)(end - data), piece->whole);
+    struct pairs_front found = pairs_front(data, (uint64_t)(end - data), piece->whole, header != HEADER_NO);
     if (header == HEADER_YES && !found.first_length && !piece->whole)
         return fail("the first line of '%s' is longer than %d bytes: corpus.header = yes has no header to leave out",
                     path, FIRST_BYTES);
-    if (header == HEADER_AUTO && !found.is_header) return 0;
+    front->form = found.form;
+    if (header == HEADER_NO || (header == HEADER_AUTO && !found.is_header)) return 0;
     snprintf(front->header, sizeof front->header, "%.*s", (int)found.first_length, found.first);
     front->skip += found.data;
     return 0;
@@ -83,7 +84,7 @@ static int look(struct first_bytes *front, struct piece *piece, const char *path
     if (look_at_ends(front, piece)) return -1;
     front->skip = text_mark(piece->bytes, piece->length);
     if (look_at_lines(front, piece)) return -1;
-    return header == HEADER_NO ? 0 : look_for_header(front, piece, header, path);
+    return look_for_header(front, piece, header, path);
 }
 
 /* Reads the first bytes of a file. The caller releases in any case. */

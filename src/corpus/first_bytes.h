@@ -2,6 +2,7 @@
 #ifndef SPTX_FIRST_BYTES_H
 #define SPTX_FIRST_BYTES_H
 
+#include "columns.h"
 #include "kind.h"
 
 #include <stdint.h>
@@ -15,6 +16,7 @@ enum { FIRST_BYTES = KIND_BYTES };
 struct first_bytes {
     uint64_t skip;   /* bytes before the data: a byte order mark of UTF-8, a header */
     int cr_ends;     /* 1: CR alone ends a line, as on old Macs: the file has no LF */
+    struct columns_form form; /* of lines with columns */
     int ratings;     /* 1: its first lines look like ratings (line_form.h) */
     char header[64]; /* the beginning of the header that is left out; "" where none is */
 };

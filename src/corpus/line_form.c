@@ -83,9 +83,17 @@ static enum line_form judge(const struct looks *looks) {
     return many && looks->shared ? LINES_LISTS : LINES_UNCLEAR;
 }
 
+/* 1 where columns have names, or are parted by what parts nothing else. */
+static int is_table(const struct pairs_front *front) {
+    const char *separator = front->form.separator;
+    return *separator && (front->names || (*separator != ',' && *separator != '\t'));
+}
+
 int line_form(const char *bytes, uint64_t length) {
     struct looks looks = {.lines = 0};
-    struct pairs_front front = pairs_front(bytes, length, 1);
+    struct pairs_front front = pairs_front(bytes, length, 1, 1);
+    if (is_table(&front))
+        return front.names && front.form.column[COLUMN_RATING] != NO_COLUMN ? LINES_RATINGS : LINES_PAIRS;
     struct corpus_cursor cursor = {.at = bytes + (front.is_header ? front.data : 0), .end = bytes + length};
     int more = 1;
     while (more > 0 && looks.lines < LOOKED_AT && !are_lists(&looks)) more = take_line(&looks, &cursor);

@@ -1,5 +1,6 @@
 /* line_form: decides if lines hold lists (a list's name, its items) or pairs (list, item[, rating[, anything]]), as they look.
  *
+ *   a header that names a list and an item, or another separator than blanks and commas (columns.h)  pairs
  *   no blank but one comma or more in every line                                                  pairs
  *   not the same number of fields in every line, or more than four, or one                        lists
  *   two fields with blanks between                                                                unclear, and both read the same

@@ -2,6 +2,7 @@
 
 #include "base/report.h"
 #include "base/text.h"
+#include "columns.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,25 +26,17 @@ static uint64_t commas(const char *from, const char *to) {
     return count;
 }
 
-enum { PAIR_FIELDS = 4 };
-struct fields {
-    const char *word[PAIR_FIELDS];
-    uint64_t length[PAIR_FIELDS];
-    uint64_t count; /* fields of the line; where it passes PAIR_FIELDS, further ones are not kept */
-    int hole;       /* 1: an empty field: two commas, or one at an end of the line, with nothing between */
-};
-
-/* Reads the fields of one line. Returns 1, or 0 at the block's end. */
-static int read_fields(struct corpus_cursor *cursor, struct fields *fields) {
+/* Reads the fields of one line of the free form. An empty field is two commas, or one at an end of the line, with
+ * nothing between. */
+static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
     const char *word, *previous = cursor->at;
     uint64_t length;
     int kind;
     fields->count = 0;
-    fields->hole = 0;
-    if (cursor->at == cursor->end) return 0;
+    fields->hole = fields->open = 0;
     while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
         if (commas(previous, word) > (fields->count > 0)) fields->hole = 1;
-        if (fields->count < PAIR_FIELDS) {
+        if (fields->count < COLUMNS_READ) {
             fields->word[fields->count] = word;
             fields->length[fields->count] = length;
         }
@@ -51,30 +44,80 @@ static int read_fields(struct corpus_cursor *cursor, struct fields *fields) {
         previous = word + length;
     }
     if (commas(previous, cursor->at)) fields->hole = 1;
+}
+
+/* Reads the columns of one line. The block's bytes are its reader's to change (columns_part). */
+static void read_line(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
+    char *at = (char *)cursor->at, *end = (char *)cursor->end;
+    char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+    cursor->at = newline ? newline + 1 : end;
+    cursor->line += newline != NULL;
+    while (at < stop && token_is_white(*at)) at++;
+    columns->count = 0;
+    columns->hole = columns->open = 0;
+    if (at < stop) columns_part(columns, at, stop, form->separator, 0);
+}
+
+/* Returns 1 with the columns of the next line, or 0 at the block's end. */
+static int next_columns(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
+    if (cursor->at == cursor->end) return 0;
+    if (*form->separator)
+        read_line(cursor, form, columns);
+    else
+        read_free(cursor, columns);
     return 1;
+}
+
+enum { PAIR_FIELDS = 4 };
+
+/* Refuses a line that has no list and item where they are wanted. */
+static int check_line(const struct table_line *columns, const struct columns_form *form, const char *path,
+                      uint64_t line) {
+    int list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
+    uint64_t least = (uint64_t)(list > item ? list : item) + 1, count = columns->count;
+    if (columns->open)
+        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something stands behind it",
+                    path, line);
+    if (form->named && count >= least && columns->length[list] && columns->length[item]) return 0;
+    if (form->named && count >= least)
+        return fail("'%s' line %" PRIu64 ": its %s is empty", path, line, columns->length[list] ? "item" : "list");
+    if (form->named)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; the header has list and item in columns %d and %d",
+                    path, line, count, count == 1 ? "" : "s", list + 1, item + 1);
+    if (columns->hole) return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", path, line);
+    if (count >= least && count <= PAIR_FIELDS) return 0;
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]", path,
+                line, count, count == 1 ? "" : "s");
+}
+
+/* Returns the column of the line's rating, or NO_COLUMN. An empty one is none, where a header tells columns apart. */
+static unsigned rating_of(const struct table_line *columns, const struct columns_form *form) {
+    unsigned rating = form->column[COLUMN_RATING];
+    return rating < columns->count && rating < COLUMNS_READ && columns->length[rating] ? rating : NO_COLUMN;
 }
 
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
                struct pair_line *pair) {
-    struct fields fields;
+    static const struct columns_form free_form = COLUMNS_FREE;
+    const struct columns_form *form = block->form ? block->form : &free_form;
+    unsigned list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
+    struct table_line columns;
     for (;;) {
         uint64_t line = cursor->line;
         double rating = NAN;
-        if (!read_fields(cursor, &fields)) return 0;
-        if (fields.hole)
-            return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", block->path, line);
-        if (fields.count == 0) continue;
-        if (fields.count < 2 || fields.count > PAIR_FIELDS)
-            return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]",
-                        block->path, line, fields.count, fields.count == 1 ? "" : "s");
-        if (fields.count == 2 && !isinf(min_rating))
+        if (!next_columns(cursor, form, &columns)) return 0;
+        if (columns.count == 0 && !columns.hole) continue;
+        if (check_line(&columns, form, block->path, line)) return -1;
+        unsigned rated = rating_of(&columns, form);
+        if (rated == NO_COLUMN && !isinf(min_rating))
             return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
-        if (fields.count > 2 && pairs_rating(fields.word[2], fields.length[2], &rating))
+        if (rated != NO_COLUMN && pairs_rating(columns.word[rated], columns.length[rated], &rating))
             return fail("'%s' line %" PRIu64 ": the rating '%.*s' is not a number%s", block->path, line,
-                        text_shown(fields.length[2]), fields.word[2],
+                        text_shown(columns.length[rated]), columns.word[rated],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
-        if (fields.count > 2 && rating < min_rating) continue;
-        *pair = (struct pair_line){fields.word[0], fields.word[1], fields.length[0], fields.length[1], line, rating};
+        if (rated != NO_COLUMN && rating < min_rating) continue;
+        *pair = (struct pair_line){
+            columns.word[list], columns.word[item], columns.length[list], columns.length[item], line, rating};
         return 1;
     }
 }
@@ -109,47 +152,71 @@ static struct line next_line(const char **at, const char *end, int whole) {
     return (struct line){*at, 0};
 }
 
-struct columns {
-    struct line name[PAIR_FIELDS];
-    uint64_t count; /* may pass PAIR_FIELDS */
-    int hole;       /* 1: a field is empty */
-};
-
-/* Splits at commas where the line has one, else at tabs, else at blanks. */
-static struct columns columns_of(struct line line) {
-    char separator = memchr(line.at, ',', line.length) ? ',' : memchr(line.at, '\t', line.length) ? '\t' : ' ';
-    const char *at = line.at, *end = line.at + line.length;
-    struct columns columns = {.count = 0};
-    while (at <= end) {
-        const char *stop = memchr(at, separator, (size_t)(end - at));
-        struct line name = trimmed(at, stop ? stop : end);
-        at = stop ? stop + 1 : end + 1;
-        if (!name.length && separator == ' ') continue;
-        columns.hole |= !name.length;
-        if (columns.count < PAIR_FIELDS) columns.name[columns.count] = name;
-        columns.count++;
-    }
+/* Parts a line of the front; its bytes stay. */
+static struct table_line columns_of(struct line line, const char *separator) {
+    struct table_line columns;
+    columns_part(&columns, (char *)line.at, (char *)line.at + line.length, separator, 1);
     return columns;
 }
 
-static int is_number(struct line text) {
+/* Names may have blanks where commas or tabs part them, in the free form too. */
+static const char *separator_of(const struct columns_form *form, struct line line) {
+    if (*form->separator) return form->separator;
+    return memchr(line.at, ',', line.length) ? "," : memchr(line.at, '\t', line.length) ? "\t" : " ";
+}
+
+static int is_number(const struct table_line *columns, unsigned column) {
     double value;
-    return !pairs_rating(text.at, text.length, &value);
+    return !pairs_rating(columns->word[column], columns->length[column], &value);
 }
 
-static int names_columns(struct line first_line, struct line second_line) {
-    struct columns first = columns_of(first_line), second = columns_of(second_line);
-    if (first.hole || first.count > PAIR_FIELDS) return 0;
-    if (first.count > 2) return !is_number(first.name[2]) && (second.count < 3 || is_number(second.name[2]));
-    return first.count == 2 && second.count == 2 && !is_number(first.name[0]) && !is_number(first.name[1]) &&
-           is_number(second.name[0]) && is_number(second.name[1]);
+/* Finds the columns of a line that names its list and its item. Returns 1 where it does. */
+static int find_names(const struct table_line *columns, struct columns_form *form) {
+    uint8_t found[COLUMN_MEANINGS] = {NO_COLUMN, NO_COLUMN, NO_COLUMN};
+    for (unsigned i = 0; i < columns->count && i < COLUMNS_READ; i++) {
+        int meaning = column_meaning(columns->word[i], columns->length[i]);
+        if (meaning >= 0 && found[meaning] == NO_COLUMN) found[meaning] = (uint8_t)i;
+    }
+    if (found[COLUMN_LIST] == NO_COLUMN || found[COLUMN_ITEM] == NO_COLUMN) return 0;
+    memcpy(form->column, found, sizeof found);
+    return 1;
 }
 
-struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole) {
+static int names_columns(const struct table_line *first, const struct table_line *second) {
+    if (first->hole || first->count > PAIR_FIELDS) return 0;
+    if (first->count > 2) return !is_number(first, 2) && (second->count < 3 || is_number(second, 2));
+    return first->count == 2 && second->count == 2 && !is_number(first, 0) && !is_number(first, 1) &&
+           is_number(second, 0) && is_number(second, 1);
+}
+
+/* 1 where blanks or commas part a line of the free form. */
+static int is_free(struct line line) {
+    struct corpus_cursor cursor = {line.at, line.at + line.length, 1};
+    const char *word;
+    uint64_t length;
+    return corpus_token(&cursor, ",", &word, &length) == TOKEN_WORD && word + length < line.at + line.length;
+}
+
+/* Chooses the separator. White space and commas part fields unless quotes, a header's names or another separator say
+ * otherwise. */
+static void choose_separator(struct columns_form *form, struct line first, int quotes) {
+    const char *separator = columns_separator(first.at, first.at + first.length);
+    if (*separator == ' ' || (!form->named && !quotes && is_free(first))) separator = "";
+    memcpy(form->separator, separator, strlen(separator) + 1);
+}
+
+struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name) {
     const char *at = bytes, *end = bytes + length;
     struct line first = next_line(&at, end, whole);
-    struct pairs_front front = {.first = first.at, .first_length = first.length, .data = (uint64_t)(at - bytes)};
+    struct pairs_front front = {
+        .first = first.at, .first_length = first.length, .data = (uint64_t)(at - bytes), .form = COLUMNS_FREE};
     struct line second = next_line(&at, end, whole);
-    front.is_header = first.length && names_columns(first, second);
+    if (!first.length) return front;
+    struct table_line names = columns_of(first, columns_separator(first.at, first.at + first.length));
+    front.names = front.form.named = may_name && second.length && find_names(&names, &front.form);
+    choose_separator(&front.form, first, memchr(bytes, '"', length) != NULL);
+    names = columns_of(first, separator_of(&front.form, first));
+    struct table_line values = columns_of(second, separator_of(&front.form, second));
+    front.is_header = front.names || names_columns(&names, &values);
     return front;
 }

@@ -1,8 +1,9 @@
-/* pairs: reads the lines of corpus.format = pairs: list, item[, rating[, anything]], with blanks, tabs or commas
- * between. */
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating[, anything]], with what columns.h tells between;
+ * or the columns that a header names. */
 #ifndef SPTX_PAIRS_H
 #define SPTX_PAIRS_H
 
+#include "columns.h"
 #include "corpus.h"
 
 struct pair_line {
@@ -23,6 +24,7 @@ int pairs_rating(const char *word, uint64_t length, double *rating);
  *
  *   with a column of ratings, where that has no number in it, and one in the second line
  *   with two columns, where neither has a number in it, and both have one in the second line
+ *   where names of columns.def are among them, of a list and of an item, and there is a second line
  *
  * Names may have blanks where commas or tabs part them.
  */
@@ -31,8 +33,10 @@ struct pairs_front {
     uint64_t first_length; /* 0: there is no such line, or its end is not among these bytes */
     uint64_t data;         /* where the next line begins */
     int is_header;
+    int names;                /* 1: it says which columns are list and item */
+    struct columns_form form; /* of the lines behind it, where it is left out */
 };
-/* Looks at the first bytes. whole: 1 where the file has no more than these. */
-struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole);
+/* Looks at the first bytes. whole: 1 where the file has no more than these; may_name: 0 where no header is wanted. */
+struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name);
 
 #endif

@@ -86,9 +86,9 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
     *top = (struct candidate){0};
     for (uint64_t s = 0; s < WORD_SHARDS; s++) {
         const struct word_shard *shard = &counts->shards[s];
-        vocab->distinct += shard->words.size;
         for (uint64_t n = 0; n < shard->words.size; n++) {
             struct candidate word = {shard->counts[n].count, shard->counts[n].first, position_of(s, n)};
+            vocab->distinct += word.count > 0; /* a dictionary may have words that the data has not */
             vocab->tokens += word.count;
             *staying += word.count >= least;
             if (!top->count || by_count(&word, top)) *top = word;

@@ -25,7 +25,8 @@ static int is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Reads a line without its LF: "word TAB count" or "word blank count". */
+/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it, as
+ * names in quotes have. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (is_blank(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
@@ -45,8 +46,9 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
             return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path,
                         number, text_shown(stop - digits), text + digits);
     }
+    int tab = memchr(text + end, '\t', digits - end) != NULL; /* then the word may have spaces in it */
     for (uint64_t i = 0; i < end; i++)
-        if (is_blank(text[i]))
+        if (text[i] == '\t' || (text[i] == ' ' && !tab))
             return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count",
                         path, number, text_shown(end), text);
     return 0;

@@ -5,10 +5,12 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "fields.h"
+#include "gathered.h"
 #include "vocab.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
 
@@ -166,11 +168,26 @@ static int count_blocks(void *context, unsigned worker) {
 
 /* ---- the whole corpus ---- */
 
+/* Gathered data has been counted as it came. Its words are lent, and its counts copied, since who chooses among them
+ * frees them. */
+static int take_gathered(struct word_counts *counts, struct gathered_words *words) {
+    struct word_shard *shard = &counts->shards[0];
+    uint64_t size = words->words.size;
+    shard->counts = mem_alloc(size ? size : 1, sizeof *shard->counts, "the words' counts");
+    if (!shard->counts) return -1;
+    if (size) memcpy(shard->counts, words->counts, size * sizeof *shard->counts);
+    counts->lent = words;
+    shard->words = words->words;
+    return 0;
+}
+
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
                      enum token_part part, struct pool *pool) {
     struct counting counting = {.counts = counts, .corpus = corpus, .options = options, .part = part};
     *counts = (struct word_counts){0};
     for (int s = 0; s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
+    struct gathered *gathered = corpus_gathered(corpus);
+    if (gathered) return take_gathered(counts, part == PART_WORD ? &gathered->items : &gathered->lists);
     corpus_read_as(corpus, options);
     corpus_rewind(corpus);
     progress_start(&counting.progress, "counting", options->report_seconds);
@@ -180,6 +197,7 @@ int word_counts_init(struct word_counts *counts, struct corpus *corpus, const st
 }
 
 void word_counts_release(struct word_counts *counts) {
+    if (counts->lent) counts->lent->words = counts->shards[0].words, counts->shards[0].words = (struct words){0};
     for (int s = 0; s < WORD_SHARDS; s++) {
         words_release(&counts->shards[s].words);
         free(counts->shards[s].counts);

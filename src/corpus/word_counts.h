@@ -30,8 +30,10 @@ struct word_shard {
     uint64_t counts_capacity;
 };
 
+struct gathered_words;
 struct word_counts {
     struct word_shard shards[WORD_SHARDS];
+    struct gathered_words *lent; /* whose words the first shard has, until these counts are released; NULL: of nobody */
 };
 
 /* Counts the words of the corpus, or the names of its lists, from its beginning, by the options (format, min_rating;

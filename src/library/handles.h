@@ -12,6 +12,8 @@
 #include "base/numbers.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "config/config.h"
+#include "corpus/gathered.h"
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/answers.h"
@@ -84,6 +86,17 @@ int check_answers(const uint32_t *rows, const float *scores);
  * step_in() sets those of the call again. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
+
+/* Reads what a run is to be. The context's device holds, unless the config names one. The caller releases in any case.
+ */
+int read_config(struct config *config, const struct sptx_context *context, const char *path,
+                const char *const *settings, uint64_t count);
+
+/* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback
+ * stopped it, or -1 after fail(). leave_training() turns these into a status. */
+int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,
+          sptx_progress_fn *progress, void *user);
+enum sptx_status leave_training(struct sptx_context *context, int result);
 
 /* Copies the caller's options of `given` bytes (the struct may be of another version) over the defaults. Returns -1
  * after fail_usage() where the size is impossible. */

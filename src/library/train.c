@@ -45,9 +45,9 @@ static int set_key(struct config *config, const char *setting) {
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
-/* The context's device holds, unless the config names one. */
-static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
-                       uint64_t count) {
+int read_config(struct config *config, const struct sptx_context *context, const char *path,
+                const char *const *settings, uint64_t count) {
+    if (count && !settings) return fail_usage("%llu settings at NULL", (unsigned long long)count);
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
@@ -68,14 +68,29 @@ const char *sptx_trained(const struct sptx_context *context) {
     return context && context->trained ? context->trained : "";
 }
 
-enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
-                            int beginning, sptx_progress_fn *progress, void *user) {
+int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,
+          sptx_progress_fn *progress, void *user) {
     struct listener listener = {context, progress, user};
-    struct trainer_options options = {.resume = beginning == SPTX_RESUME,
+    struct trainer_options options = {.data = data,
+                                      .resume = beginning == SPTX_RESUME,
                                       .overwrite = beginning == SPTX_OVERWRITE,
                                       .keep_signals = 1,
                                       .hear = progress ? hear : NULL,
                                       .user = &listener};
+    interrupt_flag *before = interrupt_use(&context->stop);
+    int result = trainer_run(config, &options);
+    interrupt_use(before);
+    return keep_directory(context, config->run_dir) ? -1 : result;
+}
+
+enum sptx_status leave_training(struct sptx_context *context, int result) {
+    context->stop = 0;
+    enum sptx_status status = leave(context, result < 0 ? -1 : 0);
+    return result > 0 ? SPTX_STOPPED : status;
+}
+
+enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
+                            int beginning, sptx_progress_fn *progress, void *user) {
     struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
@@ -83,12 +98,9 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *path, cons
     if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
         return leave(context, fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning));
-    interrupt_flag *before = interrupt_use(&context->stop);
-    int result = read_config(&config, context, path, settings, count) ? -1 : trainer_run(&config, &options);
-    interrupt_use(before);
-    context->stop = 0;
-    if (keep_directory(context, config.run_dir)) result = -1;
+    int result = read_config(&config, context, path, settings, count)
+                     ? -1
+                     : train(context, &config, NULL, beginning, progress, user);
     config_release(&config);
-    enum sptx_status status = leave(context, result < 0 ? -1 : 0);
-    return result > 0 ? SPTX_STOPPED : status;
+    return leave_training(context, result);
 }

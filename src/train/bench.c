@@ -117,7 +117,7 @@ struct training {
 static int prepare(struct training *t) {
     struct config *c = t->config;
     struct session *s = &t->session;
-    if (session_open(s, c, t->ranks, NULL)) return -1;
+    if (session_open(s, c, NULL, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->gpu = s->ops->has_gpu;
     /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
@@ -58,15 +59,26 @@ static int imagine_gpu(struct session *s) {
     return 0;
 }
 
-static int open_corpus(struct session *s) {
+static int open_files(struct session *s) {
     char **paths;
     int64_t count = config_paths("corpus.path", s->config->corpus_path, &paths);
     if (count < 0) return -1;
-    if (count == 0)
+    int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
+    if (input)
+        fail("corpus.path = " CORPUS_INPUT
+             ": several ranks read the corpus, and standard input comes once, to one; put it into a "
+             "file first");
+    else if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
     else
         s->corpus = corpus_open(paths, (uint64_t)count);
     mem_free_texts(paths, count);
+    return s->corpus ? 0 : -1;
+}
+
+static int open_corpus(struct session *s) {
+    if (!s->data) return open_files(s);
+    s->corpus = corpus_open_gathered(s->data);
     return s->corpus ? 0 : -1;
 }
 
@@ -141,9 +153,13 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
-int session_open(struct session *s, struct config *config, struct ranks *ranks, const char *checkpoint) {
-    *s = (struct session){
-        .config = config, .ranks = ranks, .local = ranks ? ranks->local : 1, .cores = ranks ? ranks->cores : 0};
+int session_open(struct session *s, struct config *config, struct gathered *data, struct ranks *ranks,
+                 const char *checkpoint) {
+    *s = (struct session){.config = config,
+                          .data = data,
+                          .ranks = ranks,
+                          .local = ranks ? ranks->local : 1,
+                          .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */

@@ -9,12 +9,14 @@
 #include "planner.h"
 #include "steps.h"
 
+struct gathered;
 struct session {
     struct config *config;
     struct ranks *ranks; /* that share out the columns; the caller's; NULL: this process has all */
     unsigned local;      /* of them on this machine, this one counted */
     unsigned cores;      /* this one's share of them; 0: all */
     struct pool *pool;
+    struct gathered *data; /* the corpus, as a caller in the same process has gathered it; NULL: it is files */
     struct corpus *corpus;
     struct vocab vocab;
     struct idstream stream;
@@ -29,9 +31,11 @@ struct session {
     struct table target, context; /* of session_tables() */
 };
 
-/* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is made and
- * may say that the run does not fit. `checkpoint`: of the run that goes on; NULL: it begins. */
-int session_open(struct session *session, struct config *config, struct ranks *ranks, const char *checkpoint);
+/* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is
+ * made and may say that the run does not fit. data: the corpus that the caller has gathered; NULL: the files of
+ * corpus.path. `checkpoint`: of the run that goes on; NULL: it begins. */
+int session_open(struct session *session, struct config *config, struct gathered *data, struct ranks *ranks,
+                 const char *checkpoint);
 
 /* The same for a plan and nothing more, by one process: where device.backend = cuda and no GPU is here, one of
  * memory.gpu_budget bytes is taken for granted. `ranks`: those that are planned for; one alone (or NULL): as device.gpus and

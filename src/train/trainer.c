@@ -27,7 +27,7 @@ enum { BESIDE_BYTES = 64 << 10 }; /* headers, state.ini, config.ini, metrics.jso
 /* Everything up to the tables: nothing of an older run has been touched when it returns. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
-    if (session_open(s, t->config, t->ranks, t->claim.checkpoint)) return -1;
+    if (session_open(s, t->config, t->options->data, t->ranks, t->claim.checkpoint)) return -1;
     session_print(s);
     if (session_tables(s)) return -1;
     t->steps = session_steps(s);

@@ -15,7 +15,9 @@ struct trainer_report {
     const char *line; /* the live line, as the terminal shows it */
 };
 
+struct gathered;
 struct trainer_options {
+    struct gathered *data; /* what the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */

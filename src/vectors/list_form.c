@@ -3,6 +3,8 @@
 #include "base/report.h"
 #include "corpus/line_form.h"
 
+#include <string.h>
+
 enum { FILES = 8 }; /* files of a directory that are looked at, until one tells */
 
 static int look_at_file(void *user, const struct corpus_block *block) {
@@ -25,6 +27,8 @@ static int look_at_files(const char *path, int *form) {
 /* The formats differ only in pairs or not: all others are read as lists. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
+    if (!strcmp(path, CORPUS_INPUT))
+        return fail("standard input comes once, so that nobody can look at it first: say --format=lists or --format=pairs");
     if (look_at_files(path, &form)) return -1;
     int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
     if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;

@@ -161,7 +161,7 @@ void test_edge_session(const struct backend_ops *ops) {
     if (write_corpus(ids_path, vocab_path)) {
         SKIP("a file of 2^31 tokens: %s has no room for it", directory);
     } else {
-        int ok = !configure(&config, ids_path, ops->name) && !session_open(&s, &config, NULL, NULL);
+        int ok = !configure(&config, ids_path, ops->name) && !session_open(&s, &config, NULL, NULL, NULL);
         CHECK(ok && s.plan.tokens == EDGE_TOKENS && s.plan.rows == ROWS && s.plan.stream_bytes >= EDGE_TOKENS * 4 &&
                   s.plan.fits,
               "%s: a session of 2^31 tokens", ops->name);

@@ -3,6 +3,7 @@
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
+    fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
     Context     the machine that tables run on, where the default is not wanted
@@ -17,6 +18,7 @@ from typing import Any
 
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
+from ._fit import fit
 from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._run import Progress, Run, train
@@ -25,7 +27,7 @@ from ._views import Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Error", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "Word2Vec",
-           "speedtorch", "torch", "train"]
+           "fit", "speedtorch", "torch", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -45,6 +45,14 @@ class Ids(Structure):
     _fields_ = [("data", c_void_p), ("count", c_uint64), ("bits", c_uint32), ("memory", c_uint32)]
 
 
+class Tokens(Structure):
+    _fields_ = [("kind", c_uint32), ("bits", c_uint32), ("data", c_void_p), ("offsets", c_void_p), ("count", c_uint64)]
+
+
+TEXT, NUMBERS, KNOWN = range(3)  # kinds of tokens
+ANEW, RESUME, OVERWRITE = range(3)
+
+
 class View(Structure):
     _fields_ = [("size", c_uint64), ("data", c_void_p), ("first", c_uint64), ("rows", c_uint64), ("stride", c_uint64),
                 ("dim", c_uint32), ("cuda", c_uint32)]
@@ -109,6 +117,12 @@ _CALLS = {
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
+    "sptx_corpus_open": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(c_void_p)]),
+    "sptx_corpus_close": (None, [c_void_p]),
+    "sptx_corpus_words": (c_int, [c_void_p, c_uint32, POINTER(Tokens)]),
+    "sptx_corpus_sentences": (c_int, [c_void_p, POINTER(Tokens), c_void_p, c_uint64, POINTER(Tokens)]),
+    "sptx_corpus_pairs": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
+    "sptx_corpus_train": (c_int, [c_void_p, c_int, ProgressFunction, c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
     "sptx_run_rows": (c_uint64, [c_void_p]),

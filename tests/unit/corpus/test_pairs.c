@@ -104,17 +104,16 @@ static void headers_are_left_out(void **state) {
                                              {"user,item,rating\n1,2\n", "1:2;"}};
     static const char named[] = "line 1: the rating 'good' is not a number; where the line names the columns, set "
                                 "corpus.header = yes";
-    static const char *const data[][2] = {{"1,2,3\n4,5,6\n", "1:2;4:5;"},
-                                          {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
-                                          {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
-                                          {"alice,1984\n1,2\n", "alice:1984;1:2;"},
-                                          {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
-                                          {"user,item", "user:item;"},
-                                          {"u,i,good\nu,j,bad\n", named},
-                                          {",user,item,rating\n0,1,2,3\n",
-                                           "line 1: a field is empty; wanted list, item[, rating]"},
-                                          {"a,b,c,d,e\n1,2,3,4,5\n",
-                                           "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
+    static const char *const data[][2] = {
+        {"1,2,3\n4,5,6\n", "1:2;4:5;"},
+        {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
+        {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
+        {"alice,1984\n1,2\n", "alice:1984;1:2;"},
+        {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
+        {"user,item", "user:item;"},
+        {"u,i,good\nu,j,bad\n", named},
+        {",row,thing,rating\n0,1,2,3\n", "line 1: a field is empty; wanted list, item[, rating]"},
+        {"a,b,c,d,e\n1,2,3,4,5\n", "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
@@ -131,7 +130,44 @@ static void headers_are_left_out(void **state) {
     assert_pairs("user,item,rating\n1,2,3\nx,y,z\n", HEADER_AUTO, "line 3: the rating 'z' is not a number");
 }
 
-/* Each file of a directory has its own header. */
+/* A header's names say which column is which, in any order and among others. */
+static void headers_name_columns(void **state) {
+    static const char *const files[][2] = {
+        {"rating,Title,userId,movieId,when\n5,\"Dune, \"\"revised\"\"\",u1,m1,3\n,x,u1,m2,3\n", "u1:m1;u1:m2;"},
+        {"\"User-ID\";\"ISBN\";\"Book-Rating\"\r\n\"276725\";\"034545104X\";\"0\"\r\n", "276725:034545104X;"},
+        {",user,item,rating\n0,1,2,3\n", "1:2;"}, /* an index in front */
+        {"book_id\tuser_id\nThe Hobbit\tanne\n", "anne:The Hobbit;"},
+        {"item user rating\n1 2 3\n", "2:1;"},
+        {"item|user\n1|2\n\n 3 | 4 \n", "2:1;4:3;"},
+        {"timestamp::user::item\n1::2::3\n", "2:3;"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
+    assert_pairs("user,x,item\n1,2\n", HEADER_AUTO,
+                 "line 2: 2 columns; the header has list and item in columns 1 and 3");
+    assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "line 2: its item is empty");
+    assert_pairs("item,user\n1,2\n", HEADER_YES, "2:1;");
+    assert_pairs("item,user\n1,2\n", HEADER_NO, "item:user;1:2;");
+    assert_string_equal(pairs_of("rating,user,item\n5,a,b\n3,a,c\n", 4), "a:b;");
+    assert_string_equal(pairs_of("rating,user,item\n5,a,b\n,a,c\n", 4),
+                        "line 3: no rating, and corpus.min_rating is set");
+}
+
+/* Other separators than blanks and commas count where nothing else parts the first line. */
+static void columns_come_apart_as_people_write_them(void **state) {
+    static const char *const files[][2] = {{"1::1193::5::978300760\n1::661::3::97\n", "1:1193;1:661;"},
+                                           {"a;b;3\nc;d;4\n", "a:b;c:d;"},
+                                           {"a|b\nc|New York\n", "a:b;c:New York;"},
+                                           {"a,\"Paris, Texas\"\nb,x\n", "a:Paris, Texas;b:x;"},
+                                           {"\"a\" ; \"say \"\"b\"\"\"\n", "a:say \"b\";"},
+                                           {"a|x b|y 5\nc d 4\n", "a|x:b|y;c:d;"}, /* parts of words */
+                                           {"u:1,i::2\n", "u:1:i::2;"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
+    const char *open = "line 1: a double quote is not closed in its line, or something stands behind it";
+    assert_pairs("a,\"b\nc\",d\n", HEADER_AUTO, open);
+    assert_pairs("a,\"b\"c\n", HEADER_AUTO, open);
+    assert_pairs("a;;3\n", HEADER_AUTO, "line 1: a field is empty; wanted list, item[, rating]");
+}
+
+/* Each file of a directory has its own. */
 static void every_file_may_have_a_header(void **state) {
     char seen[64] = "";
     mkdir(in_scratch("d"), 0777);
@@ -181,6 +217,8 @@ int main(void) {
         IN_SCRATCH(pairs_come_apart_at_blanks_tabs_and_commas),
         IN_SCRATCH(bad_pairs_name_their_line),
         IN_SCRATCH(headers_are_left_out),
+        IN_SCRATCH(headers_name_columns),
+        IN_SCRATCH(columns_come_apart_as_people_write_them),
         IN_SCRATCH(every_file_may_have_a_header),
         IN_SCRATCH(headers_are_looked_for_in_the_front),
     };

@@ -1,0 +1,48 @@
+/* columns: the lines of a table as people write it: which bytes part the columns, and which column is which.
+ *
+ *   alice,dune,5                      blanks, tabs and commas part fields (the free form): list, item[, rating[,
+ * anything]] "User-ID";"ISBN";"Book-Rating"    a header that names list and item, in any order, among other columns
+ *   1::1193::5::978300760             one of  :: ; |  where nothing else parts fields
+ *   7,"Dune, ""revised""",4           fields between double quotes, where the first bytes of the file have any
+ */
+#ifndef SPTX_COLUMNS_H
+#define SPTX_COLUMNS_H
+
+#include <stdint.h>
+
+enum column_meaning { COLUMN_LIST, COLUMN_ITEM, COLUMN_RATING, COLUMN_MEANINGS };
+
+/* Returns what a column of this name holds, or -1. Capitals and all but letters and digits do not count: "User-ID". */
+int column_meaning(const char *name, uint64_t length);
+
+enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* further columns of a line are passed over */
+
+/* How a file's lines are read. */
+struct columns_form {
+    char separator[3];               /* "": the free form */
+    int named;                       /* 1: the header says which column is which */
+    uint8_t column[COLUMN_MEANINGS]; /* the column of each meaning, or NO_COLUMN */
+};
+#define COLUMNS_FREE                                                                                                   \
+    {                                                                                                                  \
+        "", 0, {                                                                                                       \
+            0, 1, 2                                                                                                    \
+        }                                                                                                              \
+    }
+
+struct table_line {
+    const char *word[COLUMNS_READ]; /* without white space around it, and without quotes */
+    uint64_t length[COLUMNS_READ];
+    uint64_t count; /* may pass COLUMNS_READ */
+    int hole;       /* 1: one of them is empty */
+    int open;       /* 1: a quote is not closed in the line, or something stands behind it */
+};
+
+/* Parts the line [at, end). " " parts at any run of blanks. Doubled quotes within quotes become one in place, so that a
+ * line can be parted only once; `keep`: 1 leaves the bytes, and such quotes, as they are. */
+void columns_part(struct table_line *columns, char *at, char *end, const char *separator, int keep);
+
+/* Returns what seems to part the columns of a line that may be a header: "::", "\t", ";", "|", "," or " ". */
+const char *columns_separator(const char *at, const char *end);
+
+#endif

@@ -1,0 +1,288 @@
+#include "gathered.h"
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "tokens.h"
+#include "vocab.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static void release_words(struct gathered_words *words) {
+    words_release(&words->words);
+    free(words->counts);
+    free(words->known);
+    free(words->of_integer);
+}
+
+void gathered_release(struct gathered *gathered) {
+    release_words(&gathered->items);
+    release_words(&gathered->lists);
+    free(gathered->ids);
+    free(gathered->ends);
+    free(gathered->names);
+    *gathered = (struct gathered){0};
+}
+
+/* ---- words ---- */
+
+static const char *what_of(const struct gathered *gathered, const struct gathered_words *words) {
+    return words == &gathered->lists ? "name of a list" : "token";
+}
+
+/* Refuses what a file could not hold as one word. */
+static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
+                      uint64_t length) {
+    uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;
+    const char *what = what_of(gathered, words);
+    if (length > most)
+        return fail("the %s that begins with '%.*s' has %" PRIu64 " bytes, more than corpus.max_word = %" PRIu64, what,
+                    text_shown(length), word, length, most);
+    for (uint64_t i = 0; i < length; i++)
+        if (token_is_white(word[i]) && word[i] != ' ')
+            return fail("the %s '%.*s' has a tab or a line's end in it", what, text_shown(length), word);
+    if (words == &gathered->items && gathered->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
+        return fail("the token '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
+                    text_shown(length), word, WORDS_MOST - 1);
+    return 0;
+}
+
+/* Returned for an empty token, which is no word. */
+enum { NO_WORD = -2 };
+
+/* Returns the number of a word, a new one where it was not met before; -1 after fail(). */
+static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
+                              uint64_t length) {
+    uint64_t before = words->words.size;
+    while (length && token_is_white(*word)) word++, length--;
+    while (length && token_is_white(word[length - 1])) length--;
+    if (!length) return NO_WORD;
+    int64_t number = words_add(&words->words, words_hash(word, length), word, length);
+    if (number < 0 || (uint64_t)number < before) return number;
+    if (check_word(gathered, words, word, length) ||
+        mem_grow(&words->counts, &words->counts_capacity, before + 1, sizeof *words->counts, "the words' counts"))
+        return -1;
+    words->counts[number] = (struct word_count){0};
+    return number;
+}
+
+/* Integers below this one find their words by a table; others are looked up by their digits. */
+enum { INTEGERS_MOST = 1 << 26 };
+
+static int hold_integer(struct gathered_words *words, uint64_t integer) {
+    uint64_t size = words->of_integer_count ? words->of_integer_count : 1024;
+    while (size <= integer) size *= 2;
+    uint32_t *table = mem_zalloc(size, sizeof *table, "the table of integers");
+    if (!table) return -1;
+    if (words->of_integer) memcpy(table, words->of_integer, words->of_integer_count * sizeof *table);
+    free(words->of_integer);
+    words->of_integer = table;
+    words->of_integer_count = size;
+    return 0;
+}
+
+static int64_t number_of_digits(struct gathered *gathered, struct gathered_words *words, uint64_t integer) {
+    char digits[24];
+    return number_of_word(gathered, words, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, integer));
+}
+
+static int64_t number_of_integer(struct gathered *gathered, struct gathered_words *words, uint64_t integer) {
+    if (integer >= INTEGERS_MOST) return number_of_digits(gathered, words, integer);
+    if (integer >= words->of_integer_count && hold_integer(words, integer)) return -1;
+    uint32_t known = words->of_integer[integer];
+    if (known) return known - 1;
+    int64_t number = number_of_digits(gathered, words, integer);
+    if (number >= 0) words->of_integer[integer] = (uint32_t)number + 1;
+    return number;
+}
+
+/* ---- tokens ---- */
+
+static int64_t integer_at(const struct tokens *tokens, const void *integers, uint64_t i) {
+    return tokens->bits == 32 ? ((const int32_t *)integers)[i] : ((const int64_t *)integers)[i];
+}
+
+static int64_t number_of_text(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
+                              uint64_t i) {
+    int64_t begin = integer_at(tokens, tokens->offsets, i), end = integer_at(tokens, tokens->offsets, i + 1);
+    if (begin < 0 || end < begin)
+        return fail_usage("offsets of text fall from %" PRId64 " to %" PRId64 " at token %" PRIu64, begin, end, i);
+    return number_of_word(gathered, words, (const char *)tokens->data + begin, (uint64_t)(end - begin));
+}
+
+/* Returns the number of the word of token i, or NO_WORD; -1 after fail(). */
+static inline int64_t number_at(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
+                                uint64_t i) {
+    if (tokens->kind == TOKENS_TEXT) return number_of_text(gathered, words, tokens, i);
+    int64_t integer = integer_at(tokens, tokens->data, i);
+    if (tokens->kind == TOKENS_NUMBERS)
+        return integer >= 0 ? number_of_integer(gathered, words, (uint64_t)integer)
+                            : fail_usage("token %" PRIu64 " is %" PRId64 "; integers from 0 are wanted", i, integer);
+    if ((uint64_t)integer >= words->known_count)
+        return fail_usage("token %" PRIu64 " is word %" PRId64 " of a dictionary of %" PRIu64, i, integer,
+                          words->known_count);
+    return words->known[integer] == WORDS_ABSENT ? NO_WORD : (int64_t)words->known[integer];
+}
+
+static inline __attribute__((always_inline)) int number_all(struct gathered *gathered, struct gathered_words *words,
+                                                            struct tokens tokens, uint64_t first, uint64_t count,
+                                                            uint32_t *out) {
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t number = number_at(gathered, words, &tokens, first + i);
+        if (number == -1) return -1;
+        out[i] = number == NO_WORD ? WORDS_ABSENT : (uint32_t)number;
+    }
+    return 0;
+}
+
+/* Puts the numbers of the words of tokens first .. first + count into `out`; WORDS_ABSENT for an empty one. Each kind
+ * of integer has a loop of its own, since every token passes through. */
+static int numbers_of(struct gathered *gathered, struct gathered_words *words, const struct tokens *in, uint64_t first,
+                      uint64_t count, uint32_t *out) {
+    int known = in->kind == TOKENS_KNOWN, wide = in->bits == 64;
+    struct tokens known32 = {TOKENS_KNOWN, 32, in->data, NULL, in->count},
+                  known64 = {TOKENS_KNOWN, 64, in->data, NULL, in->count},
+                  numbers32 = {TOKENS_NUMBERS, 32, in->data, NULL, in->count},
+                  numbers64 = {TOKENS_NUMBERS, 64, in->data, NULL, in->count};
+    if (in->kind == TOKENS_TEXT) return number_all(gathered, words, *in, first, count, out);
+    if (known)
+        return wide ? number_all(gathered, words, known64, first, count, out)
+                    : number_all(gathered, words, known32, first, count, out);
+    return wide ? number_all(gathered, words, numbers64, first, count, out)
+                : number_all(gathered, words, numbers32, first, count, out);
+}
+
+/* Counts one more token of a word; `before`: how many tokens came before it. */
+static void meet(struct gathered_words *words, int64_t number, uint64_t before) {
+    struct word_count *met = &words->counts[number];
+    if (!met->count++) met->first = before;
+}
+
+int gathered_learn(struct gathered *gathered, int lists, const struct tokens *tokens) {
+    struct gathered_words *words = lists ? &gathered->lists : &gathered->items;
+    uint64_t need = words->known_count + tokens->count;
+    if (mem_grow(&words->known, &words->known_capacity, need, sizeof *words->known, "a dictionary") ||
+        numbers_of(gathered, words, tokens, 0, tokens->count, words->known + words->known_count))
+        return -1;
+    words->known_count = need;
+    return 0;
+}
+
+/* Makes room for `count` more ids, and for as many names. */
+static int grow_ids(struct gathered *gathered, uint64_t count) {
+    return mem_grow(&gathered->ids, &gathered->ids_capacity, gathered->tokens + count, sizeof *gathered->ids,
+                    "the ids");
+}
+static int grow_names(struct gathered *gathered, uint64_t count) {
+    return mem_grow(&gathered->names, &gathered->names_capacity, gathered->named + count, sizeof *gathered->names,
+                    "the names of lists");
+}
+
+/* ---- sentences ---- */
+
+static int check_starts(const uint64_t *starts, uint64_t count, uint64_t tokens) {
+    for (uint64_t i = 0; i < count; i++)
+        if (starts[i + 1] < starts[i] || starts[i + 1] > tokens)
+            return fail_usage("sentence %" PRIu64 " goes from token %" PRIu64 " to %" PRIu64 " of %" PRIu64, i,
+                              starts[i], starts[i + 1], tokens);
+    return 0;
+}
+
+/* The names of lists without one: 0, 1, 2.. */
+static int number_names(struct gathered *gathered, uint64_t count, uint32_t *out) {
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t number = number_of_integer(gathered, &gathered->lists, gathered->named + i);
+        if (number < 0) return -1;
+        out[i] = (uint32_t)number;
+    }
+    return 0;
+}
+
+/* Only lists that become rows need names. */
+static int name_sentences(struct gathered *gathered, uint64_t count, const struct tokens *names) {
+    uint32_t *out;
+    if (!gathered->options->list_rows) return 0;
+    if (grow_names(gathered, count)) return -1;
+    out = gathered->names + gathered->named;
+    if (names ? numbers_of(gathered, &gathered->lists, names, 0, count, out) : number_names(gathered, count, out))
+        return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        if (out[i] == WORDS_ABSENT) return fail("the name of list %" PRIu64 " is empty", gathered->named);
+        meet(&gathered->lists, out[i], gathered->named++);
+    }
+    return 0;
+}
+
+/* Counts the words of numbers[count], and leaves out those that are empty. */
+static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (numbers[i] == WORDS_ABSENT) continue;
+        meet(&gathered->items, numbers[i], gathered->tokens);
+        gathered->ids[gathered->tokens++] = numbers[i];
+    }
+}
+
+int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
+                            uint64_t count, const struct tokens *names) {
+    if (!count) return 0;
+    uint64_t first = starts[0], all = starts[count] - first;
+    if (check_starts(starts, count, tokens->count) || interrupt_check() || name_sentences(gathered, count, names) ||
+        grow_ids(gathered, all) ||
+        mem_grow(&gathered->ends, &gathered->ends_capacity, gathered->sentences + count, sizeof *gathered->ends,
+                 "the sentences"))
+        return -1;
+    uint32_t *numbers = gathered->ids + gathered->tokens; /* where they stay, or move to the front over empty ones */
+    if (numbers_of(gathered, &gathered->items, tokens, first, all, numbers)) return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        keep_words(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i]);
+        gathered->ends[gathered->sentences++] = gathered->tokens;
+    }
+    return 0;
+}
+
+/* ---- pairs ---- */
+
+static int keep_pair(struct gathered *gathered, uint32_t list, uint32_t item) {
+    if (list == WORDS_ABSENT || item == WORDS_ABSENT)
+        return fail("the %s of pair %" PRIu64 " is empty", item == WORDS_ABSENT ? "item" : "list", gathered->tokens);
+    meet(&gathered->items, item, gathered->tokens);
+    meet(&gathered->lists, list, gathered->tokens);
+    gathered->names[gathered->named++] = list;
+    gathered->ids[gathered->tokens++] = item;
+    return 0;
+}
+
+int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
+                        const double *ratings) {
+    double least = gathered->options->min_rating;
+    if (lists->count != items->count)
+        return fail_usage("%" PRIu64 " lists and %" PRIu64 " items are no pairs", lists->count, items->count);
+    if (!ratings && !isinf(least)) return fail("the pairs have no ratings, and corpus.min_rating is set");
+    if (interrupt_check() || grow_ids(gathered, items->count) || grow_names(gathered, items->count)) return -1;
+    uint32_t *ids = gathered->ids + gathered->tokens, *names = gathered->names + gathered->named;
+    if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||
+        numbers_of(gathered, &gathered->lists, lists, 0, lists->count, names))
+        return -1;
+    for (uint64_t i = 0; i < items->count; i++)
+        if ((!ratings || !(ratings[i] < least)) && keep_pair(gathered, names[i], ids[i])) return -1;
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static uint64_t hash_words(const struct gathered_words *words, uint64_t sum) {
+    return words->words.used ? XXH3_64bits_withSeed(words->words.bytes, words->words.used, sum) : sum;
+}
+
+uint64_t gathered_fingerprint(const struct gathered *g) {
+    uint64_t sum = hash_words(&g->lists, hash_words(&g->items, g->sentences));
+    if (g->tokens) sum = XXH3_64bits_withSeed(g->ids, g->tokens * sizeof *g->ids, sum);
+    if (g->sentences) sum = XXH3_64bits_withSeed(g->ends, g->sentences * sizeof *g->ends, sum);
+    return g->named ? XXH3_64bits_withSeed(g->names, g->named * sizeof *g->names, sum) : sum;
+}

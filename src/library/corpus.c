@@ -1,0 +1,144 @@
+/* A corpus under construction: sptx.h's structs as those of corpus/gathered.h, and training on what was gathered. */
+#include "handles.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct sptx_corpus {
+    struct sptx_context *context;
+    struct config config;
+    struct corpus_options options; /* of config */
+    struct gathered gathered;
+    int closed; /* 1: a call has failed halfway, or it was trained on */
+};
+
+static int open_corpus(struct sptx_corpus *corpus, const char *path, const char *const *settings, uint64_t count) {
+    if (!corpus->context->backend) return fail_usage("the context is not open");
+    if (read_config(&corpus->config, corpus->context, path, settings, count)) return -1;
+    if (*corpus->config.corpus_path)
+        return fail_usage("corpus.path = %s: a corpus that is given by calls has no files", corpus->config.corpus_path);
+    corpus->options = config_corpus(&corpus->config);
+    corpus->gathered.options = &corpus->options;
+    return 0;
+}
+
+static void release(struct sptx_corpus *corpus) {
+    gathered_release(&corpus->gathered);
+    config_release(&corpus->config);
+    free(corpus);
+}
+
+enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
+                                  uint64_t count, struct sptx_corpus **out) {
+    if (!context) return SPTX_USAGE;
+    enter(context);
+    if (!out) return leave(context, fail_usage("a corpus is opened into a pointer; it is NULL"));
+    *out = NULL;
+    struct sptx_corpus *corpus = mem_zalloc(1, sizeof *corpus, "a corpus");
+    if (!corpus) return leave(context, -1);
+    corpus->context = context;
+    int result = open_corpus(corpus, config, settings, count);
+    if (result)
+        release(corpus);
+    else
+        *out = corpus;
+    return leave(context, result);
+}
+
+void sptx_corpus_close(struct sptx_corpus *corpus) {
+    if (corpus) release(corpus);
+}
+
+/* ---- tokens ---- */
+
+static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const char *what) {
+    if (!in) return fail_usage("%s are NULL", what);
+    if (in->kind > SPTX_KNOWN)
+        return fail_usage("%s are of kind %u; wanted 0 (text), 1 (numbers) or 2 (known)", what, in->kind);
+    if (in->bits != 32 && in->bits != 64) return fail_usage("%s have %u bits, wanted 32 or 64", what, in->bits);
+    if (in->count && (!in->data || (in->kind == SPTX_TEXT && !in->offsets))) return fail_usage("%s lie at NULL", what);
+    if (check_count(in->count, what) ||
+        check_aligned(in->kind == SPTX_TEXT ? in->offsets : in->data, in->bits / 8, what))
+        return -1;
+    *out = (struct tokens){(enum token_kind)in->kind, in->bits, in->data, in->offsets, in->count};
+    return 0;
+}
+
+/* Begins a call on a corpus that still takes data. */
+static int begin(struct sptx_corpus *corpus) {
+    enter(corpus->context);
+    return corpus->closed ? fail_usage("the corpus is closed: it was trained on, or a call has failed halfway") : 0;
+}
+
+/* Counts what a corpus has taken. */
+static uint64_t held(const struct sptx_corpus *corpus) {
+    return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
+}
+
+/* Ends a call that takes data. One that fails after it has taken some makes the corpus useless. */
+static int taken(struct sptx_corpus *corpus, uint64_t before, int result) {
+    corpus->closed |= result && held(corpus) != before;
+    return result;
+}
+
+enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words) {
+    struct tokens given;
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin(corpus) || read_tokens(&given, words, "words") ? -1 : 0;
+    if (!result && (lists > 1 || given.kind == TOKENS_KNOWN))
+        result = fail_usage("words are text or numbers, of items (lists = 0) or of lists (1)");
+    if (!result) result = taken(corpus, before, gathered_learn(&corpus->gathered, (int)lists, &given));
+    return leave(corpus->context, result);
+}
+
+static int check_format(const struct sptx_corpus *corpus, int pairs) {
+    const struct corpus_format_properties *format = &corpus_formats[corpus->options.format];
+    if (format->scattered == pairs) return 0;
+    return fail_usage("corpus.format = %s: such data is given as %s", format->name, pairs ? "sentences" : "pairs");
+}
+
+enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
+                                       const uint64_t *starts, uint64_t count, const struct sptx_tokens *names) {
+    struct tokens given, named;
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin(corpus) || check_format(corpus, 0) || read_tokens(&given, tokens, "tokens") ||
+                         (names && read_tokens(&named, names, "names")) || check_count(count, "sentences") ||
+                         check_aligned(starts, sizeof *starts, "starts")
+                     ? -1
+                     : 0;
+    if (!result && count && !starts) result = fail_usage("starts are NULL");
+    if (!result && names && named.count != count)
+        result = fail_usage("%" PRIu64 " lists have %" PRIu64 " names", count, named.count);
+    if (!result)
+        result = taken(corpus, before,
+                       gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
+    return leave(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
+                                   const struct sptx_tokens *items, const double *ratings) {
+    struct tokens named, given;
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin(corpus) || check_format(corpus, 1) || read_tokens(&named, lists, "lists") ||
+                         read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings")
+                     ? -1
+                     : 0;
+    if (!result) result = taken(corpus, before, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
+    return leave(corpus->context, result);
+}
+
+/* ---- training ---- */
+
+enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
+                                   sptx_progress_fn *progress, void *user) {
+    if (!corpus) return SPTX_USAGE;
+    int result = begin(corpus);
+    corpus->closed = 1;
+    if (!result) result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
+    return leave_training(corpus->context, result);
+}

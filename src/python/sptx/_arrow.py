@@ -1,0 +1,247 @@
+"""Tables of others by Arrow's C data interface, which pandas, polars, pyarrow, DuckDB and more speak: nothing is imported.
+
+    __arrow_c_stream__() -> a stream of batches; a batch is a struct of columns; a column is a few buffers
+    of integers, of bytes and offsets, or of numbers in a dictionary
+
+The three structs are those of Arrow's specification of the C stream interface. Buffers are read where they lie.
+"""
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
+
+import numpy
+
+from . import _library
+from ._corpus import Corpus, Source, Tokens, known, numbers
+
+
+class Schema(Structure):
+    pass
+
+
+class Array(Structure):
+    pass
+
+
+class Stream(Structure):
+    pass
+
+
+Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64), ("n_children", c_int64),
+                   ("children", POINTER(POINTER(Schema))),
+                   ("dictionary", POINTER(Schema)),
+                   ("release", CFUNCTYPE(None, POINTER(Schema))), ("private_data", c_void_p)]
+Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
+                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))),
+                  ("dictionary", POINTER(Array)),
+                  ("release", CFUNCTYPE(None, POINTER(Array))), ("private_data", c_void_p)]
+Stream._fields_ = [("get_schema", CFUNCTYPE(c_int, POINTER(Stream), POINTER(Schema))),
+                   ("get_next", CFUNCTYPE(c_int, POINTER(Stream), POINTER(Array))),
+                   ("get_last_error", CFUNCTYPE(c_char_p, POINTER(Stream))),
+                   ("release", CFUNCTYPE(None, POINTER(Stream))), ("private_data", c_void_p)]
+
+INTEGERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
+FLOATS = {"e": "f2", "f": "f4", "g": "f8"}
+TEXTS = {"u": "i4", "z": "i4", "U": "i8", "Z": "i8"}  # the type of their offsets
+VIEWS = ("vu", "vz")
+LISTS = {"+l": "i4", "+L": "i8"}
+
+# What columns are called, where the caller does not say.
+NAMES = {
+    "user": ("user", "user_id", "userid", "list", "list_id", "session", "session_id", "customer", "customer_id", "playlist"),
+    "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "book", "book_id", "bookid", "isbn", "product",
+             "product_id", "productid", "track", "track_id", "song", "song_id", "artist", "artist_id", "business_id", "asin"),
+    "rating": ("rating", "ratings", "score", "stars"),
+}
+
+
+class Column(NamedTuple):
+    """A column of one batch, with the types that its schema names."""
+
+    schema: Any
+    array: Any
+
+    @property
+    def format(self) -> str:
+        return self.schema.format.decode()
+
+    def buffer(self, index: int, dtype: str, count: int, first: Optional[int] = None) -> Any:
+        """Numbers of a buffer, from the column's own first one on."""
+        first = self.array.offset if first is None else first
+        size = numpy.dtype(dtype).itemsize
+        address = self.array.buffers[index]
+        if not count or not address:
+            return numpy.zeros(count, dtype)
+        return numpy.frombuffer((ctypes.c_char * (count * size)).from_address(address + first * size), dtype)
+
+    def nulls(self) -> Any:
+        """True where a value is missing; None where none is."""
+        array = self.array
+        if array.null_count == 0 or not array.n_buffers or not array.buffers[0]:
+            return None
+        bits = self.buffer(0, "u1", (array.offset + array.length + 7) // 8, 0)
+        return numpy.unpackbits(bits, bitorder="little")[array.offset:array.offset + array.length] == 0
+
+    def refuse_nulls(self, what: str, before: int) -> None:
+        nulls = self.nulls()
+        if nulls is not None and nulls.any():
+            raise ValueError("row %d has no %s" % (before + int(numpy.argmax(nulls)), what))
+
+
+def _text_of(column: Column) -> Tokens:
+    array = column.array
+    if column.format in VIEWS:
+        return _text_of_views(column)
+    offsets = column.buffer(1, TEXTS[column.format], array.length + 1)
+    return Tokens(_library.TEXT, ctypes.c_void_p(array.buffers[2] or offsets.ctypes.data), offsets, array.length)
+
+
+def _text_of_views(column: Column) -> Tokens:
+    """Puts views' bytes one after the other. A view is a length, then up to 12 bytes; or 4 of them, a buffer's number, a place."""
+    array = column.array
+    count, more = array.length, array.n_buffers - 3  # the last buffer has the sizes of those between
+    views = column.buffer(1, "i4", 4 * count, 4 * array.offset).reshape(count, 4)
+    sizes = column.buffer(array.n_buffers - 1, "i8", more, 0)
+    outside = [column.buffer(2 + i, "u1", int(size), 0) for i, size in enumerate(sizes)]
+    data = numpy.concatenate([numpy.ascontiguousarray(views).view("u1").reshape(-1), *outside])
+    bases = numpy.cumsum([16 * count, *sizes[:-1]]) if more else numpy.zeros(1, "i8")
+    lengths = views[:, 0].astype("i8")
+    inside = lengths <= 12
+    begins = numpy.where(inside, 16 * numpy.arange(count) + 4, bases[numpy.where(inside, 0, views[:, 2])] + views[:, 3])
+    offsets = numpy.concatenate([[0], numpy.cumsum(lengths)])
+    places = numpy.arange(offsets[-1]) + numpy.repeat(begins - offsets[:-1], lengths)
+    return Tokens(_library.TEXT, data[places], offsets, count)
+
+
+class Reader:
+    """Turns one column of all batches into tokens."""
+
+    def __init__(self, corpus: Corpus, lists: bool, what: str) -> None:
+        self._corpus = corpus
+        self._lists = lists
+        self._what = what
+        self._learned = 0  # words that dictionaries of earlier batches had
+
+    def tokens(self, column: Column, before: int) -> Tokens:
+        column.refuse_nulls(self._what, before)
+        if column.schema.dictionary:
+            return self._of_dictionary(column)
+        return self._plain(column)
+
+    def _plain(self, column: Column) -> Tokens:
+        if column.format in INTEGERS:
+            return numbers(column.buffer(1, INTEGERS[column.format], column.array.length), "the column of %ss" % self._what)
+        if column.format in TEXTS or column.format in VIEWS:
+            return _text_of(column)
+        raise TypeError("the column of %ss has Arrow's type '%s', wanted text, integers or a dictionary of these"
+                        % (self._what, column.format))
+
+    def _of_dictionary(self, column: Column) -> Tokens:
+        words = self._plain(Column(column.schema.dictionary.contents, column.array.dictionary.contents))
+        self._corpus.words(words, self._lists)
+        places = column.buffer(1, INTEGERS[column.format], column.array.length).astype("i8") + self._learned
+        self._learned += words.count
+        return known(places, "the column of %ss" % self._what)
+
+
+def _ratings(column: Column) -> Any:
+    dtype = {**INTEGERS, **FLOATS}.get(column.format)
+    if dtype is None or column.schema.dictionary:
+        raise TypeError("the column of ratings has Arrow's type '%s', wanted numbers" % column.format)
+    values, nulls = column.buffer(1, dtype, column.array.length).astype("f8"), column.nulls()
+    if nulls is not None:
+        values[nulls] = numpy.nan
+    return values
+
+
+def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> None:
+    if column.format not in LISTS:
+        raise TypeError("the column has Arrow's type '%s', wanted lists of text or integers; or name two: columns=(user, item)"
+                        % column.format)
+    column.refuse_nulls("list", before)
+    starts = column.buffer(1, LISTS[column.format], column.array.length + 1)
+    tokens = Column(column.schema.children[0].contents, column.array.children[0].contents)
+    corpus.sentences(reader.tokens(tokens, 0), starts)
+
+
+class Table(Source):
+    """A table's batches: columns of pairs, or one column of lists."""
+
+    def __init__(self, data: Any, columns: Optional[Sequence[str]]) -> None:
+        super().__init__()
+        self._capsule = data.__arrow_c_stream__()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+        self._stream = Stream.from_address(get(self._capsule, b"arrow_array_stream"))
+        self._schema = Schema()
+        self._check(self._stream.get_schema(ctypes.byref(self._stream), ctypes.byref(self._schema)))
+        if self._schema.format != b"+s":
+            raise TypeError("the stream has Arrow's type '%s', wanted a table of columns" % self._schema.format.decode())
+        self._names = [self._schema.children[i].contents.name.decode() for i in range(self._schema.n_children)]
+        self._columns = self._choose(columns)
+        self._lists = len(self._columns) == 1
+        self.format, self.formats = ("text", ("text", "lists", "adjacency")) if self._lists else ("pairs", ("pairs",))
+
+    def __del__(self) -> None:
+        if getattr(self, "_schema", None) is not None and self._schema.release:
+            self._schema.release(ctypes.byref(self._schema))
+
+    def _check(self, error: int) -> None:
+        if error:
+            why = self._stream.get_last_error(ctypes.byref(self._stream))
+            raise ValueError("Arrow's stream failed: %s" % (why.decode("utf-8", "replace") if why else "error %d" % error))
+
+    def _choose(self, columns: Optional[Sequence[str]]) -> List[int]:
+        if columns is not None:
+            wanted = [columns] if isinstance(columns, str) else list(columns)
+            for name in wanted:
+                if name not in self._names:
+                    raise ValueError("the table has no column %r; it has %s" % (name, ", ".join(self._names)))
+            if not 1 <= len(wanted) <= 3:
+                raise ValueError("columns = %r: wanted (user, item), (user, item, rating) or one column of lists" % (columns,))
+            return [self._names.index(name) for name in wanted]
+        if len(self._names) == 1:
+            return [0]
+        plain = [name.lower().replace(" ", "_") for name in self._names]
+        found = {what: next((i for i, name in enumerate(plain) if name in NAMES[what]), None) for what in NAMES}
+        if found["user"] is None or found["item"] is None:
+            if len(self._names) > 2:
+                raise ValueError("which of the columns %s are user and item? Say columns=(user, item) or (user, item, rating)"
+                                 % ", ".join(self._names))
+            return [0, 1]
+        return [i for i in found.values() if i is not None]
+
+    def _batches(self) -> Iterator[Array]:
+        while True:
+            array = Array()
+            self._check(self._stream.get_next(ctypes.byref(self._stream), ctypes.byref(array)))
+            if not array.release:
+                return
+            try:
+                yield array
+            finally:
+                array.release(ctypes.byref(array))
+
+    def _column(self, batch: Array, index: int) -> Column:
+        """A column of a batch. Where the batch begins later than its buffers do, so do its columns."""
+        array = batch.children[index].contents
+        array.offset += batch.offset
+        array.length = batch.length
+        return Column(self._schema.children[index].contents, array)
+
+    def give(self, corpus: Corpus) -> None:
+        readers = [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
+        before = 0
+        for batch in self._batches():
+            columns = [self._column(batch, index) for index in self._columns]
+            if self._lists:
+                _give_lists(corpus, readers[1], columns[0], before)
+            else:
+                users, items = (reader.tokens(column, before) for reader, column in zip(readers, columns))
+                corpus.pairs(users, items, _ratings(columns[2]) if len(columns) > 2 else None)
+            before += batch.length
+
+
+def source_of(data: Any, columns: Optional[Sequence[str]]) -> Source:
+    return Table(data, columns)

@@ -1,0 +1,132 @@
+"""Corpus: data on its way into the library, block by block (sptx_corpus_* of sptx.h)."""
+
+import ctypes
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy
+
+from . import _library
+from ._context import Context, Handle
+from ._library import library
+
+
+class Tokens:
+    """A run of tokens, as the library takes them; it keeps their arrays alive."""
+
+    def __init__(self, kind: int, data: Any, offsets: Any = None, count: Optional[int] = None) -> None:
+        numbers = data if offsets is None else offsets
+        self.count = len(data) if count is None else count
+        self._kept = (data, offsets)
+        self.struct = _library.Tokens(kind, 8 * numbers.itemsize, _address(data), None if offsets is None else _address(offsets),
+                                      self.count)
+
+
+def _address(data: Any) -> Any:
+    return data.ctypes.data if isinstance(data, numpy.ndarray) else ctypes.cast(data, ctypes.c_void_p)
+
+
+def _whole(values: Any, what: str) -> Any:
+    """Returns integers as the library reads them: of 32 or 64 bits, one after the other."""
+    values = numpy.asarray(values)
+    if values.dtype.kind not in "iu":
+        raise TypeError("%s are %s, wanted integers" % (what, values.dtype))
+    if values.dtype.kind == "u" and values.itemsize == 8 and values.size and values.max() > numpy.iinfo(numpy.int64).max:
+        raise ValueError("%s go up to %d, past 2^63" % (what, values.max()))
+    wide = values.itemsize == 8 or values.dtype == numpy.uint32
+    return numpy.ascontiguousarray(values, dtype=numpy.int64 if wide else numpy.int32)
+
+
+def numbers(values: Any, what: str) -> Tokens:
+    """Integers, each a word of its own."""
+    return Tokens(_library.NUMBERS, _whole(values, what))
+
+
+def known(values: Any, what: str) -> Tokens:
+    """Integers that number the words of a dictionary."""
+    return Tokens(_library.KNOWN, _whole(values, what))
+
+
+def text(words: Sequence[bytes]) -> Tokens:
+    """Words as bytes."""
+    offsets = numpy.zeros(len(words) + 1, numpy.int64)
+    numpy.cumsum(numpy.fromiter(map(len, words), numpy.int64, len(words)), out=offsets[1:])
+    return Tokens(_library.TEXT, b"".join(words), offsets, len(words))
+
+
+def as_word(token: Any) -> bytes:
+    """Returns a token's bytes."""
+    if isinstance(token, str):
+        return token.encode("utf-8", "surrogateescape")
+    if isinstance(token, bytes):
+        return token
+    if isinstance(token, (int, numpy.integer)) and not isinstance(token, bool):
+        return b"%d" % int(token)
+    raise TypeError("the token %r is a %s, wanted a str, bytes or an int" % (token, type(token).__name__))
+
+
+class Dictionary(dict):
+    """Numbers of tokens, by first appearance: asking for a new one gives it the next number."""
+
+    def __init__(self, corpus: "Corpus", lists: bool = False) -> None:
+        self._corpus = corpus
+        self._lists = lists
+        self._new: List[bytes] = []
+
+    def __missing__(self, token: Any) -> int:
+        self._new.append(as_word(token))
+        number = self[token] = len(self)
+        return number
+
+    def tell(self) -> None:
+        """Gives the library the words that came since the last call."""
+        self._corpus.words(text(self._new), self._lists)
+        self._new.clear()
+
+
+class Corpus:
+    """A corpus under construction, for a run of these settings."""
+
+    def __init__(self, context: Context, settings: Sequence[bytes]) -> None:
+        self._context = context
+        self._handle = Handle(context, library.sptx_corpus_close)
+        context.call(library.sptx_corpus_open, context._handle, None, (ctypes.c_char_p * len(settings))(*settings), len(settings),
+                     ctypes.byref(self._handle.pointer))
+
+    def words(self, words: Tokens, lists: bool = False) -> None:
+        """Puts words behind those of the dictionary."""
+        if words.count:
+            self._context.call(library.sptx_corpus_words, self._handle.pointer, int(lists), words.struct)
+
+    def sentences(self, tokens: Tokens, starts: Any, names: Optional[Tokens] = None) -> None:
+        starts = numpy.ascontiguousarray(starts, dtype=numpy.uint64)
+        self._context.call(library.sptx_corpus_sentences, self._handle.pointer, tokens.struct, starts.ctypes.data, len(starts) - 1,
+                           None if names is None else names.struct)
+
+    def pairs(self, lists: Tokens, items: Tokens, ratings: Any = None) -> None:
+        if ratings is not None:
+            ratings = numpy.ascontiguousarray(ratings, dtype=numpy.float64)
+        self._context.call(library.sptx_corpus_pairs, self._handle.pointer, lists.struct, items.struct,
+                           None if ratings is None else ratings.ctypes.data)
+
+    def train(self, beginning: int, hear: Any) -> int:
+        return self._context.call(library.sptx_corpus_train, self._handle.pointer, beginning, hear, None)
+
+
+class Source:
+    """Data that gives a corpus its blocks, once."""
+
+    format = "text"
+    formats: Sequence[str] = ("text", "lists", "adjacency")  # that the data can be read as
+
+    def __init__(self) -> None:
+        self.settings: Dict[str, str] = {}
+
+    def give(self, corpus: Corpus) -> None:
+        raise NotImplementedError
+
+    def read_as(self, format: Optional[str]) -> "Source":
+        """Sets the format that the caller names."""
+        if format is not None and format not in self.formats:
+            raise ValueError("format = %r: this data is read as %s" % (format, " or ".join(self.formats)))
+        self.format = format or self.format
+        return self

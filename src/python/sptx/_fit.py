@@ -1,0 +1,86 @@
+"""fit: trains a run on data that a program has, whatever it is."""
+
+import ctypes
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any, Callable, Optional, Sequence, Union
+
+from . import _library
+from ._context import Context
+from ._corpus import Corpus, Source
+from ._data import Paths, Sparse, source_of
+from ._library import library
+from ._run import Progress, Run, _setting, _Training
+from ._table import path_of
+
+
+def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,
+        keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, columns: Optional[Sequence[str]] = None,
+        users: Any = None, items: Any = None, overwrite: bool = False, resume: bool = False,
+        progress: Optional[Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
+    """Trains on `data` into the run directory `path`, and returns the run.
+
+        run = sptx.fit(data, "runs/my", dim=128, epochs=10, keys={"train.loss": "softmax"})
+
+    data                                               what it is
+    a path, or a list of paths                         files, as corpus.path takes them
+    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once
+    a dict, or pairs of (name, items)                  lists with names
+    a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
+    anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
+                                                       pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
+    a pair of integer arrays, or an array [2, edges]   edges from the first node to the second
+    a graph of networkx'                               its edges
+
+    path       the run directory
+    dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)
+    keys       "section.key": value, as `sptx-w2v help keys` lists them
+    format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts) or, of files, "pairs"
+    overwrite  replaces a run that is there, when the new one has its first checkpoint
+    resume     goes on from the run's newest checkpoint; the data must be the same
+    progress   called with a Progress now and then, as train() does
+    device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
+
+    The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
+    of the iterable's, or Ctrl-C meanwhile, leaves no trace.
+
+    Raises ValueError and TypeError for data or keys that are none, sptx.Error with the reason where training failed.
+    """
+    if keys is not None and not isinstance(keys, Mapping):
+        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
+    if overwrite and resume:
+        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
+    beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+    if not (overwrite or resume):
+        _refuse_older(path)
+    source = source_of(data, columns, users, items).read_as(format)
+    settings = {**(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
+    for key, value in (("model.dim", dim), ("train.epochs", epochs)):
+        if value is not None:
+            settings[key] = value
+    if isinstance(source, Sparse) and "corpus.min_rating" in settings:
+        source.min_rating = float(settings.pop("corpus.min_rating"))
+    context = Context(device, threads)
+    _Training(context, progress, _work(context, source, [_setting(*item) for item in settings.items()], beginning)).run()
+    return Run(path, device=device)
+
+
+def _refuse_older(path: Any) -> None:
+    """Refuses a run that is there before the data is read, which may come only once."""
+    if os.path.exists(os.path.join(os.fspath(path), "latest")):
+        raise ValueError("'%s' holds a run: overwrite=True replaces it, resume=True goes on with it" % os.fspath(path))
+
+
+def _work(context: Context, source: Source, settings: Any, beginning: int) -> Callable[[Any], int]:
+    """Reads the data, and returns what trains on it."""
+    if isinstance(source, Paths):
+        texts = (ctypes.c_char_p * len(settings))(*settings)
+        return functools.partial(_train_files, context, texts, beginning)
+    corpus = Corpus(context, settings)
+    source.give(corpus)
+    return functools.partial(corpus.train, beginning)
+
+
+def _train_files(context: Context, texts: Any, beginning: int, hear: Any) -> int:
+    return context.call(library.sptx_train, context._handle, None, texts, len(texts), beginning, hear, None)

@@ -1,0 +1,185 @@
+/* A corpus that is given block by block, from outside: sptx.h and libsptx.so alone. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "sptx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "open_cpu.h"
+
+enum { SENTENCES = 300, WORDS = 4 };
+
+static char directory[64];
+
+static int make_directory(void **state) {
+    strcpy(directory, "/tmp/sptx-corpus.XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    return system(command);
+}
+
+/* Word j of sentence i is this number. */
+static int number(int i, int j) {
+    return (i * (j + 2) + j * j) % 17;
+}
+
+/* Opens a corpus of a format whose run is named so. */
+static enum sptx_status open_corpus(struct sptx_context *context, const char *format, const char *run,
+                                    struct sptx_corpus **corpus) {
+    char as[64], dir[128];
+    snprintf(as, sizeof as, "corpus.format=%s", format);
+    snprintf(dir, sizeof dir, "run.dir=%s/%s", directory, run);
+    const char *settings[] = {as,
+                              dir,
+                              "corpus.min_count=1",
+                              "model.dim=4",
+                              "train.epochs=2",
+                              "train.update=batch",
+                              "train.batch=64",
+                              "negatives.count=2",
+                              "examples.mode=auto"};
+    return sptx_corpus_open(context, NULL, settings, sizeof settings / sizeof *settings, corpus);
+}
+
+static void read_vectors(struct sptx_context *context, const char *name, float *out) {
+    char path[128];
+    struct sptx_run *run;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    assert_int_equal(sptx_run_open(context, path, &run), SPTX_OK);
+    assert_int_equal(sptx_run_rows(run), 17);
+    assert_int_equal(sptx_run_vectors(run, "target", NULL, 17, out), SPTX_OK);
+    sptx_run_close(run);
+}
+
+static void train_on_file(struct sptx_context *context) {
+    char path[128], of[160], dir[128];
+    snprintf(path, sizeof path, "%s/text", directory);
+    snprintf(of, sizeof of, "corpus.path=%s", path);
+    snprintf(dir, sizeof dir, "run.dir=%s/file", directory);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < SENTENCES; i++)
+        for (int j = 0; j < WORDS; j++) fprintf(file, "%d%c", number(i, j), j + 1 < WORDS ? ' ' : '\n');
+    fclose(file);
+    const char *settings[] = {of,
+                              dir,
+                              "corpus.min_count=1",
+                              "model.dim=4",
+                              "train.epochs=2",
+                              "train.update=batch",
+                              "train.batch=64",
+                              "negatives.count=2"};
+    assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
+}
+
+/* The same tokens as integers of either width, as text, and by a dictionary whose order is not that of the data. */
+static void every_kind_of_tokens_is_the_file(void **state) {
+    static const char *const runs[] = {"numbers32", "numbers64", "bytes", "known"};
+    struct sptx_context *context = open_cpu(2);
+    int32_t narrow[WORDS], offsets[WORDS + 1];
+    int64_t wide[WORDS], backwards[17];
+    const uint64_t starts[] = {0, 1, WORDS}, whole[] = {0, WORDS};
+    float wanted[17 * 4], got[17 * 4];
+    char text[64];
+    train_on_file(context);
+    read_vectors(context, "file", wanted);
+    for (int i = 0; i < 17; i++) backwards[i] = 16 - i;
+    for (int kind = 0; kind < 4; kind++) {
+        struct sptx_corpus *corpus;
+        const struct sptx_tokens dictionary = {SPTX_NUMBERS, 64, backwards, NULL, 17};
+        assert_int_equal(open_corpus(context, "text", runs[kind], &corpus), SPTX_OK);
+        assert_int_equal(sptx_corpus_words(corpus, 0, &dictionary), SPTX_OK);
+        for (int i = 0; i < SENTENCES; i++) {
+            int length = 0;
+            for (int j = 0; j < WORDS; j++) {
+                narrow[j] = number(i, j);
+                wide[j] = kind == 3 ? 16 - number(i, j) : number(i, j);
+                offsets[j] = length;
+                length += sprintf(text + length, "%d", number(i, j));
+                offsets[j + 1] = length;
+            }
+            const struct sptx_tokens tokens[] = {{SPTX_NUMBERS, 32, narrow, NULL, WORDS},
+                                                 {SPTX_NUMBERS, 64, wide, NULL, WORDS},
+                                                 {SPTX_TEXT, 32, text, offsets, WORDS},
+                                                 {SPTX_KNOWN, 64, wide, NULL, WORDS}};
+            assert_int_equal(sptx_corpus_sentences(corpus, &tokens[kind], whole, 1, NULL), SPTX_OK);
+            assert_int_equal(sptx_corpus_sentences(corpus, &tokens[kind], starts, 0, NULL), SPTX_OK);
+        }
+        enum sptx_status status = sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL);
+        if (status) fail_msg("%s", sptx_error(context));
+        assert_int_equal(sptx_corpus_train(corpus, SPTX_OVERWRITE, NULL, NULL), SPTX_USAGE);
+        sptx_corpus_close(corpus);
+        read_vectors(context, runs[kind], got);
+        assert_memory_equal(got, wanted, sizeof got);
+    }
+    sptx_close(context);
+}
+
+#define REFUSED(call, words)                                                                                           \
+    do {                                                                                                               \
+        assert_int_equal(call, SPTX_USAGE);                                                                            \
+        if (!strstr(sptx_error(context), words)) fail_msg("'%s' lacks '%s'", sptx_error(context), words);              \
+    } while (0)
+
+static void wrong_calls_are_told(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_corpus *corpus, *pairs;
+    const int32_t ids[] = {0, 1, 2};
+    const uint64_t past[] = {0, 4}, falling[] = {2, 1}, one[] = {0, 1};
+    const struct sptx_tokens good = {SPTX_NUMBERS, 32, ids, NULL, 3}, odd = {3, 32, ids, NULL, 3},
+                             bits = {SPTX_NUMBERS, 16, ids, NULL, 3}, lost = {SPTX_TEXT, 32, ids, NULL, 3},
+                             two = {SPTX_NUMBERS, 32, ids, NULL, 2}, unknown = {SPTX_KNOWN, 32, ids, NULL, 3};
+    const char *path[] = {"corpus.path=x"}, *wrong[] = {"corpus.formt=text"};
+    REFUSED(sptx_corpus_open(context, NULL, path, 1, &corpus), "corpus.path = x");
+    assert_null(corpus);
+    REFUSED(sptx_corpus_open(context, NULL, wrong, 1, &corpus), "formt");
+    REFUSED(sptx_corpus_open(context, NULL, NULL, 0, NULL), "into a pointer");
+    assert_int_equal(open_corpus(context, "text", "run", &corpus), SPTX_OK);
+    assert_int_equal(open_corpus(context, "pairs", "run", &pairs), SPTX_OK);
+    REFUSED(sptx_corpus_sentences(corpus, NULL, one, 1, NULL), "tokens are NULL");
+    REFUSED(sptx_corpus_sentences(corpus, &odd, one, 1, NULL), "of kind 3");
+    REFUSED(sptx_corpus_sentences(corpus, &bits, one, 1, NULL), "have 16 bits");
+    REFUSED(sptx_corpus_sentences(corpus, &lost, one, 1, NULL), "lie at NULL");
+    REFUSED(sptx_corpus_sentences(corpus, &good, NULL, 1, NULL), "starts are NULL");
+    REFUSED(sptx_corpus_sentences(corpus, &good, one, 1, &two), "1 lists have 2 names");
+    REFUSED(sptx_corpus_words(corpus, 2, &good), "of items (lists = 0) or of lists (1)");
+    REFUSED(sptx_corpus_words(corpus, 0, &unknown), "words are text or numbers");
+    REFUSED(sptx_corpus_pairs(corpus, &good, &good, NULL), "given as sentences");
+    REFUSED(sptx_corpus_sentences(pairs, &good, one, 1, NULL), "given as pairs");
+    REFUSED(sptx_corpus_pairs(pairs, &good, &two, NULL), "3 lists and 2 items");
+    const struct sptx_tokens holes = {SPTX_TEXT, 32, "ab", (const int32_t[]){0, 1, 1, 2}, 3};
+    assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_FAILED); /* halfway */
+    assert_non_null(strstr(sptx_error(context), "the item of pair 1 is empty"));
+    REFUSED(sptx_corpus_pairs(pairs, &good, &good, NULL), "the corpus is closed");
+    REFUSED(sptx_corpus_sentences(corpus, &good, past, 1, NULL), "from token 0 to 4 of 3");
+    REFUSED(sptx_corpus_sentences(corpus, &good, falling, 1, NULL), "from token 2 to 1");
+    REFUSED(sptx_corpus_sentences(corpus, &unknown, one, 1, NULL), "word 0 of a dictionary of 0");
+    assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* it was given nothing */
+    REFUSED(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), "the corpus is closed");
+    assert_int_equal(sptx_corpus_sentences(NULL, &good, one, 1, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_corpus_pairs(NULL, &good, &good, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_corpus_words(NULL, 0, &good), SPTX_USAGE);
+    assert_int_equal(sptx_corpus_train(NULL, SPTX_ANEW, NULL, NULL), SPTX_USAGE);
+    sptx_corpus_close(NULL);
+    sptx_corpus_close(corpus);
+    sptx_corpus_close(pairs);
+    sptx_close(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_kind_of_tokens_is_the_file, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(wrong_calls_are_told, make_directory, remove_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

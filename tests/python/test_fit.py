@@ -1,0 +1,181 @@
+"""fit: each kind of data gives what a file of the same data gives, to the byte; what is no data is told why."""
+
+import pathlib
+import random
+
+import numpy
+import pyarrow
+import pytest
+import scipy.sparse
+
+import sptx
+
+KEYS = {"corpus.min_count": 2, "examples.subsample": 0, "negatives.count": 5, "train.batch": 64, "train.update": "batch",
+        "optimizer.lr": 0.05, "optimizer.clip": 1, "device.threads": 1}
+draw = random.Random(1)
+SENTENCES = [[str(int(draw.paretovariate(0.7)) % 200) for _ in range(draw.randrange(30))] for _ in range(300)]
+NAMED = {"u%d" % i: sentence for i, sentence in enumerate(SENTENCES)}
+RATINGS = scipy.sparse.random(200, 60, 0.08, "csr", random_state=1)
+RATINGS.data = numpy.ceil(5 * RATINGS.data)
+
+
+def lines(rows):
+    return "".join(" ".join(row) + "\n" for row in rows)
+
+
+def fit(data, path, **more):
+    keys = {**KEYS, **more.pop("keys", {})}
+    with sptx.fit(data, path, dim=6, epochs=2, keys=keys, device="cpu", **more) as run:
+        return [list(run.words), run.target.tobytes(), run.context.tobytes(), list(run.lists)]
+
+
+@pytest.fixture
+def as_file(tmp_path):
+    """Trains on a file of this text."""
+    def train(text, **more):
+        (tmp_path / "data.txt").write_text(text)
+        return fit(tmp_path / "data.txt", tmp_path / "of-file", overwrite=True, **more)
+    return train
+
+
+# ---- the same data as a file ----
+
+@pytest.mark.parametrize("keys", [{}, {"corpus.min_count": 1, "corpus.max_sentence": 7}, {"corpus.order": "first-seen"},
+                                  {"corpus.order": "given"}, {"corpus.max_vocab": 20}])
+def test_sentences(as_file, tmp_path, keys):
+    file = as_file(lines(SENTENCES), keys=keys)
+    assert fit((sentence for sentence in SENTENCES), tmp_path / "generator", keys=keys) == file
+    assert fit([map(int, sentence) for sentence in SENTENCES], tmp_path / "integers", keys=keys) == file
+    assert fit([numpy.array(sentence, int) for sentence in SENTENCES], tmp_path / "arrays", keys=keys) == file
+    assert fit([tuple(map(str.encode, sentence)) for sentence in SENTENCES], tmp_path / "bytes", keys=keys) == file
+    assert fit(pyarrow.table({"words": SENTENCES}), tmp_path / "arrow", keys=keys) == file
+    assert fit([[*sentence, ""] for sentence in SENTENCES], tmp_path / "empty", keys=keys) == file
+
+
+def test_targets_and_contexts(as_file, tmp_path):
+    file = as_file(lines(SENTENCES), format="adjacency")
+    assert fit(SENTENCES, tmp_path / "run", format="adjacency") == file
+
+
+def test_edges(as_file, tmp_path):
+    sources, targets = edges = numpy.random.default_rng(1).integers(0, 50, (2, 400))
+    nodes = {node: [str(node), *map(str, targets[sources == node])] for node in sorted(set(sources.tolist()))}
+    file = as_file(lines(nodes.values()), format="adjacency")
+    assert fit(edges, tmp_path / "array") == file
+    assert fit((sources.astype("i4"), targets), tmp_path / "pair") == file
+
+
+@pytest.mark.parametrize("mode", ["list", "user"])
+def test_lists(as_file, tmp_path, mode):
+    keys = {"examples.mode": mode}
+    file = as_file(lines([name, *items] for name, items in NAMED.items()), format="lists", keys=keys)
+    assert fit(NAMED, tmp_path / "dict", keys=keys) == file
+    assert fit(iter(NAMED.items()), tmp_path / "pairs", keys=keys) == file
+    numbered = as_file(lines([str(i), *items] for i, items in enumerate(SENTENCES)), format="lists", keys=keys)
+    assert fit(SENTENCES, tmp_path / "unnamed", format="lists", keys=keys) == numbered
+
+
+@pytest.mark.parametrize("mode", ["list", "user"])
+def test_a_sparse_matrix(as_file, tmp_path, mode):
+    keys = {"examples.mode": mode}
+    rows = [numpy.flatnonzero(row) for row in RATINGS.toarray()]
+    file = as_file(lines([str(user), *map(str, row)] for user, row in enumerate(rows)), format="lists", keys=keys)
+    assert fit(RATINGS, tmp_path / "csr", keys=keys) == file
+    assert fit(scipy.sparse.csr_array(RATINGS), tmp_path / "array", keys=keys) == file
+    named = as_file(lines(["u%d" % user, *map("i%d".__mod__, row)] for user, row in enumerate(rows)), format="lists", keys=keys)
+    users, items = ["u%d" % user for user in range(200)], ["i%d" % item for item in range(60)]
+    assert fit(RATINGS, tmp_path / "named", users=users, items=items, keys=keys) == named
+    higher = [numpy.flatnonzero(row >= 3) for row in RATINGS.toarray()]
+    file = as_file(lines([str(user), *map(str, row)] for user, row in enumerate(higher)), format="lists", keys=keys)
+    assert fit(RATINGS, tmp_path / "higher", keys={**keys, "corpus.min_rating": 3}) == file
+
+
+@pytest.fixture
+def ratings():
+    places = RATINGS.tocoo()
+    order = numpy.random.default_rng(1).permutation(places.nnz)
+    movies = ["movie-%d-with-a-long-name" % item if item % 2 else "m%d" % item for item in places.col[order]]
+    return pyarrow.table({"userId": places.row[order], "at": numpy.zeros(places.nnz), "movieId": movies,
+                          "rating": places.data[order]})
+
+
+@pytest.mark.parametrize("mode", ["list", "user"])
+def test_arrow(as_file, tmp_path, ratings, mode):
+    keys = {"examples.mode": mode, "corpus.min_rating": 3}
+    users, _, movies, scores = map(list, ratings.to_pydict().values())
+    file = as_file("".join("%d,%s,%g\n" % row for row in zip(users, movies, scores)), format="pairs", keys=keys)
+    assert fit(ratings, tmp_path / "text", keys=keys) == file
+    halves = pyarrow.concat_tables([ratings.slice(0, 100), ratings.slice(100)])
+    assert fit(halves, tmp_path / "batches", keys=keys) == file
+    for name, type in [("dictionary", pyarrow.dictionary(pyarrow.int8(), pyarrow.string())), ("view", pyarrow.string_view()),
+                       ("large", pyarrow.large_string())]:
+        other = halves.set_column(2, "movieId", pyarrow.chunked_array([part.cast(type) for part in halves["movieId"].chunks]))
+        assert fit(other, tmp_path / name, keys=keys) == file
+        named = other.rename_columns(["a", "b", "c", "d"])
+        assert fit(named, tmp_path / ("columns-" + name), columns=("a", "c", "d"), keys=keys) == file
+
+
+def test_tokens_may_have_spaces(as_file, tmp_path):
+    titles = {name: [" The %s, or so " % item for item in items] for name, items in NAMED.items()}
+    table = "".join('%s;"The %s, or so"\n' % (name, item) for name, items in NAMED.items() for item in items)
+    file = as_file("user;title;book\n" + table.replace(";", ";;"), format="pairs")
+    assert "The 1, or so" in file[0] and fit(titles, tmp_path / "run")[0] == file[0]
+    places = [(name, item) for name, items in titles.items() for item in items]
+    assert fit(pyarrow.table(dict(zip(("user", "item"), zip(*places)))), tmp_path / "arrow") == file
+
+
+# ---- what goes wrong ----
+
+@pytest.mark.parametrize("data, options, error, sentence", [
+    ([["a", "b\tc"]], {}, sptx.Error, "the token 'b.c' has a tab or a line's end in it"),
+    ([["a"], "b c"], {}, TypeError, "sentence 1 is the str 'b c'"),
+    ([["a"], 3], {}, TypeError, "sentence 1 is a int, wanted an iterable"),
+    ([["a", 1.5]], {}, TypeError, "the token 1.5 is a float"),
+    ([[-1, 2]], {"keys": {"corpus.order": "given"}}, sptx.Error, "'-1' is not an id"),
+    (iter(["a", "b"]), {}, TypeError, "the data begins with 'a'"),
+    (3, {}, TypeError, "a int is no data"),
+    ([["a", "b"]], {"format": "pairs"}, ValueError, "read as text or lists or adjacency"),
+    ({"a": ["b", "c"], "": ["b"]}, {"keys": {"examples.mode": "user"}}, sptx.Error, "the name of list 1 is empty"),
+    (scipy.sparse.eye(3), {"items": ["a", "b"]}, ValueError, "items = 2 names, and the matrix has 3 columns"),
+    (scipy.sparse.eye(2), {"items": ["a", "a"]}, ValueError, "a name of items is there twice"),
+    (pyarrow.table({"a": [1], "b": [2], "c": [3]}), {}, ValueError, "which of the columns a, b, c"),
+    (pyarrow.table({"a": [1], "b": [2]}), {"columns": ("a", "x")}, ValueError, "no column 'x'; it has a, b"),
+    (pyarrow.table({"a": [1, 2], "b": [2, None]}), {}, ValueError, "row 1 has no item"),
+    (pyarrow.table({"a": [1], "b": [0.5]}), {}, TypeError, "the column of items has Arrow's type 'g'"),
+    (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
+    (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
+    (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
+    ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
+    ([], {}, sptx.Error, "is empty"),
+    ([["a", "b"]], {"overwrite": True, "resume": True}, ValueError, "choose one"),
+])
+def test_what_is_no_data(tmp_path, data, options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        fit(data, tmp_path / "run", **{**options, "keys": {"corpus.min_count": 1, **options.get("keys", {})}})
+    assert not (tmp_path / "run" / "vocab.tsv").exists()
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_exception_of_the_iterable_leaves_no_trace(tmp_path, raised):
+    def sentences():
+        yield from SENTENCES * 20
+        raise raised
+    with pytest.raises(raised):
+        fit(sentences(), tmp_path / "run")
+    assert not list(pathlib.Path(tmp_path).iterdir())
+
+
+def test_a_run_that_is_there_is_refused_before_data_is_read(tmp_path):
+    first = fit(SENTENCES, tmp_path / "run")
+    generator = iter(SENTENCES)
+    with pytest.raises(ValueError, match="holds a run: overwrite=True"):
+        fit(generator, tmp_path / "run")
+    assert next(generator) is SENTENCES[0]
+    assert fit(SENTENCES, tmp_path / "run", overwrite=True) == first
+
+
+def test_a_run_goes_on_with_the_same_data(tmp_path):
+    whole = fit(SENTENCES, tmp_path / "whole")
+    sptx.fit(iter(SENTENCES), tmp_path / "run", dim=6, epochs=2, keys={**KEYS, "train.report_seconds": 0.01}, device="cpu",
+             progress=lambda _: True)
+    assert fit(iter(SENTENCES), tmp_path / "run", resume=True) == whole
