@@ -291,7 +291,7 @@ def test_views_keep_what_they_look_at(cpu):
     sptx.Table(5, 3, device=cpu).fetch([1])
 
 
-def test_settings_are_a_mapping():
+def test_keys_are_a_mapping():
     for wrong in ([("model.dim", 3)], "model.dim", 3):
-        with pytest.raises(TypeError, match="settings are a"):
+        with pytest.raises(TypeError, match="keys are a"):
             sptx.train(None, wrong)

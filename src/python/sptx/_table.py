@@ -370,6 +370,7 @@ def check_header(file: Any, path: Any) -> None:
 
 def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
     """Rows, columns and fields of a table's file; a plain matrix of float32 has no fields."""
+    path_of(path)  # refuses numbers, which open() would take for open files
     with open(path, "rb") as file:
         check_header(file, path)
         try:
