@@ -312,6 +312,10 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
                                        const uint64_t *starts, uint64_t count, const struct sptx_tokens *names);
 
+/* Returns what a column of this name is taken for in a table of pairs: 0 the list ("user_id"), 1 the item ("movieId"), 2 the
+ * rating; -1: none of these. Any thread may call. */
+int sptx_column(const char *name);
+
 /* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL: not rated; corpus.min_rating leaves lower ones out). */
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);

@@ -2,9 +2,11 @@
 #include "handles.h"
 
 #include "base/memory.h"
+#include "corpus/columns.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sptx_corpus {
     struct sptx_context *context;
@@ -117,6 +119,10 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
         result = taken(corpus, before,
                        gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
     return leave(corpus->context, result);
+}
+
+int sptx_column(const char *name) {
+    return name ? column_meaning(name, strlen(name)) : -1;
 }
 
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,

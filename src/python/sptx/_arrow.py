@@ -13,6 +13,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _library
+from ._library import library
 from ._corpus import Corpus, Source, Tokens, known, numbers
 
 
@@ -46,15 +47,6 @@ FLOATS = {"e": "f2", "f": "f4", "g": "f8"}
 TEXTS = {"u": "i4", "z": "i4", "U": "i8", "Z": "i8"}  # the type of their offsets
 VIEWS = ("vu", "vz")
 LISTS = {"+l": "i4", "+L": "i8"}
-
-# What columns are called, where the caller does not say.
-NAMES = {
-    "user": ("user", "user_id", "userid", "list", "list_id", "session", "session_id", "customer", "customer_id", "playlist"),
-    "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "book", "book_id", "bookid", "isbn", "product",
-             "product_id", "productid", "track", "track_id", "song", "song_id", "artist", "artist_id", "business_id", "asin"),
-    "rating": ("rating", "ratings", "score", "stars"),
-}
-
 
 class Column(NamedTuple):
     """A column of one batch, with the types that its schema names."""
@@ -203,14 +195,17 @@ class Table(Source):
             return [self._names.index(name) for name in wanted]
         if len(self._names) == 1:
             return [0]
-        plain = [name.lower().replace(" ", "_") for name in self._names]
-        found = {what: next((i for i, name in enumerate(plain) if name in NAMES[what]), None) for what in NAMES}
-        if found["user"] is None or found["item"] is None:
+        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating
+        for i, name in enumerate(self._names):
+            meaning = library.sptx_column(name.encode())
+            if meaning >= 0 and found[meaning] is None:
+                found[meaning] = i
+        if found[0] is None or found[1] is None:
             if len(self._names) > 2:
                 raise ValueError("which of the columns %s are user and item? Say columns=(user, item) or (user, item, rating)"
                                  % ", ".join(self._names))
             return [0, 1]
-        return [i for i in found.values() if i is not None]
+        return [i for i in found if i is not None]
 
     def _batches(self) -> Iterator[Array]:
         while True:
