@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "kernels/ranks.h"
 
-/* What a caller in the same process is told. */
+/* A caller in the same process is told this. */
 struct trainer_report {
     uint64_t step, epoch;
     double done;     /* share of the run, 0..1 */
