@@ -4,11 +4,13 @@ import pathlib
 import random
 
 import numpy
-import pyarrow
 import pytest
-import scipy.sparse
 
 import sptx
+
+pyarrow = pytest.importorskip("pyarrow")
+scipy = pytest.importorskip("scipy")
+pytest.importorskip("scipy.sparse")
 
 KEYS = {"corpus.min_count": 2, "examples.subsample": 0, "negatives.count": 5, "train.batch": 64, "train.update": "batch",
         "optimizer.lr": 0.05, "optimizer.clip": 1, "device.threads": 1}

@@ -86,7 +86,7 @@ def _text_of(column: Column) -> Tokens:
     if column.format in VIEWS:
         return _text_of_views(column)
     offsets = column.buffer(1, TEXTS[column.format], array.length + 1)
-    return Tokens(_library.TEXT, ctypes.c_void_p(array.buffers[2] or offsets.ctypes.data), offsets, array.length)
+    return Tokens(_library.TOKENS_TEXT, ctypes.c_void_p(array.buffers[2] or offsets.ctypes.data), offsets, array.length)
 
 
 def _text_of_views(column: Column) -> Tokens:
@@ -103,7 +103,7 @@ def _text_of_views(column: Column) -> Tokens:
     begins = numpy.where(inside, 16 * numpy.arange(count) + 4, bases[numpy.where(inside, 0, views[:, 2])] + views[:, 3])
     offsets = numpy.concatenate([[0], numpy.cumsum(lengths)])
     places = numpy.arange(offsets[-1]) + numpy.repeat(begins - offsets[:-1], lengths)
-    return Tokens(_library.TEXT, data[places], offsets, count)
+    return Tokens(_library.TOKENS_TEXT, data[places], offsets, count)
 
 
 class Reader:

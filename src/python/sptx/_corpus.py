@@ -38,19 +38,19 @@ def _whole(values: Any, what: str) -> Any:
 
 def numbers(values: Any, what: str) -> Tokens:
     """Integers, each a word of its own."""
-    return Tokens(_library.NUMBERS, _whole(values, what))
+    return Tokens(_library.TOKENS_NUMBERS, _whole(values, what))
 
 
 def known(values: Any, what: str) -> Tokens:
     """Integers that number the words of a dictionary."""
-    return Tokens(_library.KNOWN, _whole(values, what))
+    return Tokens(_library.TOKENS_KNOWN, _whole(values, what))
 
 
 def text(words: Sequence[bytes]) -> Tokens:
     """Words as bytes."""
     offsets = numpy.zeros(len(words) + 1, numpy.int64)
     numpy.cumsum(numpy.fromiter(map(len, words), numpy.int64, len(words)), out=offsets[1:])
-    return Tokens(_library.TEXT, b"".join(words), offsets, len(words))
+    return Tokens(_library.TOKENS_TEXT, b"".join(words), offsets, len(words))
 
 
 def as_word(token: Any) -> bytes:

@@ -49,7 +49,7 @@ class Tokens(Structure):
     _fields_ = [("kind", c_uint32), ("bits", c_uint32), ("data", c_void_p), ("offsets", c_void_p), ("count", c_uint64)]
 
 
-TEXT, NUMBERS, KNOWN = range(3)  # kinds of tokens
+TOKENS_TEXT, TOKENS_NUMBERS, TOKENS_KNOWN = range(3)
 ANEW, RESUME, OVERWRITE = range(3)
 
 
