@@ -78,7 +78,8 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Opens the file once, which sentences call `name` (NULL: its path), so that one that cannot be read, or is no text, is found before hours of counting. */
+/* Opens the file once, so that one that cannot be read, or is no text, is found before hours of counting. Sentences call
+ * it `name`; NULL: its path. */
 static int add_file(struct corpus *corpus, const char *path, const char *name) {
     struct stat about;
     char magic[8];

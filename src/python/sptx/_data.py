@@ -215,7 +215,8 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
     """Returns the source that reads this data. What names parts that the data has not is refused."""
     is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # before Mapping, which a matrix of keys is, too
     if not is_sparse and (users is not None or items is not None):
-        raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s" % type(data).__name__)
+        raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"
+                         % type(data).__name__)
     if is_sparse and columns is None:
         return Sparse(data, users, items)
     if not is_sparse and hasattr(data, "__arrow_c_stream__"):
